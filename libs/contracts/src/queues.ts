@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { AgentId, RolloutId, SkillName, TaskId, TenantId } from './ids.js';
+
+export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
+  readonly name: string;
+  readonly payload: P;
+  readonly result: R;
+  /** The same work twice is one job. */
+  readonly jobId: (payload: z.infer<P>) => string;
+  readonly attemptsMax: number;
+  /** First wait; doubles with each attempt. */
+  readonly backoffMs: number;
+  readonly timeoutMs: number;
+}
+
+const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>) => declaration;
+
+/** Bytes of a payload as JSON. Larger things go to the store they belong to; payloads carry ids. */
+export const PAYLOAD_MAX_BYTES = 16 * 1024;
+
+export const RolloutRun = queue({
+  name: 'rollout.run',
+  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, taskId: TaskId, rolloutId: RolloutId }),
+  result: z.strictObject({ outcome: z.enum(['succeeded', 'failed', 'cancelled', 'fenced']) }),
+  jobId: (p) => p.rolloutId,
+  attemptsMax: 5,
+  backoffMs: 1_000,
+  timeoutMs: 86_400_000,
+});
+
+/** The request and its result are kept under the execution id in the execution store. */
+export const SandboxExecute = queue({
+  name: 'sandbox.execute',
+  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
+  result: z.strictObject({ executionId: z.string() }),
+  jobId: (p) => p.executionId,
+  attemptsMax: 3,
+  backoffMs: 200,
+  timeoutMs: 3_600_000,
+});
+
+/** The record is kept under the write id in the outbox of memory writes until it was applied. */
+export const MemoryWriteJob = queue({
+  name: 'memory.write',
+  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, writeId: z.string().min(1).max(200) }),
+  result: z.strictObject({ applied: z.boolean() }),
+  jobId: (p) => p.writeId,
+  attemptsMax: 12,
+  backoffMs: 500,
+  timeoutMs: 60_000,
+});
+
+export const ConsolidationRunJob = queue({
+  name: 'consolidation.run',
+  payload: z.strictObject({
+    v: z.literal(1),
+    tenant: TenantId,
+    runId: z.string().min(1).max(100),
+    agent: AgentId.nullable(),
+    days: z.number().int().min(1).max(3_650),
+    dryRun: z.boolean(),
+  }),
+  result: z.strictObject({ runId: z.string() }),
+  jobId: (p) => p.runId,
+  attemptsMax: 3,
+  backoffMs: 2_000,
+  timeoutMs: 3_600_000,
+});
+
+export const SkillVerify = queue({
+  name: 'skill.verify',
+  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, agent: AgentId, name: SkillName, version: z.number().int().min(1), digest: z.string().length(64) }),
+  result: z.strictObject({ status: z.string() }),
+  jobId: (p) => `${p.tenant}.${p.agent}.${p.name}.${p.version}.${p.digest.slice(0, 16)}`,
+  attemptsMax: 5,
+  backoffMs: 1_000,
+  timeoutMs: 600_000,
+});
+
+export const QUEUES = [RolloutRun, SandboxExecute, MemoryWriteJob, ConsolidationRunJob, SkillVerify] as const;

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { AgentId, TenantId, UserId } from './ids.js';
+import { SandboxFile, SandboxLimits } from './sandbox.js';
+
+/** Bytes of all files of one task together. */
+export const TASK_FILES_MAX_BYTES = 8 * 1024 * 1024;
+export const PROMPT_MAX_CHARS = 200_000;
+
+export const Comparison = z.enum(['whitespace', 'exact', 'numeric']);
+export type Comparison = z.infer<typeof Comparison>;
+
+const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
+const FunctionCase = z.strictObject({
+  args: z.array(z.json()).default([]),
+  kwargs: z.record(z.string(), z.json()).default({}),
+  expected: z.json(),
+  public: z.boolean().default(false),
+});
+const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a Python identifier');
+
+export const Evaluator = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('io_cases'),
+    cases: z.array(IoCase).min(1, 'needs at least one case').max(1_000),
+    comparison: Comparison.default('whitespace'),
+    tolerance: z.number().min(0).max(1).default(1e-6),
+  }),
+  z.strictObject({
+    kind: z.literal('function_cases'),
+    entryPoint: identifier,
+    cases: z.array(FunctionCase).min(1, 'needs at least one case').max(1_000),
+    tolerance: z.number().min(0).max(1).default(1e-9),
+  }),
+  z.strictObject({
+    kind: z.literal('python_tests'),
+    entryPoint: identifier,
+    tests: z.string().trim().min(1, 'needs test code').max(1_000_000),
+    setup: z.string().max(1_000_000).default(''),
+    public: z.boolean().default(false),
+  }),
+  z.strictObject({
+    kind: z.literal('command'),
+    command: z.string().trim().min(1, 'needs a command').max(20_000),
+    expectedExitCode: z.number().int().min(0).max(255).default(0),
+    expectedStdout: z.string().optional(),
+    comparison: Comparison.default('whitespace'),
+    answerPath: z.string().min(1).max(512).default('solution.py'),
+  }),
+  z.strictObject({ kind: z.literal('none') }),
+]);
+export type Evaluator = z.infer<typeof Evaluator>;
+
+export const Limits = z.strictObject({
+  attemptsMax: z.number().int().min(1).max(100).default(4),
+  stepsMax: z.number().int().min(1).max(10_000).default(200),
+  wallMs: z.number().int().min(100).max(86_400_000).default(600_000),
+  modelTokensMax: z.number().int().min(1).max(1_000_000_000).default(1_000_000),
+  /** null: unlimited. */
+  costUsdMax: z.number().positive().nullable().default(null),
+  sandbox: SandboxLimits.prefault({}),
+});
+export type Limits = z.infer<typeof Limits>;
+
+export const MemoryLayer = z.enum(['episodic', 'semantic', 'procedural']);
+export type MemoryLayer = z.infer<typeof MemoryLayer>;
+
+export const MemoryPolicy = z.strictObject({
+  off: z.boolean().default(false),
+  readOnly: z.boolean().default(false),
+  recallCount: z.number().int().min(0).max(20).default(3),
+  preferSkills: z.boolean().default(true),
+  layers: z.array(MemoryLayer).default(['episodic', 'semantic', 'procedural']),
+});
+export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
+
+/** What a caller asks for. Immutable once accepted. */
+export const TaskSpec = z.strictObject({
+  agent: AgentId.default('default'),
+  user: UserId.optional(),
+  prompt: z.string().trim().min(1, 'must not be empty').max(PROMPT_MAX_CHARS),
+  files: z.array(SandboxFile).max(100).default([]),
+  mode: z.enum(['inference', 'training']).default('inference'),
+  evaluator: Evaluator,
+  referenceSolution: z.string().max(1_000_000).optional(),
+  limits: Limits.prefault({}),
+  strategy: z.literal('attempts').default('attempts'),
+  memory: MemoryPolicy.prefault({}),
+  priority: z.number().int().min(0).max(9).default(0),
+  labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
+});
+export type TaskSpec = z.infer<typeof TaskSpec>;
+
+export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+export const isFinal = (state: TaskState) => state === 'succeeded' || state === 'failed' || state === 'cancelled';
+
+export const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'cancelled', 'error'] as const;
+export type StopReason = (typeof STOP_REASONS)[number];
+
+export const VERDICTS = ['AC', 'WA', 'TLE', 'MLE', 'RE'] as const;
+export const Verdict = z.enum(VERDICTS);
+export type Verdict = z.infer<typeof Verdict>;
+
+export const Usage = z.strictObject({
+  attempts: z.number().int().default(0),
+  steps: z.number().int().default(0),
+  modelCalls: z.number().int().default(0),
+  inputTokens: z.number().int().default(0),
+  outputTokens: z.number().int().default(0),
+  costUsd: z.number().default(0),
+  executions: z.number().int().default(0),
+});
+export type Usage = z.infer<typeof Usage>;
+
+export const TaskResult = z.strictObject({
+  verdict: Verdict,
+  reason: z.string(),
+  code: z.string(),
+  output: z.string(),
+  casesPassed: z.number().int(),
+  casesTotal: z.number().int(),
+  /** "name@version" of the skill that answered. */
+  skill: z.string().nullable(),
+  scripted: z.boolean(),
+  model: z.string().nullable(),
+});
+export type TaskResult = z.infer<typeof TaskResult>;
+
+/** A task as it stands. `state` and what follows are written by whoever holds the rollout's current epoch. */
+export interface TaskRecord {
+  readonly id: string;
+  readonly tenant: z.infer<typeof TenantId>;
+  readonly spec: TaskSpec;
+  readonly state: TaskState;
+  readonly stopReason: StopReason | null;
+  readonly result: TaskResult | null;
+  readonly usage: Usage;
+  readonly error: { code: string; message: string } | null;
+  readonly cancelRequested: boolean;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly endedAt: number | null;
+  readonly revision: number;
+}
+
+/** What happened to a task, in order. Stored as JSON in the task's event stream. */
+export type TaskEvent =
+  | { type: 'state'; state: TaskState }
+  | { type: 'worker'; epoch: number }
+  | { type: 'attempt_started'; attempt: number }
+  | { type: 'step'; step: string; attempt: number; kind: StepKind; summary: string; durationMs: number; usage: Usage; scripted: boolean }
+  | { type: 'attempt_finished'; attempt: number; verdict: Verdict; reason: string; casesPassed: number; casesTotal: number; skill: string | null }
+  | { type: 'finished' };
+
+export const STEP_KINDS = [
+  'draft', 'critique', 'recall', 'generate', 'skill', 'bind', 'execute', 'evaluate', 'record', 'summary', 'reflection', 'distil',
+] as const;
+export type StepKind = (typeof STEP_KINDS)[number];

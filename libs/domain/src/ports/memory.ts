@@ -1,0 +1,75 @@
+import type { Episode, Fact, MemoryWrite, RecalledItem, Scope, Skill, SkillStatus, Transition } from '@etude/contracts/memory';
+
+export interface SearchQuery {
+  readonly text: string;
+  readonly limit: number;
+  /** Calibrated similarity below which nothing is returned; default 0. */
+  readonly similarityMin?: number;
+  readonly explain?: boolean;
+}
+
+export interface MemoryHit extends RecalledItem {
+  readonly agent: string;
+  readonly createdAt: number;
+  readonly sources: readonly string[];
+  readonly explanation?: Readonly<Record<string, number>>;
+}
+
+/** `agent: null` searches every agent of the tenant. */
+export interface ReadScope {
+  readonly tenant: string;
+  readonly agent: string | null;
+  readonly user?: string | null;
+}
+
+/**
+ * Every transition, losslessly, and the episodes they make up.
+ *
+ * Stores are idempotent by id. @throws EtudeError TENANT_MISSING, MEMORY_UNAVAILABLE, MEMORY_FULL
+ * Not in it: forgetting, erasure.
+ */
+export interface EpisodicMemory {
+  storeTransition(transition: Transition): Promise<void>;
+  storeEpisode(episode: Episode): Promise<void>;
+  /** Finds transitions by prompt and draft, and summaries and reflections by their text. */
+  search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
+  /** Newest first, not older than `sinceMs` (ms since 1970). */
+  recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]>;
+  /** All attempts of a rollout in order, unabridged. */
+  transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]>;
+}
+
+/** Facts. Storing a known one reinforces it. Not in it: deciding what is a fact. */
+export interface SemanticMemory {
+  /** One unit: all or nothing; the same `unitId` again changes nothing. */
+  applyFacts(tenant: string, unitId: string, facts: readonly Fact[]): Promise<{ added: number; reinforced: number }>;
+  /** Whether this unit was applied before. */
+  wasApplied(tenant: string, unitId: string): Promise<boolean>;
+  search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
+  list(scope: ReadScope, limit: number): Promise<readonly Fact[]>;
+}
+
+/** Skills with versions and status. Not in it: verification, approval. */
+export interface ProceduralMemory {
+  /** Stores a new version; an existing (agent, name) with the same digest stays as it is. Answers the stored version. */
+  store(skill: Skill): Promise<Skill>;
+  /** Newest version, or the one asked for. null where there is none. */
+  get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
+  list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string }): Promise<readonly Skill[]>;
+  /** Refused with ABORTED unless the skill is in `from` and has this digest. */
+  setStatus(scope: ReadScope, key: { name: string; version: number; digest: string }, from: readonly SkillStatus[], to: SkillStatus, reason: string, evidence: readonly string[], at: number): Promise<Skill>;
+  /** Active skills only, best first. */
+  search(scope: ReadScope, query: SearchQuery): Promise<ReadonlyArray<{ skill: Skill; similarity: number; score: number; explanation?: Readonly<Record<string, number>> }>>;
+  /** Active skills that solved a task with this fingerprint. */
+  byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
+  /** Counts, rate (alpha 0.1) and, on success, the new cue and fingerprint; exactly once per `useId`. */
+  recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void>;
+}
+
+/**
+ * Where the domain puts what must reach memory. Durable before it returns; the same id again changes nothing.
+ * Applied in the background by the consolidation worker.
+ */
+export interface MemoryOutbox {
+  put(tenant: string, writeId: string, write: MemoryWrite): Promise<void>;
+}

@@ -1,0 +1,52 @@
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+  readonly toolCallId?: string;
+  readonly toolCalls?: readonly ToolCall[];
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it. */
+  readonly arguments: string;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema. */
+  readonly inputSchema: Record<string, unknown>;
+}
+
+export interface ChatRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools?: readonly ToolDefinition[];
+  readonly temperature?: number;
+  readonly outputTokensMax?: number;
+}
+
+export interface ChatResponse {
+  readonly text: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finishReason: 'stop' | 'length' | 'tool_calls';
+  /** As the server reported it. */
+  readonly model: string;
+  /** It answered from a script; it was no model. */
+  readonly scripted: boolean;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}
+
+/**
+ * One answer of a language model.
+ *
+ * Retries (429 with Retry-After, 5xx, cut streams, empty answers) are inside and only there.
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED;
+ *   an AbortError when `signal` aborts.
+ * Not in it: prompts, parsing of answers, journaling.
+ */
+export interface ChatModel {
+  chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse>;
+}

@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config';
+
+const conditions = ['@etude/source', 'node', 'import', 'default'];
+
+/** Workspace packages are read from `src` through the custom export condition; no build is needed to test. */
+export default defineConfig({
+  oxc: { decorator: { legacy: true, emitDecoratorMetadata: true } },
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    environment: 'node',
+    include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
+    setupFiles: [new URL('./vitest.setup.ts', import.meta.url).pathname],
+    passWithNoTests: true,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+});
