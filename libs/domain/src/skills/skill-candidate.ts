@@ -1,0 +1,91 @@
+import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
+import type { Evaluator } from '@etude/contracts/task';
+import { contentDigest } from './content-digest.js';
+import { skillName } from './skill-name.js';
+import { testsFrom } from './skill-tests.js';
+
+export interface SkillOrigin {
+  readonly scope: Scope;
+  readonly prompt: string;
+  readonly fingerprint: string;
+  readonly code: string;
+  readonly description: string;
+  /** Situations in which the skill will be useful; appended to the description. */
+  readonly scenarios: readonly string[];
+  readonly model: string | null;
+  readonly scripted: boolean;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface SolvedTask extends SkillOrigin {
+  readonly taskId: string;
+  readonly evaluator: Evaluator;
+}
+
+/** A candidate from code that its evaluator accepted, or null where the evaluator gives no test that could verify it. */
+export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask): Skill | null {
+  const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
+  return candidateFromTests({ ...origin, entryPoint, tests: testsFrom(evaluator), sources: [`tasks/${taskId}`] });
+}
+
+/** The same from tests that were kept. `sources` are where it came from: tasks or episodes. */
+export function candidateFromTests(
+  origin: SkillOrigin & { entryPoint: string | null; tests: readonly SkillTest[]; sources: readonly string[] },
+): Skill | null {
+  const { scope, prompt, fingerprint, entryPoint, sources, model, scripted, at } = origin;
+  const tests = [...origin.tests];
+  if (tests.length === 0 || origin.code.trim() === '') return null;
+  const code = standaloneCode(origin.code, tests);
+  return {
+    name: skillName(prompt, fingerprint, entryPoint),
+    version: 1,
+    scope,
+    kind: entryPoint === null || definesFunction(code, entryPoint) ? 'function' : 'snippet',
+    description: describe(origin),
+    code,
+    entryPoint,
+    parameters: [],
+    tests,
+    tags: [],
+    cues: [prompt],
+    fingerprints: [fingerprint],
+    status: 'candidate',
+    statusReason: '',
+    evidence: [],
+    digest: skillDigest({ code, entryPoint, tests }),
+    sources: [...sources],
+    model,
+    scripted,
+    executionCount: 0,
+    successRate: 1,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+/** What is approved when a skill is: its code, its entry point and its tests. */
+export function skillDigest({ code, entryPoint, tests }: Pick<Skill, 'code' | 'entryPoint' | 'tests'>): string {
+  return contentDigest({ code, entryPoint, tests });
+}
+
+/** An answer to `python_tests` may lean on the setup's imports and helpers; a skill has to carry them itself. */
+function standaloneCode(code: string, tests: readonly SkillTest[]): string {
+  const setups = new Set(tests.flatMap((test) => (test.kind === 'python' ? [test.setup.trim()] : [])));
+  const missing = [...setups].filter((setup) => setup !== '' && !code.includes(setup));
+  if (missing.length === 0) return code;
+  // Python takes these only before all other code.
+  const future = /^from __future__ import .+$/gm;
+  return [...(code.match(future) ?? []), ...missing, code.replaceAll(future, '').trimStart()].join('\n\n');
+}
+
+function definesFunction(code: string, entryPoint: string): boolean {
+  if (!/^\w+$/.test(entryPoint)) return false;
+  return new RegExp(`^(?:(?:async\\s+)?def\\s+${entryPoint}\\b|${entryPoint}\\s*(?::[^=]*)?=(?!=)|from\\s.+\\simport\\s.*\\b${entryPoint}\\b)`, 'm').test(code);
+}
+
+function describe({ description, scenarios, prompt }: SkillOrigin): string {
+  const text = description.trim() || prompt.trim().slice(0, 1_000);
+  const uses = scenarios.map((scenario) => scenario.trim()).filter((scenario) => scenario !== '');
+  return uses.length === 0 ? text : `${text}\n\nUse it for:\n${uses.map((use) => `- ${use}`).join('\n')}`;
+}
