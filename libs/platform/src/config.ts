@@ -1,0 +1,48 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { z } from 'zod';
+
+/** Settings that every service has. Extend it: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
+export const baseConfig = z.object({
+  ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  ETUDE_REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).default('redis://127.0.0.1:6379'),
+  ETUDE_QUEUE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9{}_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-", "_" (and "{}" for a Redis Cluster)')
+    .default('etude'),
+  ETUDE_HTTP_HOST: z.string().min(1).default('127.0.0.1'),
+  /** Health and metrics over HTTP; 0 is none. */
+  ETUDE_HTTP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+});
+export type BaseConfig = z.infer<typeof baseConfig>;
+
+/** `true`, `1`, `yes`, `on` and their opposites; anything else is refused. */
+export const flag = () =>
+  z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(['true', '1', 'yes', 'on', 'false', '0', 'no', 'off'], { error: 'must be true or false' }))
+    .transform((text) => ['true', '1', 'yes', 'on'].includes(text));
+
+function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: string; description: string } {
+  const field = String(issue.path[0] ?? '');
+  const given = env[field];
+  // Values may be secrets: only that there is one is said.
+  const description = given === undefined ? `is not set: ${issue.message}` : `is set to something wrong: ${issue.message}`;
+  return { field, description };
+}
+
+/**
+ * Parses settings out of the environment. An empty variable counts as unset; unknown ones are ignored, they belong to others.
+ *
+ * @throws EtudeError FAILED_PRECONDITION with one line per variable that is wrong, never with its value
+ */
+export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEnv = process.env): z.output<S> {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const violations = parsed.error.issues.map((issue) => describe(issue, given));
+  const lines = violations.map(({ field, description }) => (field ? `  ${field} ${description}` : `  ${description}`));
+  throw new EtudeError('FAILED_PRECONDITION', `Settings are wrong. Correct these environment variables and start again:\n${lines.join('\n')}`, {
+    violations,
+  });
+}

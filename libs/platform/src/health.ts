@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { EtudeError } from '@etude/contracts/errors';
+import type { DynamicModule } from '@nestjs/common';
+import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
+
+/** Resolves where the part works, throws with what is wrong where it does not. */
+export type HealthCheck = () => Promise<void>;
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** 'ok', or what is wrong, by name of the check. */
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+const CHECK_TIMEOUT_MS = 3_000;
+
+async function outcome(check: HealthCheck): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`no answer within ${CHECK_TIMEOUT_MS} ms`), CHECK_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([check().then(() => 'ok'), late]);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The checks of one service. A service that is closing is not ready whatever they say. */
+export class HealthChecks {
+  #closing = false;
+
+  constructor(private readonly checks: Readonly<Record<string, HealthCheck>>) {}
+
+  async readiness(): Promise<Readiness> {
+    if (this.#closing) return { ready: false, checks: { service: 'is shutting down' } };
+    const entries = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => [name, await outcome(check)] as const));
+    return { ready: entries.every(([, said]) => said === 'ok'), checks: Object.fromEntries(entries) };
+  }
+
+  close(): void {
+    this.#closing = true;
+  }
+}
+
+export class HealthModule {
+  /** Global; `runService` serves the checks over HTTP. */
+  static forRoot({ checks }: { checks: Readonly<Record<string, HealthCheck>> }): DynamicModule {
+    return { module: HealthModule, global: true, providers: [{ provide: HealthChecks, useValue: new HealthChecks(checks) }], exports: [HealthChecks] };
+  }
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'application/json'): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+}
+
+async function answer(path: string, response: ServerResponse, health: HealthChecks): Promise<void> {
+  if (path === '/healthz') return send(response, 200, '{"alive":true}');
+  if (path === '/readyz') {
+    const readiness = await health.readiness();
+    return send(response, readiness.ready ? 200 : 503, JSON.stringify(readiness));
+  }
+  if (path === '/metrics') return send(response, 200, await renderMetrics(), metricsContentType());
+  return send(response, 404, '{"error":"There are /healthz, /readyz and /metrics."}');
+}
+
+/**
+ * Serves `/healthz` (alive), `/readyz` (every check; 503 with each answer otherwise) and `/metrics`.
+ *
+ * Node's own server: these three routes don't pay for a web framework's memory in every service.
+ * @throws EtudeError FAILED_PRECONDITION where the port is taken or may not be used
+ */
+export async function startHealthServer(health: HealthChecks, host: string, port: number): Promise<Server> {
+  startProcessMetrics();
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    answer(path, response, health).catch((error: unknown) => {
+      send(response, 500, JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, 'ETUDE_HTTP_PORT')));
+    server.listen(port, host, resolve);
+  });
+  return server;
+}
+
+/** Why a port could not be opened, naming the setting that changes it. */
+export function portError(error: NodeJS.ErrnoException, host: string, port: number, setting: string): EtudeError {
+  const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `could not be opened (${error.code ?? error.message})`;
+  return new EtudeError('FAILED_PRECONDITION', `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`, {}, { cause: error });
+}

@@ -1,0 +1,39 @@
+import type { DynamicModule } from '@nestjs/common';
+import { LoggerModule } from 'nestjs-pino';
+import { type Logger as PinoLogger, pino } from 'pino';
+import type { BaseConfig } from './config.js';
+
+/** Keys whose values never reach a log, at the top and up to three levels down. */
+const SECRET_KEYS = [
+  'authorization', 'apiKey', 'api_key', 'key', 'token', 'password', 'secret',
+  'code', 'prompt', 'messages', 'referenceSolution', 'tests', 'stdin', 'expectedStdout', 'contentBase64',
+] as const;
+
+const redactPaths = SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`, `*.*.*.${key}`]);
+
+/** What `code` means in an error is a code, not a program. */
+function serializeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code } = error as { code?: unknown };
+  const cause = error.cause === undefined ? {} : { cause: serializeError(error.cause) };
+  return { type: error.name, message: error.message, errorCode: code, stack: error.stack, ...cause };
+}
+
+function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
+  return {
+    name: service,
+    level: config.ETUDE_LOG_LEVEL,
+    redact: { paths: redactPaths, censor: '[redacted]' },
+    serializers: { err: serializeError, error: serializeError },
+  };
+}
+
+/** JSON lines on stdout, for code outside Nest. Same redaction as `loggerModule`. */
+export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): PinoLogger {
+  return pino(options(service, config));
+}
+
+/** Nest's logger as JSON lines on stdout; inject `PinoLogger` or `Logger` of nestjs-pino. */
+export function loggerModule(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): DynamicModule {
+  return LoggerModule.forRoot({ pinoHttp: { ...options(service, config), autoLogging: false } });
+}
