@@ -111,7 +111,7 @@ describe('canonicalJson', () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
         const turned = Object.fromEntries(Object.entries(value).toReversed());
         expect(canonicalJson(turned)).toBe(canonicalJson(value));
-        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(canonicalJson(JSON.parse(canonicalJson(value)))).toBe(canonicalJson(value));
       }),
     );
   });
