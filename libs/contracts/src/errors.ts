@@ -38,6 +38,7 @@ export const ERROR_KINDS = {
   MEMORY_FULL: kind(8, 'system', true),
   MEMORY_VERSION: kind(9, 'system'),
   TENANT_MISSING: kind(13, 'system'),
+  SHUTTING_DOWN: kind(14, 'system', true),
   WORKER_LOST: kind(14, 'system'),
   INTERNAL: kind(13, 'system'),
 } as const satisfies Record<string, ErrorKind>;
