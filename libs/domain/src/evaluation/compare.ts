@@ -1,0 +1,126 @@
+import type { Comparison } from '@etude/contracts/task';
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
+const INTEGER = /^[+-]?\d+$/;
+/** Up to this tolerance whole numbers must be equal: 1e-9 of ten thousand million is a whole one. */
+const INTEGER_TOLERANCE = 1e-9;
+
+/**
+ * Compares what a program printed with what was expected.
+ *
+ * `exact` forgives one line break at the end and CRLF, nothing else. `numeric` lets tokens that are both numbers differ by
+ * `tolerance`, absolute or relative; all other tokens must be equal.
+ */
+export function sameOutput(actual: string, expected: string, comparison: Comparison, tolerance: number): boolean {
+  if (comparison === 'exact') return finalBreakCut(actual) === finalBreakCut(expected);
+  const got = tokens(actual);
+  const wanted = tokens(expected);
+  const same = comparison === 'numeric' ? (a: string, b: string) => sameToken(a, b, tolerance) : (a: string, b: string) => a === b;
+  return got.length === wanted.length && got.every((token, at) => same(token, wanted[at]!));
+}
+
+function finalBreakCut(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(/\n$/, '');
+}
+
+function tokens(text: string): string[] {
+  return text.split(/\s+/).filter((token) => token !== '');
+}
+
+function sameToken(a: string, b: string, tolerance: number): boolean {
+  if (a === b) return true;
+  if (!NUMBER.test(a) || !NUMBER.test(b)) return false;
+  if (tolerance === 0 && INTEGER.test(a) && INTEGER.test(b)) return BigInt(a.replace('+', '')) === BigInt(b.replace('+', ''));
+  return closeEnough(parseNumber(a), parseNumber(b), tolerance);
+}
+
+function parseNumber(token: string): number {
+  const named = /^([+-]?)(inf|nan)/i.exec(token);
+  if (!named) return Number(token);
+  const value = named[2]!.toLowerCase() === 'nan' ? Number.NaN : Number.POSITIVE_INFINITY;
+  return named[1] === '-' ? -value : value;
+}
+
+function closeEnough(a: number, b: number, tolerance: number): boolean {
+  if (Object.is(a, b) || a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
+  if (!Number.isFinite(a) || !Number.isFinite(b)) return false;
+  const difference = Math.abs(a - b);
+  return difference <= tolerance || difference <= tolerance * Math.max(Math.abs(a), Math.abs(b));
+}
+
+type Decoded =
+  | { kind: 'atom'; value: string | boolean | null }
+  | { kind: 'number'; value: number | bigint }
+  | { kind: 'list'; items: unknown[] }
+  | { kind: 'set'; items: unknown[] }
+  | { kind: 'dict'; entries: Array<[unknown, unknown]>; plain: boolean }
+  | { kind: 'opaque'; text: string };
+
+/**
+ * Compares a function's value, in the encoding of `RunResult.value`, with an expected one.
+ *
+ * Tuples are lists. A set equals `{"$set": [...]}` and also a plain list of its members in any order; a list never equals a
+ * `$set`. Whole numbers and floats are equal by value, NaN equals NaN, booleans are no numbers. A plain JSON object may stand for
+ * a dict with numeric keys, since JSON has no way to say those. Numbers may differ by `tolerance`, absolute or relative, except
+ * two whole numbers where the tolerance is 1e-9 or less: those must be equal.
+ */
+export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {
+  const got = decode(actual);
+  const wanted = decode(expected);
+  if (got.kind === 'number' && wanted.kind === 'number') return sameNumber(got.value, wanted.value, tolerance);
+  if (got.kind === 'set' && (wanted.kind === 'set' || wanted.kind === 'list')) return sameMembers(got.items, wanted.items, tolerance);
+  if (got.kind === 'list' && wanted.kind === 'list') {
+    return got.items.length === wanted.items.length && got.items.every((item, at) => sameValue(item, wanted.items[at], tolerance));
+  }
+  if (got.kind === 'dict' && wanted.kind === 'dict') return sameDict(got, wanted, tolerance);
+  if (got.kind === 'atom' && wanted.kind === 'atom') return got.value === wanted.value;
+  return got.kind === 'opaque' && wanted.kind === 'opaque' && got.text === wanted.text;
+}
+
+function decode(value: unknown): Decoded {
+  if (value === undefined || value === null) return { kind: 'atom', value: null };
+  if (typeof value === 'number') return { kind: 'number', value };
+  if (typeof value === 'string' || typeof value === 'boolean') return { kind: 'atom', value };
+  if (Array.isArray(value)) return { kind: 'list', items: value };
+  return decodeObject(value as Record<string, unknown>);
+}
+
+function decodeObject(value: Record<string, unknown>): Decoded {
+  const keys = Object.keys(value);
+  const content = value[keys[0] ?? ''];
+  if (keys.length === 1) {
+    if (keys[0] === '$set' && Array.isArray(content)) return { kind: 'set', items: content };
+    if (keys[0] === '$dict' && Array.isArray(content)) return { kind: 'dict', entries: content as Array<[unknown, unknown]>, plain: false };
+    if (keys[0] === '$float' && typeof content === 'string') return { kind: 'number', value: parseNumber(content) };
+    if (keys[0] === '$int' && typeof content === 'string' && INTEGER.test(content)) return { kind: 'number', value: BigInt(content) };
+    if (keys[0] === '$bytes' || keys[0] === '$complex' || keys[0] === '$repr') return { kind: 'opaque', text: JSON.stringify(value) };
+  }
+  return { kind: 'dict', entries: Object.entries(value), plain: true };
+}
+
+function sameNumber(a: number | bigint, b: number | bigint, tolerance: number): boolean {
+  const whole = (n: number | bigint) => typeof n === 'bigint' || Number.isSafeInteger(n);
+  if (whole(a) && whole(b) && tolerance <= INTEGER_TOLERANCE) return BigInt(a) === BigInt(b);
+  return closeEnough(Number(a), Number(b), tolerance);
+}
+
+/** Same members in any order. Equal texts are paired first, so that only the few that differ are compared pairwise. */
+function sameMembers(got: readonly unknown[], wanted: readonly unknown[], tolerance: number): boolean {
+  if (got.length !== wanted.length) return false;
+  const byText = Map.groupBy(wanted, (item) => JSON.stringify(item));
+  const unpaired = got.filter((item) => byText.get(JSON.stringify(item))?.pop() === undefined);
+  const left = [...byText.values()].flat();
+  return unpaired.every((item) => {
+    const at = left.findIndex((other) => sameValue(item, other, tolerance));
+    if (at >= 0) left.splice(at, 1);
+    return at >= 0;
+  });
+}
+
+function sameDict(got: Extract<Decoded, { kind: 'dict' }>, wanted: Extract<Decoded, { kind: 'dict' }>, tolerance: number): boolean {
+  if (got.entries.length !== wanted.entries.length) return false;
+  const loose = got.plain || wanted.plain;
+  const keyText = (key: unknown) => (loose && typeof key === 'number' ? String(key) : loose && typeof key === 'string' ? key : JSON.stringify(key));
+  const values = new Map(got.entries.map(([key, value]) => [keyText(key), value]));
+  return wanted.entries.every(([key, value]) => values.has(keyText(key)) && sameValue(values.get(keyText(key)), value, tolerance));
+}

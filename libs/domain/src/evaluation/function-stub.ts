@@ -1,0 +1,51 @@
+/** A setup that ends inside a function which the answer may complete, such as a HumanEval prompt. */
+export interface FunctionStub {
+  /** The setup, made valid Python by itself and ending with a line break. */
+  readonly completed: string;
+  /** Indentation of the function's body. */
+  readonly indent: string;
+}
+
+/** The stub of `entryPoint` that the setup ends with: a signature and nothing after it but a docstring and comments; else null. */
+export function endsWithStub(setup: string, entryPoint: string): FunctionStub | null {
+  const heads = [...setup.matchAll(new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'gm'))];
+  const head = heads.at(-1);
+  if (!head) return null;
+  const bodyAt = afterSignature(setup, head.index + head[0].length);
+  if (bodyAt === null) return null;
+  const body = setup.slice(bodyAt);
+  const rest = body.replace(/^\s*(?:#.*\s*)*[rRuU]?("""|''')[\s\S]*?\1/, '').replace(/^\s*[rRuU]?("|')(?:\\.|(?!\1)[^\\\n])*\1/, '');
+  if (/\S/.test(rest.replaceAll(/#.*$/gm, ''))) return null;
+  const indent = /^([ \t]+)\S/m.exec(body)?.[1] ?? '    ';
+  const hasDocstring = rest !== body;
+  return { indent, completed: `${setup.trimEnd()}\n${hasDocstring ? '' : `${indent}pass\n`}` };
+}
+
+/** Where the body starts: behind the colon that ends the signature whose parenthesis is already open. */
+function afterSignature(text: string, from: number): number | null {
+  let depth = 1;
+  for (let at = from; at < text.length; at += 1) {
+    const char = text[at]!;
+    if ('([{'.includes(char)) depth += 1;
+    else if (')]}'.includes(char)) depth -= 1;
+    else if (char === ':' && depth === 0) return at + 1;
+  }
+  return null;
+}
+
+/** The answer as the stub's body, moved to the right indentation where it came without. */
+export function continueStub(stub: FunctionStub, code: string): string {
+  const lines = code.split('\n');
+  const first = lines.findIndex((line) => line.trim() !== '');
+  if (first < 0 || indentOf(lines[first]!) > 0) return `${code}\n`;
+  const rest = lines.slice(first + 1).filter((line) => line.trim() !== '');
+  const opensBlock = /:\s*(?:#.*)?$/.test(lines[first]!);
+  const shallowest = Math.min(...rest.map(indentOf));
+  const onlyFirstLost = rest.length > 0 && shallowest >= stub.indent.length && !(opensBlock && indentOf(rest[0]!) === shallowest && shallowest <= stub.indent.length);
+  const moved = lines.map((line, at) => (line.trim() === '' || (onlyFirstLost && at !== first) ? line : stub.indent + line));
+  return `${moved.join('\n')}\n`;
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
