@@ -88,19 +88,22 @@ function mentions(code: string, name: string): boolean {
 function unfencedCode(lines: readonly string[]): Answer | null {
   let from = 0;
   let to = lines.length;
-  const skippable = (line: string) => line.trim() === '' || (PROSE.test(line.trim()) && !STATEMENT.test(line));
-  while (from < to && skippable(lines[from]!)) from += 1;
-  while (to > from && skippable(lines[to - 1]!)) to -= 1;
+  while (from < to && !isCodeLine(lines[from]!)) from += 1;
+  while (to > from && !isCodeLine(lines[to - 1]!)) to -= 1;
   const code = lines.slice(from, to);
   if (!readsLikeCode(code)) return null;
   return { thought: without(lines, from, to - 1), code: code.join('\n').trimEnd() };
 }
 
+function isCodeLine(line: string): boolean {
+  const text = line.trim();
+  return text !== '' && (STATEMENT.test(text) || !PROSE.test(text));
+}
+
 function readsLikeCode(lines: readonly string[]): boolean {
   const outside = withoutStrings(lines.join('\n')).split('\n').filter((line) => line.trim() !== '');
   const statements = outside.filter((line) => STATEMENT.test(line.trim())).length;
-  const prose = outside.some((line) => PROSE.test(line.trim()) && !STATEMENT.test(line.trim()));
-  return statements > 0 && !prose && STATEMENT.test(outside[0]!.trim());
+  return statements > 0 && outside.every(isCodeLine) && STATEMENT.test(outside[0]!.trim());
 }
 
 /** Long strings hold prose that is no sign of prose. */
@@ -114,5 +117,5 @@ function trimBlankLines(lines: readonly string[]): string {
 }
 
 function without(lines: readonly string[], from: number, to: number): string {
-  return [...lines.slice(0, from), ...lines.slice(to + 1)].join('\n').trim();
+  return `${lines.slice(0, from).join('\n').trim()}\n\n${lines.slice(to + 1).join('\n').trim()}`.trim();
 }

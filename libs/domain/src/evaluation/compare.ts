@@ -98,9 +98,12 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   return { kind: 'dict', entries: Object.entries(value), plain: true };
 }
 
+function isWhole(n: number | bigint): boolean {
+  return typeof n === 'bigint' || Number.isSafeInteger(n);
+}
+
 function sameNumber(a: number | bigint, b: number | bigint, tolerance: number): boolean {
-  const whole = (n: number | bigint) => typeof n === 'bigint' || Number.isSafeInteger(n);
-  if (whole(a) && whole(b) && tolerance <= INTEGER_TOLERANCE) return BigInt(a) === BigInt(b);
+  if (isWhole(a) && isWhole(b) && tolerance <= INTEGER_TOLERANCE) return BigInt(a) === BigInt(b);
   return closeEnough(Number(a), Number(b), tolerance);
 }
 

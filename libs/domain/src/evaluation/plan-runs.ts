@@ -21,7 +21,7 @@ export function planRuns(evaluator: Evaluator, code: string): SandboxRun[] {
       return [planTests(evaluator, code)];
     case 'command':
       return [{ kind: 'command', command: evaluator.command, stdin: '' }];
-    case 'none':
+    default:
       return [{ kind: 'program', code, stdin: '' }];
   }
 }

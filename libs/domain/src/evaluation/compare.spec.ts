@@ -1,0 +1,73 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sameOutput, sameValue } from './compare.js';
+
+describe('sameOutput', () => {
+  it.each([
+    ['whitespace', '1  2\n3\n', '1 2 3', true],
+    ['whitespace', '1 23', '12 3', false],
+    ['whitespace', '1.0', '1', false],
+    ['exact', 'a b\r\n', 'a b', true],
+    ['exact', 'a  b', 'a b', false],
+    ['exact', 'a\n\n', 'a', false],
+    ['numeric', 'x 1.0000001', 'x 1', true],
+    ['numeric', '1.1', '1', false],
+    ['numeric', 'nan inf -inf', 'NaN Infinity -Infinity', true],
+    ['numeric', 'inf', '-inf', false],
+    ['numeric', 'yes', 'no', false],
+    ['numeric', '1 2', '1', false],
+    ['numeric', 'True', '1', false],
+  ] as const)('compares by %s: %j with %j', (comparison, actual, expected, same) => {
+    expect(sameOutput(actual, expected, comparison, 1e-6)).toBe(same);
+  });
+
+  it('tells long whole numbers apart where the tolerance is zero', () => {
+    expect(sameOutput('100000000000000000001', '100000000000000000000', 'numeric', 0)).toBe(false);
+  });
+});
+
+describe('sameValue', () => {
+  it.each([
+    [[1, [2, 3]], [1, [2, 3]], true],
+    [1, 1.0, true],
+    [true, 1, false],
+    [1, true, false],
+    [null, 0, false],
+    ['1', 1, false],
+    [0.1 + 0.2, 0.3, true],
+    [10_000_000_001, 10_000_000_000, false],
+    [{ $int: '9007199254740993' }, { $int: '9007199254740992' }, false],
+    [{ $int: '100000000000000000000' }, 1e20, true],
+    [{ $float: 'nan' }, { $float: 'nan' }, true],
+    [{ $float: 'inf' }, { $float: '-inf' }, false],
+    [{ $set: [1, 2, 3] }, { $set: [3, 2, 1] }, true],
+    [{ $set: [1, 2, 3] }, [3, 1, 2], true],
+    [{ $set: [0.30000000000000004, 1] }, [1, 0.3], true],
+    [{ $set: [1, 2] }, [1, 1], false],
+    [[1, 2], { $set: [1, 2] }, false],
+    [{ a: 1, b: [2] }, { b: [2], a: 1 }, true],
+    [{ a: 1 }, { a: 1, b: 2 }, false],
+    [{ $dict: [[1, 'x'], [2, 'y']] }, { 1: 'x', 2: 'y' }, true],
+    [{ $dict: [[1, 'x']] }, { $dict: [[1, 'x']] }, true],
+    [{ $dict: [[[1, 2], 'x']] }, { $dict: [[[1, 2], 'x']] }, true],
+    [{ $bytes: 'AA==' }, { $bytes: 'AA==' }, true],
+    [{ $repr: '<object>' }, '<object>', false],
+    [undefined, null, true],
+  ])('compares %j with %j', (actual, expected, same) => {
+    expect(sameValue(actual, expected, 1e-9)).toBe(same);
+  });
+
+  it('takes a raised tolerance for whole numbers too', () => {
+    expect(sameValue(101, 100, 0.02)).toBe(true);
+  });
+
+  it('finds every JSON value equal to itself and sets equal in any order', () => {
+    fc.assert(fc.property(fc.jsonValue(), (value) => sameValue(value, structuredClone(value), 0)));
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.oneof(fc.integer(), fc.string())), fc.integer(), (items, seed) => {
+        const shuffled = items.toSorted((a, b) => (String(a) + seed).localeCompare(String(b) + seed));
+        expect(sameValue({ $set: items }, shuffled, 0)).toBe(true);
+      }),
+    );
+  });
+});

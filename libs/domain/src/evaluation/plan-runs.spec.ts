@@ -1,0 +1,90 @@
+import { Evaluator } from '@etude/contracts/task';
+import * as fc from 'fast-check';
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { planFiles, planRuns, stopOnFailure } from './plan-runs.js';
+
+const PROMPT = 'from typing import List\n\n\ndef total(xs: List[int], start: int = 0) -> int:\n    """ Sum: of xs.\n    >>> total([1])\n    1\n    """\n';
+const TESTS = '\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate([1, 2]) == 3\n    assert candidate([]) == 0\n';
+const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: TESTS, setup });
+
+/** Puts the two texts together as the sandbox does and runs the tests with the machine's Python. */
+function outcome(setup: string, code: string): string {
+  const run = planRuns(tests(setup), code)[0];
+  if (run?.kind !== 'checked') throw new Error('planned something else');
+  execFileSync('/usr/bin/python3', ['-c', run.setup]);
+  const program = `${run.setup}${run.code}\n${run.tests}\nprint("passed")`;
+  return execFileSync('/usr/bin/python3', ['-c', program], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim();
+}
+
+describe('planRuns for python_tests', () => {
+  it.each([
+    ['a body', '    return start + sum(xs)'],
+    ['a dedented body', 'for x in xs:\n    start += x\nreturn start'],
+    ['a body whose first line lost its indentation', 'for x in xs:\n        start += x\n    return start'],
+    ['a one-line body that lost its indentation', 'return start + sum(xs)'],
+    ['the function again', 'def total(xs, start=0):\n    return start + sum(xs)'],
+    ['the whole prompt with the body', `${PROMPT}    return start + sum(xs)`],
+    ['an assignment', 'total = lambda xs, start=0: start + sum(xs)'],
+  ])('takes %s behind a stub', (_, code) => {
+    expect(outcome(PROMPT, code)).toBe('passed');
+  });
+
+  it.each([
+    ['no docstring', 'def total(xs, start=0):\n'],
+    ['a comment only', 'def total(xs, start=0):\n    # sums\n'],
+    ['no line break at its end', 'def total(xs, start=0):\n    "Sums."'],
+    ['its indentation already written', 'def total(xs, start=0):\n    """Sums."""\n    '],
+  ])('completes a stub with %s', (_, setup) => {
+    expect(outcome(setup, '    return start + sum(xs)')).toBe('passed');
+  });
+
+  it('takes a whole function where the setup is no stub', () => {
+    expect(outcome('import math\n', 'def total(xs, start=0):\n    return int(math.fsum(xs)) + start')).toBe('passed');
+    expect(outcome('', 'def total(xs, start=0):\n    return sum(xs) + start')).toBe('passed');
+  });
+
+  it('calls a check that the tests only define', () => {
+    expect(() => outcome(PROMPT, '    return 0')).toThrow(/AssertionError/);
+  });
+
+  it('leaves tests alone that call their check', () => {
+    const called = `${TESTS.trim()}\ncheck(total)`;
+    const run = planRuns(Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: called }), 'def total(xs): ...')[0];
+    expect(run).toMatchObject({ tests: called });
+  });
+});
+
+const secret = fc.uuid().map((id) => `secret-${id}`);
+
+describe('planRuns', () => {
+  it('lets no expected output into a run or a file', () => {
+    const evaluator = fc.oneof(
+      fc.record({ kind: fc.constant('io_cases' as const), cases: fc.array(fc.record({ stdin: fc.string(), expectedStdout: secret, public: fc.boolean() }), { minLength: 1, maxLength: 5 }) }),
+      fc.record({
+        kind: fc.constant('function_cases' as const),
+        entryPoint: fc.constant('f'),
+        cases: fc.array(fc.record({ args: fc.array(fc.integer()), expected: secret, public: fc.boolean() }), { minLength: 1, maxLength: 5 }),
+      }),
+      fc.record({ kind: fc.constant('command' as const), command: fc.constant('true'), expectedStdout: secret }),
+    );
+    fc.assert(
+      fc.property(evaluator, fc.string(), (given, code) => {
+        const parsed = Evaluator.parse(given);
+        const planned = JSON.stringify([planRuns(parsed, code), planFiles(parsed, code).map((file) => atob(file.contentBase64))]);
+        expect(planned).not.toContain('secret-');
+      }),
+    );
+  });
+
+  it('puts the answer where the command expects it', () => {
+    const evaluator = Evaluator.parse({ kind: 'command', command: 'python3 main.py', answerPath: 'main.py' });
+    expect(planFiles(evaluator, 'print("é")')).toEqual([{ path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') }]);
+    expect(planRuns(evaluator, 'print("é")')).toEqual([{ kind: 'command', command: 'python3 main.py', stdin: '' }]);
+  });
+
+  it('stops early only where there are cases', () => {
+    expect(stopOnFailure({ kind: 'none' })).toBe(false);
+    expect(stopOnFailure(Evaluator.parse({ kind: 'io_cases', cases: [{ stdin: '', expectedStdout: '' }] }))).toBe(true);
+  });
+});
