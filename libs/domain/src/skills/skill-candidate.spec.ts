@@ -47,14 +47,19 @@ describe('buildSkillCandidate', () => {
   it('carries the setup that its code leans on, once', () => {
     const evaluator = python;
     const bare = buildSkillCandidate(solved({ evaluator, code: 'def add(a, b): return math.fsum([a, b])' }));
-    expect(bare?.code).toBe('import math\n\ndef add(a, b): return math.fsum([a, b])');
+    expect(bare?.code).toBe('import math\n\n\ndef add(a, b): return math.fsum([a, b])');
     const whole = buildSkillCandidate(solved({ evaluator, code: bare?.code ?? '' }));
     expect(whole?.code).toBe(bare?.code);
   });
 
-  it('keeps future imports ahead of the setup', () => {
-    const code = 'from __future__ import annotations\ndef add(a: int, b: int): return a + b';
-    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(/^from __future__ import annotations\n\nimport math\n\ndef add/);
+  it('completes the stub whose body the answer is', () => {
+    const evaluator = Evaluator.parse({ ...python, setup: 'import math\n\ndef add(a, b):\n    """Adds."""\n' });
+    expect(buildSkillCandidate(solved({ evaluator, code: '    return a + b' }))?.code).toBe(
+      'import math\n\ndef add(a, b):\n    """Adds."""\n    return a + b',
+    );
+    expect(buildSkillCandidate(solved({ evaluator, code: 'def add(a, b):\n    return a + b' }))?.code).toBe(
+      'import math\n\ndef add(a, b):\n    return a + b',
+    );
   });
 
   it('calls code without a function a snippet', () => {

@@ -1,5 +1,8 @@
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
+import { definesName } from '../evaluation/answer-code.js';
+import { endsWithStub } from '../evaluation/function-stub.js';
+import { planRuns } from '../evaluation/plan-runs.js';
 import { contentDigest } from './content-digest.js';
 import { skillName } from './skill-name.js';
 import { testsFrom } from './skill-tests.js';
@@ -36,12 +39,12 @@ export function candidateFromTests(
   const { scope, prompt, fingerprint, entryPoint, sources, model, scripted, at } = origin;
   const tests = [...origin.tests];
   if (tests.length === 0 || origin.code.trim() === '') return null;
-  const code = standaloneCode(origin.code, tests);
+  const code = standaloneCode(origin.code, tests, entryPoint);
   return {
     name: skillName(prompt, fingerprint, entryPoint),
     version: 1,
     scope,
-    kind: entryPoint === null || definesFunction(code, entryPoint) ? 'function' : 'snippet',
+    kind: entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet',
     description: describe(origin),
     code,
     entryPoint,
@@ -69,19 +72,28 @@ export function skillDigest({ code, entryPoint, tests }: Pick<Skill, 'code' | 'e
   return contentDigest({ code, entryPoint, tests });
 }
 
-/** An answer to `python_tests` may lean on the setup's imports and helpers; a skill has to carry them itself. */
-function standaloneCode(code: string, tests: readonly SkillTest[]): string {
-  const setups = new Set(tests.flatMap((test) => (test.kind === 'python' ? [test.setup.trim()] : [])));
-  const missing = [...setups].filter((setup) => setup !== '' && !code.includes(setup));
-  if (missing.length === 0) return code;
-  // Python takes these only before all other code.
-  const future = /^from __future__ import .+$/gm;
-  return [...(code.match(future) ?? []), ...missing, code.replaceAll(future, '').trimStart()].join('\n\n');
+/** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
+function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
+  const setup = tests.find((test) => test.kind === 'python')?.setup ?? '';
+  if (entryPoint === null || setup.trim() === '' || code.includes(setup.trim())) return code;
+  const whole = definesName(code, entryPoint);
+  const ground = whole ? withoutStub(setup, entryPoint) : setup;
+  const [run] = planRuns({ kind: 'python_tests', entryPoint, setup: ground, tests: 'pass', public: false }, code);
+  return run?.kind === 'checked' ? `${run.setup}${run.code}`.trim() : code;
 }
 
-function definesFunction(code: string, entryPoint: string): boolean {
-  if (!/^\w+$/.test(entryPoint)) return false;
-  return new RegExp(`^(?:(?:async\\s+)?def\\s+${entryPoint}\\b|${entryPoint}\\s*(?::[^=]*)?=(?!=)|from\\s.+\\simport\\s.*\\b${entryPoint}\\b)`, 'm').test(code);
+/** What a stub announces is defined below it anyway. */
+function withoutStub(setup: string, entryPoint: string): string {
+  if (endsWithStub(setup, entryPoint) === null) return setup;
+  const lines = setup.split('\n');
+  let at = lines.findLastIndex((line) => new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${entryPoint}\\b`).test(line));
+  while (lines[at - 1]?.startsWith('@')) at -= 1;
+  return lines.slice(0, at).join('\n').trimEnd();
+}
+
+/** A class can be looked up but not called across processes as a skill is. */
+function isCallable(code: string, entryPoint: string): boolean {
+  return definesName(code, entryPoint) && !new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
 }
 
 function describe({ description, scenarios, prompt }: SkillOrigin): string {
