@@ -46,6 +46,14 @@ export const Transition = z.strictObject({
 });
 export type Transition = z.infer<typeof Transition>;
 
+/** A test of a skill, made from an evaluator's cases; never shown to a model. */
+export const SkillTest = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('io'), stdin: z.string(), expectedStdout: z.string(), comparison: z.enum(['whitespace', 'exact', 'numeric']), tolerance: z.number() }),
+  z.strictObject({ kind: z.literal('call'), args: z.array(z.json()), kwargs: z.record(z.string(), z.json()), expected: z.json(), tolerance: z.number() }),
+  z.strictObject({ kind: z.literal('python'), setup: z.string(), tests: z.string() }),
+]);
+export type SkillTest = z.infer<typeof SkillTest>;
+
 /** A finished rollout with its summary and reflection; its transitions are found by `rolloutId`. */
 export const Episode = z.strictObject({
   id: z.string(),
@@ -58,6 +66,8 @@ export const Episode = z.strictObject({
   entryPoint: z.string().nullable(),
   /** Code of the accepted attempt; null where none was accepted. */
   code: z.string().nullable(),
+  /** The evaluator's cases, where `code` was accepted: what a skill made of it can be verified by. */
+  tests: z.array(SkillTest).optional(),
   summary: z.string(),
   reflection: z.string().nullable(),
   success: z.boolean(),
@@ -85,14 +95,6 @@ export const Fact = z.strictObject({
   createdAt: z.number().int(),
 });
 export type Fact = z.infer<typeof Fact>;
-
-/** A test of a skill, made from an evaluator's cases; never shown to a model. */
-export const SkillTest = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('io'), stdin: z.string(), expectedStdout: z.string(), comparison: z.enum(['whitespace', 'exact', 'numeric']), tolerance: z.number() }),
-  z.strictObject({ kind: z.literal('call'), args: z.array(z.json()), kwargs: z.record(z.string(), z.json()), expected: z.json(), tolerance: z.number() }),
-  z.strictObject({ kind: z.literal('python'), setup: z.string(), tests: z.string() }),
-]);
-export type SkillTest = z.infer<typeof SkillTest>;
 
 export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'active', 'deprecated', 'archived', 'rejected'] as const;
 export const SkillStatus = z.enum(SKILL_STATUSES);
