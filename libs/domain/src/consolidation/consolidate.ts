@@ -1,0 +1,129 @@
+import type { ConsolidationRecord } from '@etude/contracts/consolidation';
+import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Embedder } from '../ports/embedder.js';
+import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { groupEpisodes } from './group-episodes.js';
+import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
+
+/** Where proposed skills end up. Waiting is bounded: one that takes longer is left out of the answer. */
+export interface SkillVerifications {
+  settled(tenant: string, skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
+}
+
+export interface ConsolidationInput {
+  readonly tenant: string;
+  /** null: every agent of the tenant, each by itself. */
+  readonly agent: string | null;
+  readonly days: number;
+  readonly dryRun: boolean;
+  /** Milliseconds since 1970; when the run was asked for, so that a repeat reads the same episodes. */
+  readonly now: number;
+}
+
+export interface ConsolidationDeps extends PlanDeps {
+  readonly episodic: EpisodicMemory;
+  readonly embedder: Embedder;
+  readonly outbox: MemoryOutbox;
+  readonly verifications: SkillVerifications;
+  /** Told of every step, so that a run that is watched or cut off shows how far it came. */
+  readonly progress?: (outcome: ConsolidationOutcome) => Promise<void>;
+}
+
+/** The part of the record that a run finds out. */
+export type ConsolidationOutcome = Pick<
+  ConsolidationRecord,
+  | 'episodesRead' | 'groups' | 'factsAdded' | 'factsReinforced' | 'skillsProposed' | 'skillsActivated' | 'skillsRejected'
+  | 'modelCalls' | 'modelFailures' | 'plan' | 'scripted'
+>;
+
+const DAY_MS = 86_400_000;
+/** Newest episodes that one run reads. */
+const EPISODES_MAX = 2_000;
+const GROUP_SIZE_MIN = 2;
+
+/**
+ * One pass over recent episodes: facts from what repeats, skill candidates from repeated success, each with its sources.
+ *
+ * All is planned before anything is applied. A group is applied as one unit whose mark is written with its facts, last: a crash
+ * before that repeats the group, a repeat after it asks no model and changes nothing. Episodes are never touched.
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
+ *   when `signal` aborts. What was applied until then stays, whole units only.
+ */
+export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
+  const { tenant, agent, days, dryRun, now } = input;
+  const episodes = await deps.episodic.recent({ tenant, agent }, now - days * DAY_MS, EPISODES_MAX);
+  const groups = (await groupEpisodes(episodes, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
+  let outcome: ConsolidationOutcome = { ...NOTHING, episodesRead: episodes.length, groups: groups.length };
+  if (episodes.length === EPISODES_MAX) outcome.plan = [`only the newest ${EPISODES_MAX} episodes are read; run it for fewer days or one agent`];
+
+  const units: PlannedUnit[] = [];
+  for (const group of groups) {
+    signal.throwIfAborted();
+    const unit = await planUnit(group, { tenant, now, earlier: units }, deps, signal);
+    units.push(unit);
+    outcome = withPlanned(outcome, unit);
+    await deps.progress?.(outcome);
+  }
+  if (dryRun) return outcome;
+
+  for (const unit of units) {
+    signal.throwIfAborted();
+    outcome = await applyUnit(tenant, unit, outcome, deps);
+    await deps.progress?.(outcome);
+  }
+  return countSettled(tenant, units, outcome, deps, signal);
+}
+
+const NOTHING: ConsolidationOutcome = {
+  episodesRead: 0,
+  groups: 0,
+  factsAdded: 0,
+  factsReinforced: 0,
+  skillsProposed: 0,
+  skillsActivated: 0,
+  skillsRejected: 0,
+  modelCalls: 0,
+  modelFailures: 0,
+  plan: [],
+  scripted: false,
+};
+
+function withPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): ConsolidationOutcome {
+  return {
+    ...outcome,
+    modelCalls: outcome.modelCalls + (unit.learned?.modelCalls ?? 0),
+    modelFailures: outcome.modelFailures + (unit.learned?.lessons === null ? 1 : 0),
+    plan: [...outcome.plan, ...describeUnit(unit)],
+    scripted: outcome.scripted || unit.learned?.scripted === true || unit.skill?.scripted === true,
+  };
+}
+
+/** The skill first, under an id made from its content, then facts and mark in one transaction: see `consolidate`. */
+async function applyUnit(tenant: string, unit: PlannedUnit, outcome: ConsolidationOutcome, { outbox, semantic }: ConsolidationDeps): Promise<ConsolidationOutcome> {
+  if (unit.known) return outcome;
+  if (unit.skill !== null) await outbox.put(tenant, skillWriteId(unit.skill), { kind: 'skill', skill: unit.skill });
+  const proposed = outcome.skillsProposed + (unit.skill === null ? 0 : 1);
+  // Without its mark a group whose facts nobody could read is tried again by the next run.
+  if (unit.learned?.lessons === null) return { ...outcome, skillsProposed: proposed };
+  const { added, reinforced } = await semantic.applyFacts(tenant, unit.unitId, unit.facts);
+  return { ...outcome, skillsProposed: proposed, factsAdded: outcome.factsAdded + added, factsReinforced: outcome.factsReinforced + reinforced };
+}
+
+function skillWriteId({ scope, name, digest }: Skill): string {
+  return `skill.${contentDigest([scope, name, digest]).slice(0, 40)}`;
+}
+
+async function countSettled(
+  tenant: string,
+  units: readonly PlannedUnit[],
+  outcome: ConsolidationOutcome,
+  { verifications }: ConsolidationDeps,
+  signal: AbortSignal,
+): Promise<ConsolidationOutcome> {
+  const proposed = units.flatMap(({ skill }) => (skill === null ? [] : [skill]));
+  if (proposed.length === 0) return outcome;
+  const statuses = await verifications.settled(tenant, proposed, signal);
+  const count = (wanted: SkillStatus) => statuses.filter((status) => status === wanted).length;
+  return { ...outcome, skillsActivated: count('active'), skillsRejected: count('rejected') };
+}

@@ -1,0 +1,69 @@
+import type { Episode } from '@etude/contracts/memory';
+import type { Embedder } from '../ports/embedder.js';
+
+/** Calibrated similarity of prompts from which on two tasks are "probably the same". */
+export const SIMILARITY_MIN = 0.7;
+
+interface TaskClass {
+  readonly fingerprint: string;
+  readonly prompt: string;
+  readonly episodes: readonly Episode[];
+}
+
+/**
+ * Similar episodes together, oldest first in each group and the groups by their oldest.
+ *
+ * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is the most
+ * similar to it, if at least `SIMILARITY_MIN`, and otherwise starts one. It depends on nothing but the episodes: not on the order in
+ * which they come. Comparing with first tasks alone keeps chains of small likenesses from growing into one group of everything.
+ */
+export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
+  const groups: Episode[][] = [];
+  for (const owned of partition(inOrder(episodes), ({ scope }) => JSON.stringify([scope.agent, scope.user]))) {
+    groups.push(...(await groupTasks(classesOf(owned), embedder, signal)));
+  }
+  return groups.toSorted((a, b) => byAge(a[0]!, b[0]!));
+}
+
+function byAge(a: Episode, b: Episode): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+}
+
+function inOrder(episodes: readonly Episode[]): Episode[] {
+  return episodes.toSorted(byAge);
+}
+
+function partition(episodes: readonly Episode[], keyOf: (episode: Episode) => string): Episode[][] {
+  return [...Map.groupBy(episodes, keyOf).values()];
+}
+
+function classesOf(episodes: readonly Episode[]): TaskClass[] {
+  return partition(episodes, ({ fingerprint }) => fingerprint).map((same) => ({ fingerprint: same[0]!.fingerprint, prompt: same[0]!.prompt, episodes: same }));
+}
+
+async function groupTasks(classes: readonly TaskClass[], embedder: Embedder, signal: AbortSignal): Promise<Episode[][]> {
+  const vectors = await embedder.embed(classes.map(({ prompt }) => prompt), signal);
+  const groups: Array<{ first: Float32Array; episodes: Episode[] }> = [];
+  classes.forEach(({ episodes }, at) => {
+    const vector = vectors[at]!;
+    const near = groups
+      .map((group) => ({ group, similarity: embedder.profile.calibrate(cosine(group.first, vector)) }))
+      .filter(({ similarity }) => similarity >= SIMILARITY_MIN)
+      .reduce<{ group: (typeof groups)[number]; similarity: number } | null>((best, one) => (best !== null && best.similarity >= one.similarity ? best : one), null);
+    if (near) near.group.episodes.push(...episodes);
+    else groups.push({ first: vector, episodes: [...episodes] });
+  });
+  return groups.map(({ episodes }) => inOrder(episodes));
+}
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  let dot = 0;
+  let squaresA = 0;
+  let squaresB = 0;
+  for (let i = 0; i < a.length; i += 1) {
+    dot += a[i]! * b[i]!;
+    squaresA += a[i]! ** 2;
+    squaresB += b[i]! ** 2;
+  }
+  return squaresA === 0 || squaresB === 0 ? 0 : dot / Math.sqrt(squaresA * squaresB);
+}

@@ -1,0 +1,107 @@
+import type { Episode, Fact, Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
+import type { ChatModel } from '../ports/model.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
+import { proposeSkill } from './propose-skill.js';
+
+export interface PlanDeps {
+  readonly semantic: SemanticMemory;
+  readonly procedural: ProceduralMemory;
+  readonly model: ChatModel;
+}
+
+/** What one group of episodes leads to. */
+export interface PlannedUnit {
+  /** Made from the episodes: the same ones are the same unit. */
+  readonly unitId: string;
+  readonly episodes: readonly Episode[];
+  /** It was applied before; there is nothing to do. */
+  readonly known: boolean;
+  readonly learned: Learned | null;
+  readonly facts: readonly Fact[];
+  readonly skill: Skill | null;
+}
+
+/**
+ * Plans one group. Asks the model once, unless the group was applied before; changes nothing. `earlier` are the units planned
+ * before this one: a skill that one of them proposes is not proposed again, as it would not be had that one been applied.
+ */
+export async function planUnit(
+  group: readonly Episode[],
+  { tenant, now, earlier }: { tenant: string; now: number; earlier: readonly PlannedUnit[] },
+  deps: PlanDeps,
+  signal: AbortSignal,
+): Promise<PlannedUnit> {
+  const { scope } = group[0]!;
+  const unitId = `consolidation.${contentDigest([scope, group.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
+  const unit: PlannedUnit = { unitId, episodes: group, known: true, learned: null, facts: [], skill: null };
+  if (await deps.semantic.wasApplied(tenant, unitId)) return unit;
+  const learned = await learnFromGroup(group, deps.model, signal);
+  const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
+  const skills = [...(await allSkills(deps.procedural, scope)), ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : []))];
+  return {
+    ...unit,
+    known: false,
+    learned,
+    facts: factsOf(learned, shownEpisodes(group), now),
+    skill: proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now }),
+  };
+}
+
+function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
+  const { scope } = sources[0]!;
+  const facts = (lessons?.facts ?? []).map(({ text, category, confidence }): Fact => ({
+    id: factId(scope, text),
+    scope,
+    text,
+    category,
+    confidence,
+    source: scripted ? 'consolidation (scripted)' : 'consolidation',
+    episodes: sources.map(({ id }) => id),
+    support: sources.length,
+    accessCount: 0,
+    createdAt: now,
+  }));
+  return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
+}
+
+/** The same statement of the same owner has one id, whatever its spacing, capitals and final full stop. */
+export function factId(scope: Fact['scope'], text: string): string {
+  const normal = text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim().replace(/[.!]+$/, '');
+  return `f${contentDigest([scope.tenant, scope.agent, scope.user, normal]).slice(0, 32)}`;
+}
+
+const PAGE = 200;
+
+async function allSkills(procedural: ProceduralMemory, scope: Fact['scope']): Promise<Skill[]> {
+  const skills: Skill[] = [];
+  for (;;) {
+    const last = skills.at(-1)?.name;
+    const page = await procedural.list(scope, last === undefined ? { limit: PAGE } : { limit: PAGE, afterName: last });
+    skills.push(...page);
+    if (page.length < PAGE) return skills;
+  }
+}
+
+/** The unit for people: each change on a line with what it rests on. */
+export function describeUnit({ episodes, known, learned, facts, skill }: PlannedUnit): string[] {
+  const head = `group of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
+  const all = from(episodes.map(({ id }) => id));
+  if (known) return [`${head}: consolidated before${all}`];
+  const marked = learned?.scripted ? ' (scripted)' : '';
+  const lines = facts.map((fact) => `fact, ${fact.category}, confidence ${fact.confidence}${marked}: ${fact.text}${from(fact.episodes)}`);
+  if (learned?.lessons === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
+  else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
+  if (skill !== null) lines.push(`skill ${skill.name}, ${skill.tests.length} tests${skill.scripted ? ' (scripted)' : ''}: ${firstWords(skill.description)}${from(skill.sources)}`);
+  return lines;
+}
+
+function from(ids: readonly string[]): string {
+  return ` [from ${ids.join(', ')}]`;
+}
+
+function firstWords(text: string): string {
+  const line = text.trim().replaceAll(/\s+/g, ' ');
+  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
+}
