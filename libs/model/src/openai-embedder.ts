@@ -1,0 +1,93 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import { abortError } from './abort.js';
+import { readVectors } from './embedding-answer.js';
+import type { ConnectionOptions, Exchange } from './openai-connection.js';
+import { OpenAiConnection } from './openai-connection.js';
+import { serverName } from './server-errors.js';
+
+export interface OpenAiEmbedderOptions extends ConnectionOptions {
+  readonly model: string;
+  /** Length of its vectors; checked on every answer. */
+  readonly dimension: number;
+  /** Texts in one request. Default 64. */
+  readonly batchSize?: number;
+  /** Text beyond this is not embedded: models have a limit and refuse longer ones. Default 16,000. */
+  readonly textCharsMax?: number;
+  /** Weight of meaning against words in fused search. Default 0.8. */
+  readonly denseWeight?: number;
+  /** The raw cosine that means "probably the same task". Default 0.55. */
+  readonly cosineSameTask?: number;
+  /** The raw cosine that means "nearly the same words". Default 0.8. */
+  readonly cosineSameWords?: number;
+}
+
+/** One answer: 64 vectors of 4,096 numbers written out take about 6 MiB. */
+const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
+
+/** Embeddings of any OpenAI-compatible server, always asked for as floats. Retries: `retry.ts`. */
+export class OpenAiEmbedder implements Embedder {
+  readonly profile: EmbedderProfile;
+  readonly #connection: OpenAiConnection;
+  readonly #options: OpenAiEmbedderOptions;
+
+  constructor(options: OpenAiEmbedderOptions) {
+    const { model, dimension, denseWeight = 0.8, cosineSameTask = 0.55, cosineSameWords = 0.8 } = options;
+    this.#options = options;
+    this.#connection = new OpenAiConnection(options);
+    this.profile = { model, dimension, denseWeight, calibrate: calibration(cosineSameTask, cosineSameWords) };
+  }
+
+  /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors have another length than said; MODEL_*; an AbortError */
+  async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
+    if (signal.aborted) throw abortError(signal);
+    const { batchSize = 64 } = this.#options;
+    const vectors: Float32Array[] = [];
+    for (let from = 0; from < texts.length; from += batchSize) {
+      const batch = texts.slice(from, from + batchSize);
+      vectors.push(...(await this.#connection.call((exchange) => this.#ask(batch, exchange), signal)));
+    }
+    return vectors;
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  async #ask(texts: readonly string[], { client, signal, text }: Exchange): Promise<Float32Array[]> {
+    const { model, textCharsMax = 16_000 } = this.#options;
+    // Servers refuse the empty text; a space means as little.
+    const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
+    const response = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal }).asResponse();
+    const vectors = readVectors(await text(response, ANSWER_CHARS_MAX), texts.length, this.#connection.context);
+    vectors.forEach((vector) => this.#check(vector));
+    return vectors;
+  }
+
+  #check(vector: Float32Array): void {
+    const { model, dimension } = this.profile;
+    const numbers = vector.reduce((sum, value) => sum + Number(Number.isFinite(value)), 0);
+    if (vector.length === dimension && numbers === dimension) return;
+    const got = vector.length === dimension ? `${numbers} finite numbers` : `${vector.length} numbers`;
+    const { model: setting } = this.#connection.context.settings;
+    throw new EtudeError(
+      'EMBEDDING_LENGTH_WRONG',
+      `${serverName(this.#connection.context)} gave a vector of ${got} for model ${model}, where ${dimension} were expected. ` +
+        `Set ETUDE_EMBEDDING_DIMENSION to ${vector.length}, or ${setting} to the model that memory was made with.`,
+    );
+  }
+}
+
+/** Straight lines through (0, 0), (same task, 0.7), (same words, 0.9) and (1, 1). */
+export function calibration(sameTask: number, sameWords: number): (cosine: number) => number {
+  const points: ReadonlyArray<readonly [number, number]> = [[0, 0], [sameTask, 0.7], [sameWords, 0.9], [1, 1]];
+  return (cosine) => {
+    if (!(cosine > 0)) return 0;
+    for (const [i, [x, y]] of points.entries()) {
+      const [x0, y0] = points[i - 1] ?? [0, 0];
+      if (cosine <= x) return y0 + ((y - y0) * (cosine - x0)) / (x - x0 || 1);
+    }
+    return 1;
+  };
+}

@@ -1,0 +1,99 @@
+import { EtudeError, errorCode, isRetryable } from '@etude/contracts/errors';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { abortError } from './abort.js';
+
+export interface RetryPolicy {
+  /** Calls in all, the first included. */
+  readonly attemptsMax: number;
+  /** The same for answers that were empty or cut: each of them was paid for. */
+  readonly answerAttemptsMax: number;
+  /** First wait; doubles with each attempt, half of it at random. */
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  /** A longer Retry-After is cut to this. */
+  readonly retryAfterMaxMs: number;
+  /** All waits of one call together. */
+  readonly waitTotalMaxMs: number;
+}
+
+export const RETRY_POLICY: RetryPolicy = {
+  attemptsMax: 6,
+  answerAttemptsMax: 3,
+  backoffMinMs: 250,
+  backoffMaxMs: 20_000,
+  retryAfterMaxMs: 60_000,
+  waitTotalMaxMs: 120_000,
+};
+
+/** Replaced in tests, so that nobody waits by the clock. */
+export interface RetryTimers {
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** 0 to 1. */
+  random(): number;
+}
+
+const REAL_TIMERS: RetryTimers = {
+  sleep: async (ms, signal) => {
+    await sleepFor(ms, undefined, { signal });
+  },
+  random: Math.random,
+};
+
+/**
+ * The one place where calls of a model server are repeated.
+ *
+ * Repeats what fails with a retryable code. `details.retryAfterMs` of the error is the least it waits; without one it backs
+ * off exponentially with jitter. Attempts and waiting are bounded; then the last error is thrown, saying how often it tried.
+ * @throws an AbortError as soon as `signal` aborts
+ */
+export async function withRetries<T>(attempt: () => Promise<T>, signal: AbortSignal, policy: RetryPolicy = RETRY_POLICY, timers = REAL_TIMERS): Promise<T> {
+  let waitedMs = 0;
+  for (let made = 1; ; made++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (signal.aborted) throw abortError(signal);
+      if (!isRetryable(error)) throw error;
+      const waitMs = waitAfter(made, error, policy, timers.random());
+      if (made >= attemptsFor(error, policy) || waitedMs + waitMs > policy.waitTotalMaxMs) throw givenUp(error, made, waitedMs);
+      waitedMs += waitMs;
+      await wait(waitMs, signal, timers);
+    }
+  }
+}
+
+function attemptsFor(error: unknown, policy: RetryPolicy): number {
+  const code = errorCode(error);
+  return code === 'MODEL_ANSWER_EMPTY' || code === 'MODEL_ANSWER_TRUNCATED' ? Math.min(policy.answerAttemptsMax, policy.attemptsMax) : policy.attemptsMax;
+}
+
+function waitAfter(made: number, error: unknown, policy: RetryPolicy, random: number): number {
+  const backoff = Math.min(policy.backoffMaxMs, policy.backoffMinMs * 2 ** (made - 1)) * (0.5 + random / 2);
+  const asked = (error as Partial<EtudeError>).details?.retryAfterMs;
+  if (asked === undefined) return backoff;
+  // A server that says "at once" is believed once.
+  return Math.max(Math.min(asked, policy.retryAfterMaxMs), made === 1 ? 0 : backoff);
+}
+
+async function wait(ms: number, signal: AbortSignal, timers: RetryTimers): Promise<void> {
+  try {
+    await timers.sleep(ms, signal);
+  } catch (error) {
+    throw signal.aborted ? abortError(signal) : error;
+  }
+}
+
+const ADVICE: Partial<Record<ReturnType<typeof errorCode>, string>> = {
+  MODEL_UNAVAILABLE: 'Check that the server runs and can be reached from here.',
+  MODEL_RATE_LIMITED: 'Lower ETUDE_MODEL_CONCURRENCY, raise the limit of the account, or try again later.',
+  MODEL_ANSWER_EMPTY: 'Check the model; a reasoning model needs a larger limit of output tokens.',
+  MODEL_ANSWER_TRUNCATED: 'Check the server and what is between here and there, such as the time limits of a proxy.',
+};
+
+function givenUp(error: unknown, made: number, waitedMs: number): EtudeError {
+  const { message, details = {} } = error as Error & Partial<EtudeError>;
+  const code = errorCode(error);
+  const tried = made === 1 ? '' : ` Asked ${made} times, waiting ${(waitedMs / 1000).toFixed(1)} s in between.`;
+  const metadata = { ...details.metadata, attempts: String(made) };
+  return new EtudeError(code, `${message}${tried} ${ADVICE[code] ?? ''}`.trimEnd(), { ...details, metadata }, { cause: error });
+}

@@ -1,0 +1,87 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ErrorCode } from '@etude/contracts/errors';
+
+/** Who was asked, for messages. */
+export interface ServerContext {
+  readonly baseUrl: string;
+  /** Cut out of everything a server says. */
+  readonly apiKey?: string;
+  /** Names of the settings to check. */
+  readonly settings: { readonly baseUrl: string; readonly apiKey: string; readonly model: string };
+}
+
+/** What a server said when it did not answer, in its status or inside an answer with a good one. */
+export interface ServerFault {
+  readonly status: number;
+  readonly message: string;
+  readonly code?: string;
+  readonly retryAfterMs?: number;
+  readonly location?: string;
+}
+
+const MESSAGE_CHARS_MAX = 300;
+/** 501: a server that knows no POST here will know none next time. */
+const RETRYABLE = (status: number) => status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
+
+/** Base URL without what may be secret in it. */
+export function shownUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  return `${url.protocol}//${url.host}${url.pathname}`.replace(/\/$/, '');
+}
+
+export const serverName = (context: ServerContext) => `The model server at ${shownUrl(context.baseUrl)}`;
+
+/** What a server said, in one line, without the key, cut to 300 characters. */
+export function quoted(message: string, { apiKey }: ServerContext): string {
+  const clean = (apiKey ? message.replaceAll(apiKey, '[key]') : message).replace(/\s+/g, ' ').trim();
+  return clean.length > MESSAGE_CHARS_MAX ? `${clean.slice(0, MESSAGE_CHARS_MAX)}…` : clean;
+}
+
+/** The typed error for a fault: retryable ones may be asked again, refusals name the setting to check. */
+export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
+  const code = codeOf(fault);
+  const said = quoted(fault.message, context);
+  const advice = code === 'MODEL_REFUSED' ? ` ${refusalAdvice(fault, context)}` : '';
+  const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
+  return new EtudeError(code, message, { ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }), metadata: { status: String(fault.status) } });
+}
+
+function codeOf({ status, code }: ServerFault): ErrorCode {
+  if (status === 429) return code === 'insufficient_quota' ? 'MODEL_REFUSED' : 'MODEL_RATE_LIMITED';
+  return RETRYABLE(status) ? 'MODEL_UNAVAILABLE' : 'MODEL_REFUSED';
+}
+
+function refusalAdvice({ status, location }: ServerFault, { settings }: ServerContext): string {
+  if (status >= 300 && status < 400) return `Set ${settings.baseUrl} to where it redirects${location ? ` (${location})` : ''}.`;
+  if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
+  if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
+  if (status === 404 || status === 405 || status === 501) return `Check ${settings.baseUrl} (it usually ends with /v1) and ${settings.model}.`;
+  if (status === 413) return 'The request is too large for it; make the prompt shorter.';
+  return `Check that ${settings.model} fits this request.`;
+}
+
+const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
+/** `retry-after` in seconds or as a date, or `retry-after-ms`; undefined where there is none that makes sense. */
+export function retryAfterMs(headers: Headers | undefined, nowMs: number): number | undefined {
+  const ms = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
+  if (ms >= 0) return ms;
+  const text = headers?.get('retry-after')?.trim();
+  if (!text) return undefined;
+  if (/^\d+(\.\d+)?$/.test(text)) return Number.parseFloat(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+}
+
+/** The fault inside `{"error": ...}`, in any of the shapes that servers give it. */
+export function faultIn(error: unknown): ServerFault {
+  if (typeof error === 'string') return { status: 500, message: error };
+  const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;
+  const number = [status, code].map(Number).find((value) => value >= 400 && value < 600);
+  const limited = [code, type].some((word) => typeof word === 'string' && /rate_limit/.test(word));
+  return {
+    status: number ?? (limited ? 429 : 500),
+    message: typeof message === 'string' ? message : JSON.stringify(error),
+    ...(typeof code === 'string' ? { code } : {}),
+  };
+}
