@@ -11,6 +11,8 @@ export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.Z
   /** First wait; doubles with each attempt. */
   readonly backoffMs: number;
   readonly timeoutMs: number;
+  /** Payload of one firing of a schedule, made from the schedule's own; the same firing always gives the same. */
+  readonly firing?: (template: z.infer<P>, firedAtMs: number) => z.infer<P>;
 }
 
 const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>) => declaration;
@@ -65,6 +67,7 @@ export const ConsolidationRunJob = queue({
   attemptsMax: 3,
   backoffMs: 2_000,
   timeoutMs: 3_600_000,
+  firing: (template, firedAtMs) => ({ ...template, runId: `${template.runId}-${new Date(firedAtMs).toISOString().replaceAll(/[^0-9]/g, '').slice(0, 14)}` }),
 });
 
 export const SkillVerify = queue({

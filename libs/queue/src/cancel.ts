@@ -1,0 +1,91 @@
+import type { Redis } from 'ioredis';
+import { RedisKeys } from './keys.js';
+import { connectRedis } from './redis.js';
+import type { QueueLogger } from './redis.js';
+import { memberOf, parseMember } from './task-keys.js';
+
+export interface Cancelled {
+  readonly tenant: string;
+  /** A task's id, or an execution's. */
+  readonly id: string;
+}
+
+type Listener = (cancelled: Cancelled) => void;
+
+/**
+ * Tells every process at once that a task or an execution is to stop. A message reaches only who is connected: the wish itself
+ * is stored with the task (`TaskStore.requestCancel`) and the execution, to be read when work starts and after `onReconnect`.
+ */
+export class CancelBus {
+  readonly #keys: RedisKeys;
+  readonly #publisher: Redis;
+  readonly #subscriber: Redis;
+  readonly #tasks = new Set<Listener>();
+  readonly #executions = new Set<Listener>();
+  readonly #reconnects = new Set<() => void>();
+  readonly #subscribed: Promise<unknown>;
+
+  constructor(redisUrl: string, prefix: string, logger?: QueueLogger) {
+    this.#keys = new RedisKeys(prefix);
+    this.#publisher = connectRedis(redisUrl, 'worker', logger);
+    this.#subscriber = connectRedis(redisUrl, 'subscriber', logger);
+    this.#subscriber.on('message', (channel: string, message: string) => this.#heard(channel, message));
+    this.#subscribed = this.#subscriber.subscribe(this.#keys.cancel, this.#keys.cancelExecution).then(() => {
+      this.#subscriber.on('ready', () => this.#reconnects.forEach((listener) => listener()));
+    });
+    // Shown by `ready`.
+    this.#subscribed.catch(() => undefined);
+  }
+
+  /** Resolves once messages are heard. */
+  async ready(): Promise<void> {
+    await this.#subscribed;
+  }
+
+  async publish(tenant: string, taskId: string): Promise<void> {
+    await this.#publisher.publish(this.#keys.cancel, memberOf(tenant, taskId));
+  }
+
+  /** @returns a function that takes the listener away */
+  onCancel(listener: Listener): () => void {
+    this.#tasks.add(listener);
+    return () => this.#tasks.delete(listener);
+  }
+
+  onExecutionCancel(listener: Listener): () => void {
+    this.#executions.add(listener);
+    return () => this.#executions.delete(listener);
+  }
+
+  /** Messages may have been missed; look at what is stored. */
+  onReconnect(listener: () => void): () => void {
+    this.#reconnects.add(listener);
+    return () => this.#reconnects.delete(listener);
+  }
+
+  /**
+   * Calls `stop` once when the task or execution is cancelled, from whatever moment on: `isRequested` reads what is stored,
+   * now and after every reconnect.
+   */
+  watch(kind: 'task' | 'execution', wanted: Cancelled, isRequested: () => Promise<boolean>, stop: () => void): () => void {
+    const listener: Listener = ({ tenant, id }) => {
+      if (tenant === wanted.tenant && id === wanted.id) stop();
+    };
+    // Redis away: the reconnect asks again.
+    const look = () => void isRequested().then((requested) => requested && stop(), () => undefined);
+    const releases = [kind === 'task' ? this.onCancel(listener) : this.onExecutionCancel(listener), this.onReconnect(look)];
+    look();
+    return () => releases.forEach((release) => release());
+  }
+
+  async close(): Promise<void> {
+    this.#publisher.disconnect();
+    this.#subscriber.disconnect();
+  }
+
+  #heard(channel: string, message: string): void {
+    const cancelled = parseMember(message);
+    if (!cancelled) return;
+    for (const listener of channel === this.#keys.cancel ? this.#tasks : this.#executions) listener(cancelled);
+  }
+}

@@ -1,0 +1,51 @@
+import { errorCode } from '@etude/contracts/errors';
+import { MemoryWrite } from '@etude/contracts/memory';
+import { MemoryWriteJob } from '@etude/contracts/queues';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
+import type { Redis } from 'ioredis';
+import { parseOr } from './job-failure.js';
+import type { RedisKeys } from './keys.js';
+import type { Producer } from './producer.js';
+import { runScript } from './scripts.js';
+import { memberOf } from './task-keys.js';
+
+/** `MemoryOutbox` in Redis: the write first, then its job `memory.write`. */
+export class RedisMemoryOutbox implements MemoryOutbox {
+  constructor(private readonly producer: Producer) {}
+
+  /** Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job. */
+  async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
+    const { redis, keys } = this.producer;
+    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write)];
+    await runScript(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex], args);
+    try {
+      await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
+  }
+}
+
+/** For whoever applies the writes. */
+export class OutboxReader {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  /** null where it was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path that is wrong */
+  async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
+    const text = await this.redis.hget(this.keys.memoryOutbox(tenant), writeId);
+    return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
+  }
+
+  /** Call it after the write was applied; again changes nothing. */
+  async remove(tenant: string, writeId: string): Promise<void> {
+    await runScript(this.redis, 'removeMemoryWrite', [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex], [writeId, memberOf(tenant, writeId)]);
+  }
+
+  /** Writes of this tenant that memory does not show yet. */
+  async pending(tenant: string): Promise<number> {
+    return this.redis.hlen(this.keys.memoryOutbox(tenant));
+  }
+}

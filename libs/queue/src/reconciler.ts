@@ -1,0 +1,149 @@
+import { MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
+import type { Job, Queue } from 'bullmq';
+import { retryJob } from './dead-letters.js';
+import { readFailure } from './job-failure.js';
+import type { Producer } from './producer.js';
+import { isConnectionError } from './redis.js';
+import type { QueueLogger } from './redis.js';
+import { parseMember, rolloutOfMember } from './task-keys.js';
+import type { TaskStore } from './task-store.js';
+
+export interface ReconcilerOptions {
+  readonly producer: Producer;
+  readonly tasks: TaskStore;
+  readonly intervalMs: number;
+  readonly logger?: QueueLogger;
+}
+
+export interface Reconciler {
+  /** One pass. @returns how many gaps it closed */
+  runOnce(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Younger entries are still on their ordinary way. */
+const ROLLOUT_AGE_MS = 2_000;
+const MEMORY_AGE_MS = 5_000;
+/** A write whose job is dead waits for an operator; it is looked at again to see a redrive through. */
+const DEAD_AGAIN_MS = 60_000;
+const BATCH = 500;
+/** Workers stamp a death with their own clocks. */
+const CLOCK_MARGIN_MS = 10_000;
+
+/**
+ * Closes the gaps that a crash between two writes leaves: accepted tasks and memory writes without a job, tasks whose job is dead.
+ * Any number of processes may run one; a pass over nothing costs three reads.
+ */
+export function startReconciler({ producer, tasks, intervalMs, logger }: ReconcilerOptions): Reconciler {
+  let deadSince = 0;
+  let pass: Promise<number> | null = null;
+  const runOnce = async () => {
+    const now = await redisNow(producer);
+    const rollouts = await reconcileRollouts(producer, tasks, now);
+    const writes = await reconcileWrites(producer, now);
+    const dead = await failDeadRollouts(producer, tasks, deadSince);
+    deadSince = now - CLOCK_MARGIN_MS;
+    const closed = rollouts + writes + dead;
+    if (closed > 0) logger?.info({ rollouts, writes, dead }, 'closed gaps between records and jobs');
+    return closed;
+  };
+  const tick = async () => {
+    try {
+      await (pass ??= runOnce());
+    } catch (error) {
+      if (!isUnavailable(error)) logger?.error({ error: (error as Error).message }, 'reconciling failed; the next pass tries again');
+    } finally {
+      pass = null;
+    }
+  };
+  const timer = setInterval(() => void tick(), intervalMs);
+  void tick();
+  return {
+    runOnce,
+    async close() {
+      clearInterval(timer);
+      await pass?.catch(() => 0);
+    },
+  };
+}
+
+/** An outbox entry says that a task's job must be there. */
+async function reconcileRollouts(producer: Producer, tasks: TaskStore, now: number): Promise<number> {
+  const { redis, keys } = producer;
+  let closed = 0;
+  for (const member of await redis.zrangebyscore(keys.rolloutOutbox, '-inf', now - ROLLOUT_AGE_MS, 'LIMIT', 0, BATCH)) {
+    if (await reconcileRollout(producer, tasks, member)) closed++;
+    await redis.zrem(keys.rolloutOutbox, member);
+  }
+  return closed;
+}
+
+async function reconcileRollout(producer: Producer, tasks: TaskStore, member: string): Promise<boolean> {
+  const address = rolloutOfMember(member);
+  if (!address) return false;
+  const { tenant, taskId, rolloutId } = address;
+  const queue = producer.queue(RolloutRun.name);
+  const job = (await queue.getJob(rolloutId)) as Job | undefined;
+  if (job && !job.finishedOn) return false;
+  if (job?.failedReason) return (await settleDead(tasks, job, tenant, taskId)) !== 'final';
+  const [state, priority] = await producer.redis.hmget(producer.keys.task(tenant, taskId), 'state', 'priority');
+  if (state !== 'queued' && state !== 'running') return false;
+  await job?.remove();
+  await producer.add(RolloutRun, { v: 1, tenant, taskId, rolloutId }, { priority: Number(priority ?? 0) });
+  return true;
+}
+
+/** Ends the task, unless it was redriven since the job died: then that redrive is completed. */
+async function settleDead(tasks: TaskStore, job: Job, tenant: string, taskId: string): Promise<'failed' | 'gone' | 'final' | 'requeued'> {
+  const { code, message } = readFailure(job.failedReason);
+  const outcome = await tasks.failUnlessRequeued(tenant, taskId, { code, message }, job.finishedOn ?? 0);
+  if (outcome === 'requeued') await retryJob(job);
+  return outcome;
+}
+
+async function reconcileWrites(producer: Producer, now: number): Promise<number> {
+  const { redis, keys } = producer;
+  const queue = producer.queue(MemoryWriteJob.name);
+  let closed = 0;
+  for (const member of await redis.zrangebyscore(keys.memoryOutboxIndex, '-inf', now - MEMORY_AGE_MS, 'LIMIT', 0, BATCH)) {
+    const parsed = parseMember(member);
+    const job = parsed && ((await queue.getJob(parsed.id)) as Job | undefined);
+    const dead = Boolean(job?.finishedOn && job.failedReason);
+    if (parsed && !dead && (!job || job.finishedOn)) {
+      await job?.remove();
+      await producer.add(MemoryWriteJob, { v: 1, tenant: parsed.tenant, writeId: parsed.id });
+      closed++;
+    }
+    // The score says when to look again, so that old dead ones don't hide the rest.
+    await redis.zadd(keys.memoryOutboxIndex, 'XX', dead ? now + DEAD_AGAIN_MS : now, member);
+  }
+  return closed;
+}
+
+/** Tasks whose job died where nobody was left to say so. */
+async function failDeadRollouts(producer: Producer, tasks: TaskStore, since: number): Promise<number> {
+  const queue = producer.queue(RolloutRun.name);
+  let closed = 0;
+  for (let offset = 0; ; offset += BATCH) {
+    const ids = await producer.redis.zrangebyscore(queue.toKey('failed'), since, '+inf', 'LIMIT', offset, BATCH);
+    for (const id of ids) if (await failDeadRollout(queue, tasks, id)) closed++;
+    if (ids.length < BATCH) return closed;
+  }
+}
+
+async function failDeadRollout(queue: Queue, tasks: TaskStore, id: string): Promise<boolean> {
+  const job = (await queue.getJob(id)) as Job | undefined;
+  const payload = RolloutRun.payload.safeParse(job?.data);
+  if (!job?.finishedOn || !job.failedReason || !payload.success) return false;
+  const { code, message } = readFailure(job.failedReason);
+  return tasks.markFailed(payload.data.tenant, payload.data.taskId, { code, message }, job.finishedOn);
+}
+
+async function redisNow({ redis }: Producer): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
+function isUnavailable(error: unknown): boolean {
+  return isConnectionError(error) || (error as { code?: unknown }).code === 'QUEUE_UNAVAILABLE';
+}

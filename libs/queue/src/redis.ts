@@ -1,0 +1,102 @@
+import { EtudeError, errorCode } from '@etude/contracts/errors';
+import { Redis } from 'ioredis';
+import { SCRIPTS } from './scripts.js';
+
+/** What this library needs of a logger; pino's shape. */
+export interface QueueLogger {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+/**
+ * `producer`: a caller waits; commands fail with QUEUE_UNAVAILABLE within seconds when Redis is away.
+ * `worker`, `subscriber`: wait for Redis to come back, however long that takes.
+ */
+export type RedisRole = 'producer' | 'worker' | 'subscriber';
+
+/** Longest that a producer's command may take, connection included. */
+export const COMMAND_TIMEOUT_MS = 5_000;
+const RETRY_FIRST_MS = 50;
+const RETRY_MOST_MS = 1_000;
+
+/**
+ * A connection with the scripts of this library loaded. It connects by itself and logs each loss and each
+ * return once, not every retry.
+ */
+export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
+  const redis = new Redis(url, {
+    scripts: SCRIPTS,
+    retryStrategy: (times) => Math.min(RETRY_FIRST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS),
+    connectTimeout: 2_000,
+    keepAlive: 10_000,
+    ...(role === 'producer' ? { maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS } : { maxRetriesPerRequest: null }),
+  });
+  reportOutages(redis, logger);
+  return redis;
+}
+
+/** Every connection needs a listener of errors, also the duplicates; ioredis retries by itself. */
+export function reportOutages(redis: Redis, logger?: QueueLogger): void {
+  let lost = false;
+  redis.on('error', (error: Error) => {
+    if (!lost) logger?.warn({ error: error.message, redis: addressOf(redis) }, 'Redis is away; reconnecting');
+    lost = true;
+  });
+  redis.on('ready', () => {
+    if (lost) logger?.info({ redis: addressOf(redis) }, 'Redis is back');
+    lost = false;
+  });
+}
+
+/** Host and port, without the password. */
+export function addressOf(redis: Redis): string {
+  return `${redis.options.host ?? '127.0.0.1'}:${redis.options.port ?? 6379}`;
+}
+
+/** Whether this is the connection's failure, not the command's. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  return (
+    error.name === 'MaxRetriesPerRequestError' ||
+    (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/.test(code)) ||
+    /Connection is closed|Command timed out|Stream isn't writeable|^LOADING|max number of clients/.test(error.message)
+  );
+}
+
+/**
+ * Waits for `work`, at most `timeoutMs`.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE when Redis does not answer, refuses to write (full disk, no memory), or is gone
+ * Why bounded here too: a command that waits for a first connection never times out by itself.
+ */
+export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>, timeoutMs = COMMAND_TIMEOUT_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable(redis, `no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch (error) {
+    throw toUnavailable(redis, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toUnavailable(redis: Redis, error: unknown): unknown {
+  if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
+  if (isConnectionError(error)) return unavailable(redis, error.message, error);
+  if (/^(OOM|MISCONF|READONLY)/.test(error.message)) return unavailable(redis, error.message, error);
+  return error;
+}
+
+function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
+  return new EtudeError(
+    'QUEUE_UNAVAILABLE',
+    `Redis at ${addressOf(redis)} is not usable (${why}); check that it runs and can write, then try again`,
+    { retryAfterMs: 1_000 },
+    { cause },
+  );
+}

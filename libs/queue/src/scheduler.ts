@@ -1,0 +1,51 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { ConsolidationRunJob } from '@etude/contracts/queues';
+import { parseOr } from './job-failure.js';
+import { declaredOptions } from './producer.js';
+import type { Producer } from './producer.js';
+import { whileRedisAnswers } from './redis.js';
+
+export interface NightlySchedule {
+  /** Cron pattern of five or six fields, such as "0 3 * * *". */
+  readonly pattern: string;
+  /** IANA name, such as "Europe/Berlin". */
+  readonly timeZone: string;
+  readonly tenant: string;
+  readonly agent?: string | null;
+  readonly days?: number;
+}
+
+/**
+ * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule; the same one
+ * from several processes is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
+ *
+ * @throws EtudeError INVALID_ARGUMENT for a pattern or time zone that can't be read
+ */
+export async function scheduleNightly(producer: Producer, { pattern, timeZone, tenant, agent = null, days = 7 }: NightlySchedule): Promise<void> {
+  const template = parseOr(ConsolidationRunJob.payload, { v: 1, tenant, runId: `nightly-${agent ?? 'all'}`, agent, days, dryRun: false }, 'INVALID_ARGUMENT', 'the nightly schedule');
+  checkTimeZone(timeZone);
+  const added = producer
+    .queue(ConsolidationRunJob.name)
+    .upsertJobScheduler(schedulerId(tenant, agent), { pattern, tz: timeZone }, { name: ConsolidationRunJob.name, data: template, opts: declaredOptions(ConsolidationRunJob) });
+  try {
+    await whileRedisAnswers(producer.redis, added);
+  } catch (error) {
+    if (errorCode(error) !== 'INTERNAL') throw error;
+    throw new EtudeError('INVALID_ARGUMENT', `the cron pattern "${pattern}" can't be read: ${(error as Error).message}`, {}, { cause: error });
+  }
+}
+
+/** Ends the schedule; a run that is under way goes on. */
+export async function unscheduleNightly(producer: Producer, tenant: string, agent: string | null = null): Promise<void> {
+  await whileRedisAnswers(producer.redis, producer.queue(ConsolidationRunJob.name).removeJobScheduler(schedulerId(tenant, agent)));
+}
+
+const schedulerId = (tenant: string, agent: string | null) => `nightly.${tenant}.${agent ?? 'all'}`;
+
+function checkTimeZone(timeZone: string): void {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone });
+  } catch (error) {
+    throw new EtudeError('INVALID_ARGUMENT', `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`, {}, { cause: error });
+  }
+}
