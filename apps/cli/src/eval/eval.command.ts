@@ -1,0 +1,24 @@
+import { type Command, Option } from 'commander';
+import type { Start } from '../cli.js';
+import { integer } from '../options.js';
+import { MEMORY_USES } from '../tasks/task-spec.js';
+import { FORMATS } from './read-problems.js';
+import { type EvalOptions, runEval } from './run-eval.js';
+
+/** `eval run`. */
+export function addEval(program: Command, start: Start): void {
+  program
+    .command('eval')
+    .description('how well a data set is solved')
+    .command('run [file]')
+    .description('hand in every problem and report pass@k')
+    .addOption(new Option('--format <format>', "the file's format; etude is a TaskSpec per line").choices([...FORMATS]))
+    .option('--limit <n>', 'only the first n problems', integer(1, 1_000_000))
+    .option('--attempts <n>', 'at most, per task (default: 4)', integer(1, 100))
+    .option('--concurrency <n>', 'tasks at once', integer(1, 256), 2)
+    .option('--samples <n>', 'tasks per problem, for pass@k', integer(1, 1_000), 1)
+    .addOption(new Option('--memory <use>', 'off: problems do not help each other; read: recalls only; learn: training').choices([...MEMORY_USES]).default('off'))
+    .option('--agent <name>', 'who owns what is learned', 'eval')
+    .option('--resume <run>', 'go on with a run that was interrupted')
+    .action((file: string | undefined, options: EvalOptions, command: Command) => start(command, (cli) => runEval(cli, file, options)));
+}

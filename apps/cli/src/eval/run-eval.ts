@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { clone } from '@bufbuild/protobuf';
+import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type Cli, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { explain } from '../grpc-errors.js';
+import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
+import { submitWithRetry } from '../tasks/submit-task.js';
+import { waitForTask } from '../tasks/watch-task.js';
+import { EvalProgress, summaryText } from './eval-progress.js';
+import { refusedSample, type SampleResult, sampleKey, summarize, taskSample } from './eval-result.js';
+import { type EvalPlan, EvalStore } from './eval-store.js';
+import type { Problem } from './problem.js';
+import { type Format, readProblems } from './read-problems.js';
+
+export interface EvalOptions {
+  readonly format?: Format;
+  readonly limit?: number;
+  readonly attempts?: number;
+  readonly concurrency: number;
+  readonly samples: number;
+  readonly memory: MemoryUse;
+  readonly agent: string;
+  readonly resume?: string;
+}
+
+interface Sample {
+  readonly problem: Problem;
+  readonly sample: number;
+}
+
+/** A problem with what the run adds to it. The reference reaches the gateway only where the run is to learn from it. */
+export function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' | 'agent' | 'run'>): TaskSpec {
+  const spec = clone(TaskSpecSchema, problem.spec);
+  const learns = plan.memory === 'learn';
+  spec.agent = plan.agent;
+  spec.mode = learns ? Mode.TRAINING : Mode.INFERENCE;
+  useMemory(spec, plan.memory);
+  spec.labels['eval'] = plan.run;
+  if (plan.attempts !== null) setAttempts(spec, plan.attempts);
+  if (!learns) spec.referenceSolution = '';
+  return spec;
+}
+
+const newRunId = (now: Date) => `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
+
+function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { store: EvalStore; problems: readonly Problem[] } {
+  if (options.resume) {
+    const store = EvalStore.open(cli.home, options.resume);
+    const { problems, sha256 } = readProblems(store.plan.format, store.plan.file);
+    if (sha256 !== store.plan.sha256) throw new CliError(EXIT.conflict, `${store.plan.file} has changed since run ${options.resume} began`, ['start a new run']);
+    return { store, problems };
+  }
+  if (!file || !options.format) throw new CliError(EXIT.usage, 'eval run needs --format and a file, or --resume RUN');
+  const path = resolve(file);
+  const { problems, sha256 } = readProblems(options.format, path);
+  const now = new Date();
+  const { format, limit = null, attempts = null, samples, memory, agent } = options;
+  const plan = { run: newRunId(now), format, file: path, sha256, limit, attempts, samples, memory, agent, createdAt: now.toISOString() };
+  return { store: EvalStore.create(cli.home, plan), problems };
+}
+
+/** Takes the next sample whenever one is done, `concurrency` at a time. The first failure stops the others. */
+async function inParallel<T>(items: readonly T[], concurrency: number, signal: AbortSignal, work: (item: T, signal: AbortSignal) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const lane = async () => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+      either.throwIfAborted();
+      await work(item, either);
+    }
+  };
+  const lanes = Array.from({ length: concurrency }, () =>
+    lane().catch((error: unknown) => {
+      failed.abort(error);
+      throw error;
+    }),
+  );
+  const outcomes = await Promise.allSettled(lanes);
+  signal.throwIfAborted();
+  if (outcomes.some(({ status }) => status === 'rejected')) throw failed.signal.reason;
+}
+
+/** A problem that the gateway refuses counts as an error of that problem; a gateway that is gone ends the run. */
+async function runSample(cli: Cli, gateway: Gateway, store: EvalStore, { problem, sample }: Sample, signal: AbortSignal): Promise<SampleResult> {
+  const request = { spec: evalSpec(problem, store.plan), requestId: store.requestId(problem.id, sample) };
+  try {
+    const task = await submitWithRetry(gateway, request, { signal, timeoutMs: cli.callTimeoutMs, triesMax: 9 });
+    return taskSample(problem.id, sample, await waitForTask(gateway, task.name, signal));
+  } catch (error) {
+    const known = explain(error, gateway.address);
+    if (known instanceof CliError && known.exit === EXIT.usage) return refusedSample(problem.id, sample, [known.message, ...known.hint].join('; '));
+    throw error;
+  }
+}
+
+/** `etude eval run`: 0 once every problem was judged, 1 where some could not be. How many were solved is data, not a failure. */
+export async function runEval(cli: Cli, file: string | undefined, options: EvalOptions): Promise<number> {
+  const { store, problems } = openRun(cli, file, options);
+  const { plan } = store;
+  const wanted = problems.slice(0, plan.limit ?? problems.length);
+  const samples = wanted.flatMap((problem) => Array.from({ length: plan.samples }, (_, i) => ({ problem, sample: i + 1 })));
+  const before = store.latest();
+  const isDone = ({ problem, sample }: Sample) => before.get(sampleKey({ id: problem.id, sample }))?.error === null;
+  const left = samples.filter((sample) => !isDone(sample));
+  const progress = new EvalProgress(cli.out, samples.length, samples.length - left.length);
+  cli.out.note(`run ${plan.run}: ${wanted.length} problems, ${left.length} to go, memory ${plan.memory}`);
+  for (const sample of samples.filter(isDone)) {
+    const known = before.get(sampleKey({ id: sample.problem.id, sample: sample.sample }));
+    if (known) progress.print(known);
+  }
+  const started = performance.now();
+  const resumeLine = `etude eval run --resume ${plan.run}${cli.globals.home ? ` --home ${cli.home}` : ''}`;
+  try {
+    await withGateway(cli, async (gateway) => {
+      await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {
+        const result = await runSample(cli, gateway, store, sample, signal);
+        store.add(result);
+        progress.finished(result);
+      });
+      return EXIT.ok;
+    });
+  } catch (error) {
+    progress.end();
+    cli.out.note(`interrupted; go on with: ${resumeLine}`);
+    if (cli.signal.aborted) return EXIT.interrupted;
+    throw error;
+  }
+  progress.end();
+  const latest = store.latest();
+  const results = samples.flatMap(({ problem, sample }) => latest.get(sampleKey({ id: problem.id, sample })) ?? []);
+  const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);
+  cli.out.data(summary, summaryText(summary, plan));
+  if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; try those again with: ${resumeLine}`);
+  return summary.errors > 0 ? EXIT.failed : EXIT.ok;
+}

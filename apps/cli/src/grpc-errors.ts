@@ -1,0 +1,49 @@
+import { decodeStatus } from '@etude/contracts/rich-status';
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { CliError } from './cli-error.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
+
+const EXITS: Readonly<Record<number, ExitCode>> = {
+  [status.CANCELLED]: EXIT.interrupted,
+  [status.INVALID_ARGUMENT]: EXIT.usage,
+  [status.OUT_OF_RANGE]: EXIT.usage,
+  [status.UNIMPLEMENTED]: EXIT.usage,
+  [status.NOT_FOUND]: EXIT.notFound,
+  [status.UNAVAILABLE]: EXIT.unavailable,
+  [status.RESOURCE_EXHAUSTED]: EXIT.unavailable,
+  [status.UNAUTHENTICATED]: EXIT.refused,
+  [status.PERMISSION_DENIED]: EXIT.refused,
+  [status.ALREADY_EXISTS]: EXIT.conflict,
+  [status.ABORTED]: EXIT.conflict,
+  [status.FAILED_PRECONDITION]: EXIT.conflict,
+  [status.DEADLINE_EXCEEDED]: EXIT.deadline,
+};
+
+export function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
+}
+
+/** The connection broke or the gateway is overloaded for now; asking again can help. */
+export const isUnavailable = (error: unknown): boolean => isServiceError(error) && error.code === status.UNAVAILABLE;
+export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
+
+type Details = ReturnType<typeof decodeStatus>;
+
+function hints(error: ServiceError, address: string, details: Details): string[] {
+  const { violations = [], retryAfterMs } = details ?? {};
+  const lines = violations.map(({ field, description }) => `${field}: ${description}`);
+  if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
+  if (error.code === status.UNAUTHENTICATED) lines.push('give a key with --api-key or ETUDE_API_KEY; etude keys create makes one for the local stack');
+  if (error.code === status.UNAVAILABLE && !retryAfterMs) lines.push(`is the gateway at ${address} up? etude status says; etude up starts one here`);
+  if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
+  return lines;
+}
+
+/** A failed call in words, with the fields that are wrong and what to do. Anything else comes back as it is. */
+export function explain(error: unknown, address: string): unknown {
+  if (!isServiceError(error)) return error;
+  const details = decodeStatus(error.metadata);
+  const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
+  const message = `${name}: ${error.details || error.message}`;
+  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error });
+}

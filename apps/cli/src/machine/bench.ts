@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+
+const SUFFIX = '.bench.js';
+/** A benchmark exports `run(args)`; what it answers is its exit code. */
+const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
+
+function benchmarks(dir: string): string[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir).filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+}
+
+/** `etude bench NAME`: a process of its own, so that what it measures is not the command line. */
+export async function runBench(cli: Cli, name: string, args: readonly string[]): Promise<number> {
+  const dir = join(cli.root, 'bench', 'dist');
+  const known = benchmarks(dir);
+  if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
+  const url = pathToFileURL(join(dir, `${name}${SUFFIX}`)).href;
+  const flags = cli.globals.json ? ['--json'] : [];
+  const child = spawn(process.execPath, ['--input-type=module', '-e', RUN, url, ...args, ...flags], {
+    cwd: cli.root,
+    env: { ...cli.settings.environment },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const stop = () => child.kill('SIGTERM');
+  cli.signal.addEventListener('abort', stop, { once: true });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return cli.signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
+}

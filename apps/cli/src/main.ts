@@ -1,0 +1,49 @@
+import { CommanderError } from 'commander';
+import { type Cli, createCli, type GlobalOptions, type Start } from './cli.js';
+import { CliError } from './cli-error.js';
+import { EXIT } from './exit-codes.js';
+import { isCancelled } from './grpc-errors.js';
+import { buildProgram } from './program.js';
+import { readSettings } from './settings.js';
+
+const interrupt = new AbortController();
+/** A command that was told to stop and has not is cut off by the second signal. */
+function onSignal(signal: NodeJS.Signals): void {
+  if (interrupt.signal.aborted) process.exit(EXIT.interrupted);
+  interrupt.abort(signal);
+}
+
+function report(error: unknown, json: boolean): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const interrupted = interrupt.signal.aborted && (isCancelled((error as Error).cause ?? error) || (error as Error).name === 'AbortError');
+  if (interrupted) return EXIT.interrupted;
+  const known = error instanceof CliError;
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = known ? error.hint : [];
+  if (json) process.stderr.write(`${JSON.stringify({ error: message, hint })}\n`);
+  else process.stderr.write([`etude: ${message}`, ...hint.map((line) => `  ${line}`), ''].join('\n'));
+  if (!known && !json) process.stderr.write(`${(error as Error).stack ?? ''}\n`);
+  return known ? error.exit : EXIT.internal;
+}
+
+async function main(): Promise<number> {
+  let exit: number = EXIT.ok;
+  let json = process.argv.includes('--json');
+  const start: Start = async (command, handler) => {
+    const globals = command.optsWithGlobals<GlobalOptions>();
+    json = globals.json === true;
+    const cli: Cli = createCli(readSettings(process.env), globals, interrupt.signal);
+    exit = await handler(cli);
+  };
+  try {
+    await buildProgram(start).parseAsync(process.argv);
+    return exit;
+  } catch (error) {
+    return report(error, json);
+  }
+}
+
+process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
+// The reader went away (`| head`): what is left to print is wanted by nobody.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.internal));
+process.exitCode = await main();

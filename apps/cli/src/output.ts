@@ -1,0 +1,67 @@
+export interface Terminal {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+/**
+ * Data on stdout, everything else on stderr.
+ *
+ * With `json`, each `data` is one line of JSON. `status` is a line that is overwritten; only a terminal sees it.
+ */
+export class Output {
+  #status = '';
+
+  constructor(
+    private readonly stdout: Terminal,
+    private readonly stderr: Terminal,
+    readonly json: boolean,
+  ) {}
+
+  get live(): boolean {
+    return this.stderr.isTTY === true;
+  }
+
+  data(value: unknown, text: string): void {
+    this.#clear();
+    this.stdout.write(this.json ? `${JSON.stringify(value)}\n` : text.endsWith('\n') || text === '' ? text : `${text}\n`);
+    this.#draw();
+  }
+
+  note(text: string): void {
+    this.#clear();
+    this.stderr.write(`${text}\n`);
+    this.#draw();
+  }
+
+  /** '' removes it. */
+  status(text: string): void {
+    if (!this.live || text === this.#status) return;
+    this.#clear();
+    this.#status = text;
+    this.#draw();
+  }
+
+  #clear(): void {
+    if (this.#status) this.stderr.write('\r\u001b[K');
+  }
+
+  #draw(): void {
+    if (this.#status) this.stderr.write(this.#status.slice(0, (this.stderr.columns ?? 80) - 1));
+  }
+}
+
+/** Left-aligned columns, two spaces apart; the last one is as wide as it likes. */
+export function table(rows: ReadonlyArray<readonly string[]>): string {
+  const widths: number[] = [];
+  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));
+  return rows.map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  ').trimEnd()).join('\n');
+}
+
+export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+/** The first line, cut with an ellipsis. */
+export function firstLine(text: string, width = 80): string {
+  const line = text.trim().split('\n', 1)[0] ?? '';
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}

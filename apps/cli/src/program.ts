@@ -1,0 +1,35 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAdmin } from './admin/admin.command.js';
+import type { Start } from './cli.js';
+import { addDemo } from './demo/demo.command.js';
+import { addEval } from './eval/eval.command.js';
+import { addStack } from './stack/stack.command.js';
+import { addTasks } from './tasks/tasks.command.js';
+
+/** Seconds, as a number above zero. */
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('must be a number of seconds above 0');
+  return value;
+}
+
+/** The whole command line. Errors in flags throw a CommanderError after they were printed on stderr. */
+export function buildProgram(start: Start): Command {
+  const program = new Command('etude')
+    .description('Solves tasks by writing code, running it in a sandbox, and learning from what happened.')
+    .addOption(new Option('--json', 'one JSON value on stdout, or one per line for streams'))
+    .addOption(new Option('--address <host:port>', 'gateway to talk to (ETUDE_ADDRESS; default: the stack of this checkout)'))
+    .addOption(new Option('--api-key <key>', 'who you are (ETUDE_API_KEY)'))
+    .addOption(new Option('--home <dir>', 'state of the local stack (ETUDE_HOME; default: .etude in the checkout)'))
+    .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(seconds).default(30))
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .showSuggestionAfterError()
+    .showHelpAfterError('(etude --help, or --help after any command, says what there is)')
+    .exitOverride();
+  addStack(program, start);
+  addDemo(program, start);
+  addTasks(program, start);
+  addAdmin(program, start);
+  addEval(program, start);
+  return program;
+}

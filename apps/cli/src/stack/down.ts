@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { table } from '../output.js';
+import { findStack } from './stack-lock.js';
+import type { StackState } from './stack-state.js';
+
+const STOP_TIMEOUT_MS = 30_000;
+
+/** `etude down`: stops the stack of this home, wherever it was started. None running is fine. */
+export async function down(cli: Cli): Promise<number> {
+  const state = await findStack(cli.home);
+  if (!state) {
+    cli.out.data({ stopped: false }, `nothing runs in ${cli.home}`);
+    return EXIT.ok;
+  }
+  process.kill(state.pid, 'SIGTERM');
+  const deadline = performance.now() + STOP_TIMEOUT_MS;
+  while ((await findStack(cli.home))?.pid === state.pid) {
+    if (performance.now() > deadline) {
+      // Its group is the supervisor and all that it started.
+      process.kill(-state.pid, 'SIGKILL');
+      throw new CliError(EXIT.deadline, `the stack did not stop within ${STOP_TIMEOUT_MS / 1_000} s and was killed`, [`see ${cli.home}/logs`]);
+    }
+    await sleep(50, undefined, { signal: cli.signal });
+  }
+  cli.out.data({ stopped: true }, 'stopped');
+  return EXIT.ok;
+}
+
+function stateText(state: StackState, home: string): string {
+  const rows = state.processes.map(({ name, pid, ready, restarts }) => [name, ready ? 'ready' : 'not ready', String(pid ?? '-'), String(restarts)]);
+  const model = state.scripted ? `script ${state.scripted} [scripted]` : state.model;
+  const head = table([
+    ['gateway', state.address],
+    ['model', model],
+    ['home', home],
+    ['since', new Date(state.startedAt).toISOString()],
+  ]);
+  return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
+}
+
+/** `etude status`: 0 while the stack takes work, else 4. */
+export async function status(cli: Cli): Promise<number> {
+  const state = await findStack(cli.home);
+  if (!state) {
+    cli.out.data({ running: false }, `nothing runs in ${cli.home}; etude up starts it`);
+    return EXIT.unavailable;
+  }
+  cli.out.data({ running: true, ...state }, stateText(state, cli.home));
+  return state.ready ? EXIT.ok : EXIT.unavailable;
+}

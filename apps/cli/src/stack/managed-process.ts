@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** One process of the stack. */
+export interface Program {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Text in its output that says it takes work. */
+  readonly ready: string;
+  readonly logPath: string;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+/** A service closes within 10 s by itself. */
+const STOP_TIMEOUT_MS = 12_000;
+const LAST_WORDS_MS = 100;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+/** Having lived this long, it starts again with the first wait. */
+const STEADY_MS = 30_000;
+const LOG_MAX_BYTES = 20 * 1024 * 1024;
+const TAIL_CHARS = 4_000;
+
+/** Appends; what is there from earlier runs moves to `.1` once it is large. */
+function openLog(path: string): WriteStream {
+  mkdirSync(dirname(path), { recursive: true });
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LOG_MAX_BYTES) renameSync(path, `${path}.1`);
+  return createWriteStream(path, { flags: 'a' });
+}
+
+const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
+
+/**
+ * Starts a program, writes its output to its log, and starts it again whenever it dies, with growing pauses, until `stop`.
+ *
+ * @param onChange after it became ready, died or was started again
+ */
+export class ManagedProcess {
+  readonly name: string;
+  restarts = 0;
+  ready = false;
+  #child: ChildProcess | null = null;
+  #tail = '';
+  readonly #stopping = new AbortController();
+  readonly #log: WriteStream;
+
+  constructor(
+    private readonly program: Program,
+    private readonly onChange: (what: string) => void,
+  ) {
+    this.name = program.name;
+    this.#log = openLog(program.logPath);
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes over a minute */
+  async start(): Promise<void> {
+    const child = this.#spawn();
+    const how = await this.#becomesReady(child);
+    if (how !== 'ready') {
+      child.kill('SIGKILL');
+      throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.trim().split('\n').slice(-12).join('\n')}`);
+    }
+    this.#nowReady('is ready');
+    void this.#keepAlive(child);
+  }
+
+  /** SIGTERM, then SIGKILL once its time is over. It is gone when this resolves. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const child = this.#child;
+    if (child && !isOver(child)) {
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      child.kill('SIGTERM');
+      if (!isOver(child)) await once(child, 'exit');
+      clearTimeout(timer);
+    }
+    this.ready = false;
+    this.#log.end();
+  }
+
+  #spawn(): ChildProcess {
+    const { command, args, env, cwd } = this.program;
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    child.on('error', (error) => this.#hear(`${error.message}\n`));
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
+    return child;
+  }
+
+  #hear(text: string): void {
+    this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
+    if (!this.#log.writableEnded) this.#log.write(text);
+  }
+
+  async #becomesReady(child: ChildProcess): Promise<string> {
+    let said = '';
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<string>((resolve) => {
+        timer = setTimeout(() => resolve(`was not ready within ${READY_TIMEOUT_MS / 1_000} s`), READY_TIMEOUT_MS);
+        child.once('error', (error) => resolve(`could not be started: ${error.message}`));
+        // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
+        child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
+        child.stdout?.on('data', (chunk: Buffer) => {
+          said = (said + chunk.toString()).slice(-TAIL_CHARS);
+          if (said.includes(this.program.ready)) resolve('ready');
+        });
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #nowReady(what: string): void {
+    this.ready = true;
+    this.onChange(`${this.name} ${what}`);
+  }
+
+  async #keepAlive(first: ChildProcess): Promise<void> {
+    let child = first;
+    let waitMs = FIRST_WAIT_MS;
+    for (;;) {
+      const since = performance.now();
+      if (!isOver(child)) await once(child, 'exit');
+      this.ready = false;
+      if (this.#stopping.signal.aborted) return;
+      this.onChange(`${this.name} ended with ${child.exitCode ?? child.signalCode}; starting it again`);
+      waitMs = performance.now() - since > STEADY_MS ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
+      try {
+        await sleep(waitMs, undefined, { signal: this.#stopping.signal });
+      } catch {
+        return; // stopped while it waited
+      }
+      this.restarts++;
+      child = this.#spawn();
+      const how = await this.#becomesReady(child);
+      if (how === 'ready') this.#nowReady('is back');
+      else child.kill('SIGKILL');
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { keysPath, logPath, memoryPath, redisPath } from './home.js';
+import type { Program } from './managed-process.js';
+import { freePort } from './ports.js';
+import type { StackOptions } from './stack-options.js';
+
+export interface Endpoints {
+  readonly redisPort: number;
+  readonly grpcPort: number;
+  /** null with a real model. */
+  readonly modelPort: number | null;
+}
+
+export interface ProgramContext {
+  readonly options: StackOptions;
+  readonly endpoints: Endpoints;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Of this stack's Redis: other users of the machine reach its port, too. */
+  readonly redisPassword: string;
+}
+
+export const newPassword = () => randomBytes(24).toString('base64url');
+
+/** The kernel ends a child whose parent died, however that died. Where setpriv lacks it, children only end by `stop`. */
+const canTieToParent = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
+
+function tied(command: string, args: readonly string[]): Pick<Program, 'command' | 'args'> {
+  return canTieToParent ? { command: 'setpriv', args: ['--pdeathsig', 'TERM', command, ...args] } : { command, args };
+}
+
+const defined = (env: Readonly<Record<string, string | undefined>>) =>
+  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+
+/** Keys go to whom they belong: the model's to those that ask it, the caller's to nobody. */
+function inherited(environment: ProgramContext['environment'], withModel: boolean): Record<string, string> {
+  const drop = (name: string) => name === 'ETUDE_API_KEY' || (!withModel && name.startsWith('OPENAI_'));
+  return Object.fromEntries(Object.entries(defined(environment)).filter(([name]) => !drop(name)));
+}
+
+/** Durable on every write, never evicting, on loopback only, with a password. */
+export function redisProgram({ options, endpoints, environment, redisPassword }: ProgramContext): Program {
+  const dir = redisPath(options.home);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const config = join(dir, 'redis.conf');
+  const lines = [
+    `port ${endpoints.redisPort}`,
+    'bind 127.0.0.1',
+    `dir ${JSON.stringify(dir)}`,
+    'appendonly yes',
+    'appendfsync always',
+    'save ""',
+    'maxmemory-policy noeviction',
+    `requirepass ${redisPassword}`,
+  ];
+  writeFileSync(config, `${lines.join('\n')}\n`, { mode: 0o600 });
+  return {
+    name: 'redis',
+    ...tied('redis-server', [config]),
+    env: inherited(environment, false),
+    cwd: dir,
+    ready: 'Ready to accept connections',
+    logPath: logPath(options.home, 'redis'),
+  };
+}
+
+const nodeProgram = ({ options, environment }: ProgramContext, name: string, script: string, args: readonly string[], env: Record<string, string>, withModel = false): Program => ({
+  name,
+  ...tied(process.execPath, [join(options.root, script), ...args]),
+  env: { ...inherited(environment, withModel), ...env },
+  cwd: options.root,
+  ready: '"ready":true',
+  logPath: logPath(options.home, name),
+});
+
+export function scriptedModelProgram(context: ProgramContext): Program {
+  const { options, endpoints } = context;
+  const args = ['--script', options.scripted ?? '', '--port', String(endpoints.modelPort)];
+  return nodeProgram(context, 'model', 'libs/model/dist/scripted-main.js', args, {});
+}
+
+const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_HTTP_HOST: '127.0.0.1' });
+
+/** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
+export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
+  const { options, endpoints, environment, redisPassword } = context;
+  const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
+  const memory = { ETUDE_MEMORY_PATH: memoryPath(options.home), ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic' };
+  const model: Record<string, string> = options.scripted
+    ? { OPENAI_BASE_URL: `http://127.0.0.1:${endpoints.modelPort}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
+    : {};
+  const service = async (app: string, env: Record<string, string>, { name = app, asksModel = false } = {}) =>
+    nodeProgram(context, name, `apps/${app}/dist/main.js`, [], { ...base, ...(await health()), ...env }, asksModel);
+  const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
+  const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
+  const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>
+    service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
+  );
+  return Promise.all([
+    service('consolidation-worker', { ...memory, ...model }, { asksModel: true }),
+    service('sandbox-controller', {}),
+    ...workers,
+    service('gateway', { ...memory, ...grpc }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
+  ]);
+}

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+
+/** What the supervisor is told on its command line. No secrets: those go through its environment. */
+export const StackOptions = z.object({
+  home: z.string(),
+  root: z.string(),
+  grpcPort: z.number().int(),
+  redisPort: z.number().int(),
+  rolloutWorkers: z.number().int(),
+  /** Rollouts at once in each worker. */
+  concurrency: z.number().int(),
+  /** Script file of the scripted model instead of a model. */
+  scripted: z.string().nullable(),
+  /** Ends when its stdin does. */
+  foreground: z.boolean(),
+});
+export type StackOptions = z.infer<typeof StackOptions>;
+
+/** What the supervisor says while it starts and runs, one JSON line each, on descriptor 3. */
+export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
+export type Report = z.infer<typeof Report>;

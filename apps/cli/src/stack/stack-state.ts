@@ -1,0 +1,50 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { statePath } from './home.js';
+
+const ProcessState = z.object({
+  name: z.string(),
+  pid: z.number().int().nullable(),
+  /** How often it was started again after it died. */
+  restarts: z.number().int(),
+  ready: z.boolean(),
+});
+export type ProcessState = z.infer<typeof ProcessState>;
+
+/** What a running stack says about itself; in `stack.json` for whoever wants to talk to it. */
+export const StackState = z.object({
+  /** Of the supervisor, which owns all the others. */
+  pid: z.number().int(),
+  /** "host:port" of the gateway. */
+  address: z.string(),
+  redisPort: z.number().int(),
+  /** The answers come from this script and from no model. */
+  scripted: z.string().nullable(),
+  model: z.string(),
+  ready: z.boolean(),
+  startedAt: z.number().int(),
+  processes: z.array(ProcessState),
+});
+export type StackState = z.infer<typeof StackState>;
+
+/** null where no stack was started here. It may have died since; `findStack` knows. */
+export function readStackState(home: string): StackState | null {
+  let text: string;
+  try {
+    text = readFileSync(statePath(home), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  const parsed = StackState.safeParse(JSON.parse(text));
+  return parsed.success ? parsed.data : null;
+}
+
+/** Readers see the old file or the new one, never half of one. */
+export function writeStackState(home: string, state: StackState): void {
+  const next = `${statePath(home)}.${process.pid}`;
+  writeFileSync(next, `${JSON.stringify(state, null, 2)}\n`);
+  renameSync(next, statePath(home));
+}
+
+export const removeStackState = (home: string) => rmSync(statePath(home), { force: true });

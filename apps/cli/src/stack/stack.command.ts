@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import type { Start } from '../cli.js';
+import { runBench } from '../machine/bench.js';
+import { doctor } from '../machine/doctor.js';
+import { runTests } from '../machine/run-tests.js';
+import { integer } from '../options.js';
+import { down, status } from './down.js';
+import { up, type UpOptions } from './up.js';
+
+/** `up`, `down`, `status`, `doctor`, `test`, `bench`. */
+export function addStack(program: Command, start: Start): void {
+  program
+    .command('up')
+    .description('run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL')
+    .option('--detach', 'return once it takes work; etude down stops it')
+    .option('--scripted <file>', 'answer from a script instead of a model')
+    .option('--rollout-workers <n>', 'processes that run tasks', integer(1, 64), 1)
+    .option('--concurrency <n>', 'tasks at once in each of them', integer(1, 256), 4)
+    .action((options: UpOptions, command: Command) => start(command, (cli) => up(cli, options)));
+  program
+    .command('down')
+    .description('stop it; its data stay')
+    .action((_options: object, command: Command) => start(command, down));
+  program
+    .command('status')
+    .description('what runs here')
+    .action((_options: object, command: Command) => start(command, status));
+  program
+    .command('doctor')
+    .description('what is there, what is missing, and what that costs')
+    .action((_options: object, command: Command) => start(command, doctor));
+  program
+    .command('test [filters...]')
+    .description('every test that this machine can run')
+    .action((filters: string[], _options: object, command: Command) => start(command, (cli) => runTests(cli, filters)));
+  program
+    .command('bench <name>')
+    .description('one benchmark of bench/, as ratios in one run')
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action((name: string, _options: object, command: Command) => start(command, (cli) => runBench(cli, name, command.args.slice(1))));
+}

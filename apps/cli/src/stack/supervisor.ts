@@ -1,0 +1,110 @@
+import { mkdirSync } from 'node:fs';
+import { ManagedProcess, type Program } from './managed-process.js';
+import { choosePort } from './ports.js';
+import { type Endpoints, newPassword, redisProgram, scriptedModelProgram, servicePrograms } from './programs.js';
+import { holdStack } from './stack-lock.js';
+import type { Report, StackOptions } from './stack-options.js';
+import { removeStackState, type StackState, writeStackState } from './stack-state.js';
+
+export interface SupervisorDeps {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly report: (report: Report) => void;
+  /** Aborts when the stack is to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** Every process of one stack, in the order in which they start. */
+class Stack {
+  readonly processes: ManagedProcess[] = [];
+  ready = false;
+  endpoints: Endpoints | null = null;
+  readonly #startedAt = Date.now();
+
+  constructor(
+    private readonly options: StackOptions,
+    private readonly deps: SupervisorDeps,
+  ) {}
+
+  state(): StackState {
+    return {
+      pid: process.pid,
+      address: `127.0.0.1:${this.endpoints?.grpcPort ?? this.options.grpcPort}`,
+      redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
+      scripted: this.options.scripted,
+      model: this.options.scripted ? 'scripted' : (this.deps.environment['OPENAI_MODEL'] ?? 'of the server'),
+      ready: this.ready && this.processes.every((process) => process.ready),
+      startedAt: this.#startedAt,
+      processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
+    };
+  }
+
+  /** All of them at once. @throws the first failure, after all of them have settled; an AbortError once the stack is to stop */
+  async start(programs: readonly Program[]): Promise<void> {
+    this.deps.signal.throwIfAborted();
+    const added = programs.map((program) => new ManagedProcess(program, (note) => this.#changed(note)));
+    this.processes.push(...added);
+    const outcomes = await Promise.allSettled(added.map((process) => process.start()));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failure) throw failure.reason as Error;
+  }
+
+  /** What takes work stops before what it works with. */
+  async stop(): Promise<void> {
+    this.ready = false;
+    const base = this.processes.filter(({ name }) => name === 'redis' || name === 'model');
+    await Promise.all(this.processes.filter((process) => !base.includes(process)).map((process) => process.stop()));
+    await Promise.all(base.map((process) => process.stop()));
+  }
+
+  #changed(note: string): void {
+    if (!this.deps.signal.aborted) writeStackState(this.options.home, this.state());
+    this.deps.report({ note });
+  }
+}
+
+async function chooseEndpoints(options: StackOptions): Promise<Endpoints> {
+  const redisPort = await choosePort(options.redisPort);
+  const grpcPort = await choosePort(options.grpcPort);
+  const modelPort = options.scripted ? await choosePort(0) : null;
+  return { redisPort, grpcPort, modelPort };
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })));
+
+/**
+ * Owns one stack from its start to the end of its last process. Answers false where it could not be started.
+ * A failed start and every kind of end leave no process behind.
+ */
+export async function supervise(options: StackOptions, deps: SupervisorDeps): Promise<boolean> {
+  mkdirSync(options.home, { recursive: true });
+  const stack = new Stack(options, deps);
+  const lock = await holdStack(options.home, () => stack.state());
+  if (!lock) {
+    deps.report({ failed: `another stack was started in ${options.home} at the same moment` });
+    return false;
+  }
+  const starting = (async () => {
+    stack.endpoints = await chooseEndpoints(options);
+    const context = { options, endpoints: stack.endpoints, environment: deps.environment, redisPassword: newPassword() };
+    await stack.start([redisProgram(context), ...(options.scripted ? [scriptedModelProgram(context)] : [])]);
+    await stack.start(await servicePrograms(context));
+    stack.ready = true;
+    writeStackState(options.home, stack.state());
+    deps.report({ ready: true });
+  })();
+  try {
+    await Promise.race([starting, aborted(deps.signal)]);
+    await aborted(deps.signal);
+    return true;
+  } catch (error) {
+    deps.report({ failed: error instanceof Error ? error.message : String(error) });
+    return false;
+  } finally {
+    await stack.stop();
+    await starting.catch(() => undefined); // reported above, or cut short by the stop
+    await stack.stop();
+    removeStackState(options.home);
+    lock.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { resolve } from 'node:path';
+import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { sizeOf } from '../files.js';
+import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
+import { ensureLocalKey } from './key-file.js';
+import { findStack } from './stack-lock.js';
+import type { StackOptions } from './stack-options.js';
+import type { StackState } from './stack-state.js';
+import { startStack } from './start-stack.js';
+
+const START_TIMEOUT_MS = 120_000;
+
+export interface UpOptions {
+  readonly detach?: boolean;
+  readonly scripted?: string;
+  readonly rolloutWorkers: number;
+  readonly concurrency: number;
+}
+
+/** @throws CliError with the lines that set a model where none is set */
+export function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['settings']): void {
+  if (OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL)) return;
+  throw new CliError(EXIT.usage, 'no model is set, and without one no task can be solved', [
+    'any OpenAI-compatible server will do:',
+    '  export OPENAI_BASE_URL=http://localhost:11434/v1   # left out: api.openai.com',
+    '  export OPENAI_API_KEY=...                          # whatever the server wants',
+    '  export OPENAI_MODEL=...                            # may be left out where the server has only one',
+    'or answer from a script: etude up --scripted examples/demo/model.yaml',
+  ]);
+}
+
+/** @throws CliError naming what has to be installed, with the line that does it */
+export async function requireMachine(cli: Cli): Promise<void> {
+  const missing = missingToRun(await inspectMachine(cli));
+  if (missing.length === 0) return;
+  throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`), 'etude doctor says more']);
+}
+
+function summary(state: StackState, home: string): string {
+  const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks the model ${state.model}`;
+  return [`gateway on ${state.address}; ${model}`, `state, key and logs in ${home}`].join('\n');
+}
+
+/** A stack that another process is starting right now counts once it is ready. */
+async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackState | null> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  let state = await findStack(home);
+  while (state && !state.ready && performance.now() < deadline) {
+    await sleep(100, undefined, { signal });
+    state = await findStack(home);
+  }
+  return state;
+}
+
+export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolean }): StackOptions {
+  const { settings, home, root } = cli;
+  const scripted = options.scripted === undefined ? null : resolve(options.scripted);
+  if (scripted) sizeOf(scripted);
+  return {
+    home,
+    root,
+    grpcPort: settings.ETUDE_GRPC_PORT,
+    redisPort: settings.ETUDE_REDIS_PORT,
+    rolloutWorkers: options.rolloutWorkers,
+    concurrency: options.concurrency,
+    scripted,
+    foreground: options.foreground,
+  };
+}
+
+async function startedState(home: string): Promise<StackState> {
+  const state = await findStack(home);
+  if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
+  return state;
+}
+
+/** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. One that runs already is left alone. */
+export async function up(cli: Cli, options: UpOptions): Promise<number> {
+  const running = await waitUntilReady(cli.home, cli.signal);
+  if (running) {
+    cli.out.data(running, `already running: ${summary(running, cli.home)}`);
+    return EXIT.ok;
+  }
+  if (options.scripted === undefined) requireModel(cli.settings);
+  await requireMachine(cli);
+  ensureLocalKey(cli.home);
+  const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
+    environment: cli.settings.environment,
+    onNote: (note) => cli.out.note(note),
+    signal: cli.signal,
+  });
+  const state = await startedState(cli.home);
+  cli.out.data(state, summary(state, cli.home));
+  if (options.detach) {
+    cli.out.note('running in the background; etude down stops it');
+    return EXIT.ok;
+  }
+  cli.out.note('Ctrl-C stops it');
+  const interrupted = new Promise<void>((done) => cli.signal.addEventListener('abort', () => done(), { once: true }));
+  await Promise.race([stack.ended, interrupted]);
+  if (!cli.signal.aborted) throw new CliError(EXIT.unavailable, 'the stack ended by itself', [`see ${cli.home}/logs/supervisor.log`]);
+  cli.out.note('stopping');
+  await stack.stop();
+  return EXIT.ok;
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
+import { type SubmitTaskRequestSchema, type Task, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type Cli, withGateway } from '../cli.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { isUnavailable } from '../grpc-errors.js';
+import { taskExit } from './read-tasks.js';
+import { printWatch } from './show-watch.js';
+import { eventLine, taskText } from './task-lines.js';
+import { type SpecOptions, taskSpec } from './task-spec.js';
+import { waitForTask } from './watch-task.js';
+
+export interface SubmitOptions extends SpecOptions {
+  readonly requestId?: string;
+  readonly watch?: boolean;
+  readonly wait?: boolean;
+}
+
+/** With a request id a repeat is harmless, so that a broken connection is simply tried again, `triesMax` times in all. */
+export async function submitWithRetry(
+  gateway: Gateway,
+  request: MessageInitShape<typeof SubmitTaskRequestSchema>,
+  { signal, timeoutMs, triesMax = 5 }: { signal: AbortSignal; timeoutMs: number; triesMax?: number },
+): Promise<Task> {
+  for (let trial = 1; ; trial++) {
+    try {
+      return await gateway.tasks.submitTask(request, { timeoutMs, signal });
+    } catch (error) {
+      if (!isUnavailable(error) || trial >= triesMax) throw error;
+      await sleep(100 * 2 ** trial, undefined, { signal });
+    }
+  }
+}
+
+export async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
+  const spec = await taskSpec(options);
+  const requestId = options.requestId ?? randomUUID();
+  return withGateway(cli, async (gateway) => {
+    const task = await submitWithRetry(gateway, { spec, requestId }, { signal: cli.signal, timeoutMs: cli.callTimeoutMs });
+    if (options.watch) {
+      cli.out.note(task.name);
+      return printWatch(cli, gateway, task.name);
+    }
+    if (!options.wait) {
+      cli.out.data(toJson(TaskSchema, task), task.name);
+      return EXIT.ok;
+    }
+    cli.out.note(task.name);
+    const done = await waitForTask(gateway, task.name, cli.signal, (event) => cli.out.note(eventLine(event)));
+    cli.out.data(toJson(TaskSchema, done), taskText(done));
+    return taskExit(done);
+  });
+}

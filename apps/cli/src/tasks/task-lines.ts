@@ -1,0 +1,99 @@
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { StopReason, type Task, type TaskEvent, TaskState, type Usage, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { firstLine, plural, table } from '../output.js';
+
+/** Whatever a script answered says so wherever it is shown. */
+export const SCRIPTED = '[scripted]';
+
+export const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
+export const verdictWord = (verdict: Verdict) => (verdict === Verdict.UNSPECIFIED ? '-' : Verdict[verdict]);
+export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
+const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);
+
+export const when = (time: Timestamp | undefined) => (time ? timestampDate(time).toISOString().replace(/\.\d+Z$/, 'Z') : '-');
+export const tokensOf = (usage: Usage | undefined) => Number((usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n));
+
+/** Wall time from acceptance to the end, in ms; 0 while it runs. */
+export function elapsedMs({ createTime, endTime }: Task): number {
+  return createTime && endTime ? timestampDate(endTime).getTime() - timestampDate(createTime).getTime() : 0;
+}
+
+function usageText(usage: Usage | undefined): string {
+  if (!usage) return '';
+  const parts = [plural(usage.attempts, 'attempt'), plural(usage.modelCalls, 'model call'), plural(tokensOf(usage), 'token')];
+  if (usage.costUsd > 0) parts.push(`$${usage.costUsd.toFixed(4)}`);
+  return parts.join(', ');
+}
+
+/** One line: how it ended and what it took. */
+export function outcomeLine(task: Task): string {
+  const { result, error } = task;
+  const parts = [stateWord(task.state)];
+  if (task.stopReason !== StopReason.UNSPECIFIED) parts.push(`(${stopWord(task.stopReason)})`);
+  if (result) parts.push(verdictWord(result.verdict), `${result.casesPassed}/${result.casesTotal}`);
+  if (result?.skill) parts.push(`by ${result.skill}`);
+  const usage = usageText(task.usage);
+  if (usage) parts.push(`· ${usage}`);
+  if (error) parts.push(`· ${error.code}: ${error.message}`);
+  return [...parts, ...mark(result?.scripted === true)].join(' ');
+}
+
+/** Everything about one task, for people; the answer's code comes last. */
+export function taskText(task: Task): string {
+  const { spec, result } = task;
+  const rows = [
+    ['task', task.name],
+    ['state', outcomeLine(task)],
+    ['prompt', firstLine(spec?.prompt ?? '', 100)],
+    ['agent', spec?.agent || 'default'],
+    ['created', when(task.createTime)],
+    ['ended', when(task.endTime)],
+  ];
+  if (task.cancelRequested && !task.endTime) rows.push(['cancel', 'requested']);
+  if (result?.reason) rows.push(['reason', firstLine(result.reason, 100)]);
+  if (result?.model) rows.push(['model', [result.model, ...mark(result.scripted)].join(' ')]);
+  const parts = [table(rows)];
+  if (result?.output) parts.push(`output:\n${result.output.trimEnd()}`);
+  if (result?.code) parts.push(`code:${result.scripted ? ` ${SCRIPTED}` : ''}\n${result.code.trimEnd()}`);
+  return parts.join('\n\n');
+}
+
+export function taskTable(tasks: readonly Task[]): string {
+  const rows = tasks.map(({ name, state, result, usage, createTime, spec }) => [
+    name.replace('tasks/', ''),
+    stateWord(state),
+    result ? verdictWord(result.verdict) : '-',
+    String(usage?.attempts ?? 0),
+    String(usage?.modelCalls ?? 0),
+    when(createTime),
+    [firstLine(spec?.prompt ?? '', 60), ...mark(result?.scripted === true)].join(' '),
+  ]);
+  return table([['TASK', 'STATE', 'VERDICT', 'ATTEMPTS', 'CALLS', 'CREATED', 'PROMPT'], ...rows]);
+}
+
+/** One line per event of a watch. */
+export function eventLine({ event }: TaskEvent): string {
+  switch (event.case) {
+    case 'stateChanged':
+      return stateWord(event.value.state);
+    case 'attemptStarted':
+      return `attempt ${event.value.attempt}`;
+    case 'stepFinished': {
+      const { step, summary, durationMs, usage, scripted } = event.value;
+      const tokens = tokensOf(usage) > 0 ? [plural(tokensOf(usage), 'token')] : [];
+      return [`  ${step.padEnd(14)} ${`${durationMs} ms`.padStart(8)}`, [firstLine(summary, 90), ...tokens].join(' · '), ...mark(scripted)].join('  ');
+    }
+    case 'attemptFinished': {
+      const { attempt, verdict, casesPassed, casesTotal, reason, skill } = event.value;
+      const by = skill ? ` by ${skill}` : '';
+      const why = reason && verdict !== Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
+      return `  attempt ${attempt} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
+    }
+    case 'workerChanged':
+      return `  another worker took over (epoch ${event.value.epoch})`;
+    case 'finished':
+      return event.value.task ? outcomeLine(event.value.task) : 'finished';
+    default:
+      return '  (an event that this version of etude does not know)';
+  }
+}
