@@ -1,0 +1,129 @@
+"""Cells that run untrusted code: a program, one call, a command, or an answer that a checker calls."""
+import atexit
+import linecache
+import os
+import sys
+import threading
+import traceback
+import types
+
+from runner import plain
+from runner.frames import encode_frame
+
+FILE = "solution.py"
+SHELL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp/work", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+
+
+def run_program(payload):
+    """Runs the code as `__main__`, like `python3 solution.py` would."""
+    module = new_module("__main__")
+    code = 0
+    try:
+        execute(payload["code"], FILE, module.__dict__)
+    except BaseException as error:
+        code = report_exception(error)
+    leave(code)
+
+
+def run_call(payload, control):
+    """Runs the code, calls `entryPoint`, and sends what it returned or raised over `control`."""
+    module = new_module("solution")
+    try:
+        execute(payload["code"], FILE, module.__dict__)
+        function = module.__dict__.get(payload["entryPoint"])
+        if function is None:
+            raise NameError("the code defines no %s" % payload["entryPoint"])
+        value = function(*payload["args"], **payload["kwargs"])
+        frame, code = {"value": plain.encode(value)}, 0
+    except BaseException as error:
+        frame, code = {"error": describe(error)}, report_exception(error) or 1
+    _flush()
+    control.sendall(encode_frame(frame))
+    leave(code)
+
+
+def run_command(payload):
+    os.execve("/bin/sh", ["sh", "-c", payload["command"]], SHELL_ENVIRONMENT)
+
+
+def new_module(name):
+    module = types.ModuleType(name)
+    module.__dict__["__builtins__"] = __builtins__
+    if name == "__main__":
+        module.__file__ = FILE
+    sys.modules[name] = module
+    return module
+
+
+def execute(source, file, namespace):
+    """Raises whatever the code raises. Its lines show in tracebacks."""
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
+
+
+def report_exception(error):
+    """Prints a traceback as the interpreter would; answers the exit status."""
+    if isinstance(error, SystemExit):
+        return _exit_status(error.code)
+    try:
+        _flush()
+        trimmed = own_traceback(error.__traceback__)
+        if sys.excepthook is sys.__excepthook__:
+            traceback.print_exception(type(error), error, trimmed)
+        else:
+            sys.excepthook(type(error), error, trimmed)
+    except BaseException:
+        os.write(2, ("%s\n" % type(error).__name__).encode("utf-8", "replace"))
+    return 1
+
+
+def _exit_status(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def own_traceback(trace):
+    """Without the frames of the runner."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<runner"):
+        trace = trace.tb_next
+    return trace
+
+
+def describe(error):
+    """Type, message and line of an exception; the line is the last one in the answer's own code."""
+    line = None
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        line = error.lineno
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return {"type": type(error).__name__, "message": message[:4000], "line": line}
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            continue
+
+
+def leave(code):
+    """Ends the process as an interpreter does, threads and exit hooks included, without the slow teardown."""
+    try:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        code = report_exception(error) or code
+    _flush()
+    os._exit(code)

@@ -1,0 +1,139 @@
+"""A cell: a fork of the zygote that waits for its payload, takes its limits on, and runs one thing."""
+import io
+import json
+import os
+import resource
+import signal
+import site
+import socket
+import sys
+
+from runner import answer, checker, serving
+from runner.hiding import set_readable
+from runner.workspace import WORK
+
+# What an interpreter needs before the first line of an answer counts.
+BASE_MEMORY_MIB = 16
+STACK_BYTES = 120 * 1024 * 1024
+
+
+def main(control_fd, stdout_fd, stderr_fd):
+    """Runs until the process ends. `control_fd` brings the payload; who keeps it may report over it."""
+    try:
+        control = socket.socket(fileno=control_fd)
+        go, fds, _flags, _address = socket.recv_fds(control, 1, 3)
+        if not go:
+            os._exit(0)
+        payload = _read_payload(fds[0])
+        keep = [control.detach()] + fds[2:]
+        _take_stdio(fds[1], stdout_fd, stderr_fd)
+        kept = _close_others(keep)
+        os.setsid()
+        os.chdir(WORK)
+        _take_limits(payload["limits"], payload["processesApart"])
+        _reset_signals()
+        _reset_interpreter()
+        _run(payload, kept)
+    except BaseException as error:
+        os.write(2, ("the sandbox could not start the run: %r\n" % (error,)).encode("utf-8", "replace"))
+    finally:
+        os._exit(70)
+
+
+def _run(payload, kept):
+    control = socket.socket(fileno=kept[0])
+    role = payload["role"]
+    if role == "checker":
+        _ignore_signals()
+        checker.run(payload, socket.socket(fileno=kept[1]), control)
+    set_readable(True)
+    if role == "call":
+        answer.run_call(payload, control)
+    control.close()
+    if role == "program":
+        answer.run_program(payload)
+    elif role == "command":
+        answer.run_command(payload)
+    elif role == "answer":
+        serving.run_answer(payload, socket.socket(fileno=kept[1]))
+    raise ValueError("unknown role %r" % role)
+
+
+def _read_payload(fd):
+    with open(fd, "rb") as file:
+        file.seek(0)
+        return json.loads(file.read())
+
+
+def _take_stdio(stdin_fd, stdout_fd, stderr_fd):
+    os.dup2(stdin_fd, 0)
+    os.dup2(stdout_fd, 1)
+    os.dup2(stderr_fd, 2)
+
+
+def _close_others(keep):
+    """Moves what is kept to 3 and up in order, and closes everything else."""
+    high = [os.dup(fd) for fd in keep]
+    base = max(high) + 1
+    moved = []
+    for offset, fd in enumerate(high):
+        os.dup2(fd, base + offset, inheritable=False)
+        moved.append(base + offset)
+    os.closerange(3, base)
+    os.closerange(base + len(moved), 65536)
+    return moved
+
+
+def _take_limits(limits, processes_apart):
+    mib = 1024 * 1024
+    cpu_s = limits["cpuMs"] // 1000 + 2
+    for kind, amount in (
+        (resource.RLIMIT_CPU, cpu_s),
+        (resource.RLIMIT_DATA, (limits["memoryMiB"] + BASE_MEMORY_MIB) * mib),
+        (resource.RLIMIT_STACK, STACK_BYTES),
+        (resource.RLIMIT_NPROC, limits["processes"] + processes_apart),
+        (resource.RLIMIT_NOFILE, limits["openFiles"]),
+        (resource.RLIMIT_FSIZE, limits["fileSizeMiB"] * mib),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _soft, hard = resource.getrlimit(kind)
+        value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+def _reset_signals():
+    """As in an interpreter that was just started."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _ignore_signals():
+    """An answer of the same user may send any signal; only the ones that end a process have an effect."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGXCPU}:
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            continue
+
+
+def _reset_interpreter():
+    os.environ.clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "runner"]:
+        del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "BundleFinder"]
+    # -c and -S left these out; answers may use them like in any interpreter.
+    sys.path[:] = [WORK] + [path for path in sys.path if path]
+    sys.argv[:] = ["solution.py"]
+    sys.dont_write_bytecode = True
+    _reset_stdio()
+    _add_site_builtins()
+
+
+def _reset_stdio():
+    sys.stdin = sys.__stdin__ = io.open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = io.open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = io.open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+
+
+def _add_site_builtins():
+    site.setquit()
+    site.sethelper()

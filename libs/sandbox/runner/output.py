@@ -1,0 +1,36 @@
+"""Keeps the head and the tail of a stream, whatever its length."""
+
+
+class HeadTail:
+    """At most `bytes_max` bytes in memory: the first half and the last half. `cut` counts what fell out between."""
+
+    def __init__(self, bytes_max):
+        self.head_max = (bytes_max + 1) // 2
+        self.tail_max = bytes_max - self.head_max
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.total = 0
+
+    def feed(self, data):
+        self.total += len(data)
+        room = self.head_max - len(self.head)
+        if room > 0:
+            self.head += data[:room]
+            data = data[room:]
+        self.tail += data
+        # Trimmed only now and then, so that endless small writes don't move the tail each time.
+        if len(self.tail) > 2 * self.tail_max + 65536:
+            self._trim()
+
+    def _trim(self):
+        if len(self.tail) > self.tail_max:
+            del self.tail[: len(self.tail) - self.tail_max]
+
+    @property
+    def cut(self):
+        self._trim()
+        return self.total - len(self.head) - len(self.tail)
+
+    def text(self):
+        self._trim()
+        return (self.head + self.tail).decode("utf-8", "replace")

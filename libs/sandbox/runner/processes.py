@@ -1,0 +1,81 @@
+"""Children of the supervisor, as seen from process 1: every process of the sandbox ends up below it."""
+import os
+import signal
+
+TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+class Reaped:
+    """How a child ended. `cpu_ms` and `peak_kib` include the children that it waited for."""
+
+    def __init__(self, status, usage):
+        self.exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+        self.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        self.cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
+        self.peak_kib = usage.ru_maxrss
+
+
+def reap(into):
+    """Collects every child that has ended: pid to Reaped."""
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        into[pid] = Reaped(status, usage)
+
+
+def children():
+    """Direct children of process 1 that are not reaped yet."""
+    with open("/proc/1/task/1/children", encoding="ascii") as file:
+        return {int(pid) for pid in file.read().split()}
+
+
+class Load:
+    """What the processes of a run use at this moment."""
+
+    def __init__(self):
+        self.cpu_ms = 0.0
+        self.memory_kib = 0
+        self.processes = 0
+
+
+def measure(apart):
+    """Sums over all live processes that are not in `apart`. Threads count as processes, as the kernel's limit has it."""
+    load = Load()
+    shared_max = 0
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) in apart:
+            continue
+        try:
+            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+            with open("/proc/%s/statm" % entry, encoding="ascii") as file:
+                _, resident, shared, *_rest = file.read().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        # utime, stime, cutime, cstime; num_threads
+        load.cpu_ms += sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
+        load.processes += max(1, int(fields[17]))
+        load.memory_kib += (int(resident) - int(shared)) * PAGE_KIB
+        shared_max = max(shared_max, int(shared) * PAGE_KIB)
+    load.memory_kib += shared_max
+    return load
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def kill_all():
+    """Everything but process 1, in one step that no fork can outrun."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,337 @@
+"""The checker's side: stand-ins for what lives in the answer's process.
+
+Nothing here ever asks the answer whether two things are equal: a stand-in equals only itself, and every comparison
+with an expected value happens in the checker on plain data. So an answer gains nothing by overriding `__eq__`.
+"""
+import builtins
+import importlib
+import sys
+import types
+
+from runner.peer import PeerGone
+from runner.values import Decoder, Encoder
+
+# What of a stand-in's own class may be asked of the other side.
+FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
+
+
+class RemoteError(Exception):
+    """An exception of the answer that is no builtin one."""
+
+
+class Stub:
+    """Stands for one object of the answer. Its class attributes are all it has here."""
+
+    __slots__ = ("_etude_line", "_etude_target", "__weakref__")
+
+    def __init__(self, line, target):
+        object.__setattr__(self, "_etude_line", line)
+        object.__setattr__(self, "_etude_target", target)
+
+    def __call__(self, /, *args, **kwargs):
+        return _ask(self, "call", *args, **kwargs)
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name not in FORWARDED_DUNDERS:
+            raise AttributeError(name)
+        return _ask(self, "getattr", name)
+
+    def __setattr__(self, name, value):
+        _ask(self, "setattr", name, value)
+
+    def __delattr__(self, name):
+        _ask(self, "delattr", name)
+
+    def __getitem__(self, key):
+        return _ask(self, "getitem", key)
+
+    def __setitem__(self, key, value):
+        _ask(self, "setitem", key, value)
+
+    def __delitem__(self, key):
+        _ask(self, "delitem", key)
+
+    def __len__(self):
+        return _ask_for(self, int, "len")
+
+    def __bool__(self):
+        return _ask_for(self, bool, "bool")
+
+    def __iter__(self):
+        source = _ask(self, "iter")
+        if type(source) is not Stub:
+            return iter(source)
+        return _elements(source)
+
+    def __next__(self):
+        return _ask(self, "next")
+
+    def __contains__(self, wanted):
+        return any(item is wanted or item == wanted for item in iter(self))
+
+    def __str__(self):
+        return _ask_for(self, str, "str")
+
+    def __repr__(self):
+        return _ask_for(self, str, "repr")
+
+    def __format__(self, spec):
+        return _ask_for(self, str, "format", spec)
+
+    def __copy__(self):
+        return _ask(self, "copy")
+
+    def __deepcopy__(self, _memo):
+        return _ask(self, "deepcopy")
+
+    def __instancecheck__(self, value):
+        return type(value) is Stub and _ask_for(self, bool, "isinstance", value)
+
+    def __subclasscheck__(self, value):
+        return type(value) is Stub and _ask_for(self, bool, "issubclass", value)
+
+
+def _ask(stub, op, /, *args, **kwargs):
+    line = object.__getattribute__(stub, "_etude_line")
+    return line.ask(op, object.__getattribute__(stub, "_etude_target"), args, kwargs)
+
+
+def _ask_for(stub, kind, op, *args):
+    value = _ask(stub, op, *args)
+    if type(value) is not kind:
+        raise TypeError("the answer's object gave %s where %s is due" % (type(value).__name__, kind.__name__))
+    return value
+
+
+def _elements(source):
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        yield item
+
+
+class AnswerLine:
+    """Asks the answer and judges what it replies. Once it has lied or died, `broken` stays set."""
+
+    def __init__(self, peer, namespace):
+        self.peer = peer
+        self.namespace = namespace
+        self.broken = None
+        self.setup_classes = {}
+        self.exceptions = {}
+        self.stubs = {}
+        self.local = []
+        self.last_raised = None
+
+    def named(self, name):
+        """A stand-in for what the answer calls `name`."""
+        return Stub(self, {"name": name})
+
+    def load(self):
+        """Names that the answer defined. Raises PeerGone; `broken` says why when the answer could not be loaded."""
+        message = self._receive()
+        failed = message.get("failed")
+        if failed is not None:
+            self.last_raised = (None, _described(failed))
+            self._break("the answer failed while it was loaded")
+        names = message.get("ready")
+        if type(names) is not list:
+            self._break("it sent something else than its names")
+        return {name for name in names if type(name) is str}
+
+    def fetch(self, name):
+        """The answer's value of a top-level name; its own standard library modules and classes become ours."""
+        return self.ask("global", {}, (name,), {})
+
+    def ask(self, op, target, args, kwargs):
+        if self.broken:
+            raise PeerGone(self.broken)
+        encoder = Encoder(self._foreign, self._shared)
+        request = {"op": op, "args": encoder.values(args), "kwargs": [[k, encoder.value(v)] for k, v in kwargs.items()], **target}
+        request["table"] = encoder.table()
+        try:
+            self.peer.send(request)
+        except PeerGone as gone:
+            self._break(str(gone))
+        reply = self._serve_callbacks()
+        return self._take(op, reply, encoder.kept)
+
+    def goodbye(self, with_traceback):
+        """Lets the answer print the traceback of its last exception before it is stopped."""
+        if self.broken:
+            return
+        try:
+            self.peer.send({"op": "bye", "traceback": with_traceback})
+            self.peer.receive()
+        except PeerGone:
+            return
+
+    def _receive(self):
+        try:
+            return self.peer.receive()
+        except PeerGone as gone:
+            self._break(str(gone))
+
+    def _break(self, why):
+        self.broken = why
+        raise PeerGone(why)
+
+    def _serve_callbacks(self):
+        while True:
+            message = self._receive()
+            if "op" not in message:
+                return message
+            self.peer.send(self._callback(message))
+
+    def _callback(self, message):
+        try:
+            number = message["id"]
+            function = self.local[number] if type(number) is int and number >= 0 else None
+            decoder = self._decoder(())
+            decoder.open(message["table"])
+            args = decoder.values(message["args"])
+            kwargs = dict((str(name), decoder.value(item)) for name, item in message["kwargs"])
+        except Exception:
+            self._break("it asked for something malformed")
+        try:
+            if message["op"] == "next" and isinstance(function, types.GeneratorType) or hasattr(function, "__next__"):
+                value = next(function)
+            else:
+                value = function(*args, **kwargs)
+        except StopIteration:
+            return {"kind": "stop", "table": []}
+        except Exception as error:
+            return {"kind": "raised", "type": type(error).__name__, "message": str(error)[:4000], "table": []}
+        encoder = Encoder(self._foreign, self._shared)
+        return {"kind": "value", "root": encoder.value(value), "table": encoder.table()}
+
+    def _take(self, op, reply, sent):
+        """The value of a reply, with what the answer changed in our arguments copied back."""
+        kind = reply.get("kind")
+        try:
+            decoder = self._decoder(sent)
+            decoder.open(reply["table"])
+            for number, content in reply["changed"]:
+                if type(number) is not int or not 0 <= number < len(sent) or type(content) is not list:
+                    raise ValueError("changed something that was not sent")
+                decoder.fill(sent[number], content)
+            if kind == "value":
+                return decoder.value(reply["root"])
+            error = self._exception(reply, decoder) if kind == "raised" else None
+        except Exception:
+            self._break("it sent something malformed")
+        if kind == "stop":
+            # Outside of iteration it would end a loop of the tests as if all were well.
+            raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
+        if error is None:
+            self._break("it sent something malformed")
+        self.last_raised = (error, _described(reply))
+        raise error
+
+    def _exception(self, reply, decoder):
+        described = _described(reply)
+        kind = self._exception_class(reply["names"])
+        try:
+            return kind(*decoder.values(reply["args"]))
+        except Exception:
+            return RemoteError("%s: %s" % (described["type"], described["message"]))
+
+    def _exception_class(self, names):
+        """The builtin exception of that name, or one made for the answer's own, below the builtin that it extends."""
+        if type(names) is not list or not names or not all(type(name) is str for name in names):
+            raise ValueError("an exception without a class")
+        own = self.setup_classes.get(names[0])
+        if isinstance(own, type) and issubclass(own, Exception):
+            return own
+        for name in names:
+            base = getattr(builtins, name, None)
+            if isinstance(base, type) and issubclass(base, Exception) and not issubclass(base, (StopIteration, StopAsyncIteration)):
+                if name == names[0]:
+                    return base
+                return self.exceptions.setdefault(names[0], type(names[0], (base,), {}))
+        return RemoteError
+
+    def _decoder(self, known):
+        return Decoder(self._resolve, self.setup_classes.get, known)
+
+    def _resolve(self, tag, body):
+        if tag == "h" and type(body[1]) is int:
+            return self.stubs.setdefault(body[1], Stub(self, {"on": body[1]}))
+        if tag == "M" and body[2] in sys.stdlib_module_names and body[2] in _OWN_MODULES:
+            return importlib.import_module(body[2])
+        if tag == "K":
+            return self._resolve_class(body)
+        if tag == "cb" and type(body[1]) is int and body[1] >= 0:
+            return self.local[body[1]]
+        return self._resolve("h", body[:2]) if tag == "M" else _refuse(tag)
+
+    def _resolve_class(self, body):
+        _tag, number, module, name, names = body
+        if module in _OWN_CLASSES and name in _OWN_CLASSES[module]:
+            return getattr(importlib.import_module(module), name)
+        own = self.setup_classes.get(name)
+        if own is not None and module == "solution":
+            return own
+        if type(names) is list and "Exception" in names:
+            return self._exception_class(names)
+        return self._resolve("h", ["h", number])
+
+    def _foreign(self, value):
+        if type(value) is Stub:
+            target = object.__getattribute__(value, "_etude_target")
+            if "on" in target:
+                return ["h", target["on"]]
+            return self._foreign(self.fetch(target["name"]))
+        if isinstance(value, type) and self.setup_classes.get(value.__name__) is value:
+            return ["C", value.__name__]
+        name = getattr(value, "__name__", None)
+        if type(value) is types.BuiltinFunctionType and getattr(builtins, str(name), None) is value:
+            return ["bf", name]
+        if hasattr(value, "__next__"):
+            return ["it", self._keep(value)]
+        if callable(value):
+            return ["cb", self._keep(value)]
+        raise TypeError("a value of type %s can't be handed to the answer" % type(value).__name__)
+
+    def _keep(self, value):
+        for number, known in enumerate(self.local):
+            if known is value:
+                return number
+        self.local.append(value)
+        return len(self.local) - 1
+
+    def _shared(self, kind):
+        """Name under which instances of a class travel by value: classes of the trusted code, never stand-ins."""
+        if self.namespace.get(kind.__name__) is kind and kind.__module__ == self.namespace.get("__name__"):
+            return kind.__name__
+        return None
+
+    def remember_setup_classes(self):
+        """Only these does the answer know as well; of others it may send no instances."""
+        for name, kind in self.namespace.items():
+            if isinstance(kind, type) and self._shared(kind) == name:
+                self.setup_classes[name] = kind
+
+
+def _described(report):
+    line = report.get("line")
+    return {
+        "type": str(report.get("type"))[:200],
+        "message": str(report.get("message"))[:4000],
+        "line": line if type(line) is int else None,
+    }
+
+
+def _refuse(tag):
+    raise ValueError("unknown tag %r" % (tag,))
+
+
+_OWN_MODULES = frozenset(("math", "cmath", "itertools", "functools", "collections", "random", "re", "string", "operator", "heapq", "bisect", "copy", "json", "datetime", "decimal", "fractions", "statistics"))
+_OWN_CLASSES = {
+    "collections": frozenset(("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple")),
+    "decimal": frozenset(("Decimal",)),
+    "fractions": frozenset(("Fraction",)),
+    "datetime": frozenset(("datetime", "date", "time", "timedelta")),
+}

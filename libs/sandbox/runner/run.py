@@ -1,0 +1,316 @@
+"""One run: starts its cells, watches its limits, and says how it ended."""
+import json
+import os
+import re
+import select
+import signal
+import socket
+import time
+
+from runner import processes
+from runner.frames import FrameReader
+from runner.output import HeadTail
+from runner.workspace import TMP
+
+LOOK_S = 0.025
+# Output is drained past its limit, since a program may be chatty and right; past this many times it is stopped.
+OUTPUT_TIMES_MAX = 64
+# A single process meets its own limit first and gets a MemoryError; this catches many together.
+MEMORY_SLACK_KIB = 32 * 1024
+FILES_MAX = 50_000
+REPORT_BYTES_MAX = 32 * 1024 * 1024
+VALUE_DEPTH_MAX = 250
+
+
+class Run:
+    """Everything of one run from start to result. `pool` gives cells; `interrupted()` says the controller cancelled."""
+
+    def __init__(self, request, limits, pool, interrupted, apart):
+        self.request = request
+        self.limits = limits
+        self.pool = pool
+        self.interrupted = interrupted
+        self.apart = apart
+        self.cells = []
+        self.reaped = {}
+        self.ended_early = {}
+        self.stopped = None
+        self.processes_full = False
+        self.disk_full = False
+        self.memory_peak_kib = 0
+        self.report = FrameReader(REPORT_BYTES_MAX)
+        self.frame = None
+        self.lied = False
+        self.stdout = HeadTail(limits["outputKiB"] * 1024)
+        self.stderr = HeadTail(limits["outputKiB"] * 1024)
+
+    def execute(self):
+        """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
+        self.started = time.monotonic()
+        self.answer, self.judge = self._start_cells()
+        try:
+            self._watch()
+            self.wall_ms = (time.monotonic() - self.started) * 1000
+            self._note_how_cells_ended()
+            self._stop_everything()
+            self._drain()
+            return self._result()
+        finally:
+            for cell in self.cells:
+                cell.close()
+
+    def _start_cells(self):
+        kind = self.request["kind"]
+        base = {"limits": self.limits, "processesApart": self.apart}
+        if kind != "checked":
+            cell = self._cell()
+            role = {k: v for k, v in self.request.items() if k not in ("kind", "stdin")}
+            stdin = self.request.get("stdin", "").encode("utf-8", "replace")
+            cell.start(dict(base, role=kind, **role), stdin)
+            return cell, None
+        answer, judge = self._cell(), self._cell()
+        ours, theirs = socket.socketpair()
+        shared = {"setup": self.request["setup"], "entryPoint": self.request["entryPoint"]}
+        try:
+            judge.start(dict(base, role="checker", tests=self.request["tests"], **shared), peer=theirs)
+            answer.start(dict(base, role="answer", code=self.request["code"], **shared), peer=ours)
+        finally:
+            ours.close()
+            theirs.close()
+        return answer, judge
+
+    def _cell(self):
+        cell = self.pool.take()
+        self.cells.append(cell)
+        return cell
+
+    def _watch(self):
+        """Until the cell that counts has ended or a limit was hit."""
+        decisive = self.judge or self.answer
+        pidfd = os.pidfd_open(decisive.pid)
+        poller = select.poll()
+        streams = self._streams()
+        for fd in (pidfd, *streams):
+            poller.register(fd, select.POLLIN)
+        poller.register(0, select.POLLIN)
+        deadline = self.started + self.limits["wallMs"] / 1000
+        look = self.started + LOOK_S
+        try:
+            while True:
+                now = time.monotonic()
+                if now >= deadline:
+                    self.stopped = self.stopped or "wall"
+                    return
+                if now >= look:
+                    self._look()
+                    look = time.monotonic() + LOOK_S
+                if self.stopped or (self.judge and self.frame):
+                    return
+                wait_ms = max(0, min(deadline, look) - time.monotonic()) * 1000
+                for fd, _event in poller.poll(int(wait_ms) + 1):
+                    if fd == pidfd:
+                        return
+                    if fd == 0:
+                        if self.interrupted():
+                            self.stopped = "cancelled"
+                    elif not self._read(fd, streams[fd]):
+                        poller.unregister(fd)
+        finally:
+            os.close(pidfd)
+
+    def _streams(self):
+        """Descriptors to drain and where to. What a checker prints is nobody's business."""
+        streams = {self.answer.stdout: self.stdout, self.answer.stderr: self.stderr}
+        if self.judge:
+            streams[self.judge.control.fileno()] = self.report
+        elif self.request["kind"] == "call":
+            streams[self.answer.control.fileno()] = self.report
+        return streams
+
+    def _read(self, fd, sink):
+        """False at the end of the stream."""
+        try:
+            data = os.read(fd, 262144)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if not data:
+            return False
+        if sink is self.report:
+            self._take_report(data)
+            return not self.lied
+        sink.feed(data)
+        if sink.total > self.limits["outputKiB"] * 1024 * OUTPUT_TIMES_MAX:
+            self.stopped = self.stopped or "output"
+        return True
+
+    def _take_report(self, data):
+        try:
+            for frame in self.report.feed(data):
+                document = json.loads(frame, parse_constant=_refuse)
+                if type(document) is not dict or self.frame is not None or not _is_shallow(document):
+                    raise ValueError("a malformed report")
+                self.frame = document
+        except (ValueError, RecursionError):
+            self.lied = True
+
+    def _look(self):
+        processes.reap(self.reaped)
+        load = processes.measure(self.pool.apart())
+        cpu_ms = load.cpu_ms + sum(ended.cpu_ms for ended in self.reaped.values())
+        self.memory_peak_kib = max(self.memory_peak_kib, load.memory_kib)
+        self.processes_full = self.processes_full or load.processes >= self.limits["processes"]
+        disk = os.statvfs(TMP)
+        used_mib = (disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1048576
+        self.disk_full = self.disk_full or disk.f_bavail == 0
+        if cpu_ms > self.limits["cpuMs"]:
+            self.stopped = "cpu"
+        elif load.memory_kib > self.limits["memoryMiB"] * 1024 + MEMORY_SLACK_KIB:
+            self.stopped = "oom"
+        elif used_mib > self.limits["diskMiB"] or disk.f_files - disk.f_ffree > FILES_MAX:
+            self.stopped = "disk"
+
+    def _note_how_cells_ended(self):
+        """Before anything is killed from here, so that our own SIGKILL is never taken for the code's end."""
+        waited = time.monotonic() + 1
+        for cell in self.cells:
+            while not self.stopped and cell is self.answer and not self.judge and cell.pid not in self.reaped:
+                # Its middle parent may not have left yet.
+                processes.reap(self.reaped)
+                if cell.pid in self.reaped or time.monotonic() > waited:
+                    break
+                time.sleep(0.0005)
+        processes.reap(self.reaped)
+        self.ended_early = dict(self.reaped)
+
+    def _stop_everything(self):
+        for cell in self.cells:
+            if cell.pid not in self.reaped:
+                processes.kill(cell.pid)
+        processes.reap(self.reaped)
+        waited = time.monotonic() + 5
+        while processes.children() - self.pool.apart():
+            strays = processes.children() - self.pool.apart() - {cell.pid for cell in self.cells}
+            if strays:
+                self.pool.lose_all()
+                processes.kill_all()
+            processes.reap(self.reaped)
+            if time.monotonic() > waited:
+                raise OSError("processes of the run can't be stopped")
+            if processes.children() - self.pool.apart():
+                time.sleep(0.0005)
+
+    def _drain(self):
+        for fd, sink in self._streams().items():
+            while True:
+                before = sink.total if isinstance(sink, HeadTail) else len(sink.buffer)
+                if not self._read(fd, sink):
+                    break
+                if before == (sink.total if isinstance(sink, HeadTail) else len(sink.buffer)):
+                    break
+
+    def _result(self):
+        cpu_ms = sum(ended.cpu_ms for ended in self.reaped.values())
+        ended = self.ended_early.get(self.answer.pid)
+        peak = max([self.memory_peak_kib] + [e.peak_kib for e in self.reaped.values()])
+        stderr = self.stderr.text()
+        result = {
+            "exitCode": ended.exit_code if ended else None,
+            "signal": ended.signal if ended else None,
+            "stdout": self.stdout.text(),
+            "stderr": stderr,
+            "stdoutCutBytes": self.stdout.cut,
+            "stderrCutBytes": self.stderr.cut,
+            "cpuMs": round(cpu_ms, 3),
+            "wallMs": round(self.wall_ms, 3),
+            "memoryPeakKiB": peak,
+        }
+        if not self.stopped and cpu_ms > self.limits["cpuMs"]:
+            self.stopped = "cpu"
+        if self.request["kind"] == "checked":
+            self._judge(result, ended, stderr)
+        else:
+            self._conclude(result, ended, stderr)
+        return result
+
+    def _conclude(self, result, ended, stderr):
+        frame = self.frame if isinstance(self.frame, dict) and not self.lied else None
+        if self.request["kind"] == "call":
+            if frame and "error" in frame:
+                result["error"] = _error(frame["error"])
+            elif frame and "value" in frame:
+                result["value"] = frame["value"]
+        exit_reason = self.stopped or self._reason(ended, result.get("error"), stderr)
+        if self.request["kind"] == "call" and exit_reason == "ok" and "value" not in result:
+            exit_reason = "nonzero"
+            result["error"] = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
+        if exit_reason != "ok":
+            result.pop("value", None)
+        result["exit"] = exit_reason
+
+    def _judge(self, result, ended, stderr):
+        frame = self.frame if isinstance(self.frame, dict) and not self.lied else {}
+        passed = frame.get("passed") is True and not self.stopped
+        error = None if passed else _error(frame.get("error") or _LOST)
+        if passed:
+            result.update(exit="ok", exitCode=0, signal=None)
+        elif self.stopped:
+            result["exit"] = self.stopped
+        else:
+            reason = self._reason(ended, error, stderr)
+            result["exit"] = "nonzero" if reason == "ok" else reason
+            if result["exit"] == "nonzero":
+                result["exitCode"] = result["exitCode"] or 1
+        if error and not (self.stopped and error["type"] == _LOST["type"]):
+            result["error"] = error
+        result["passed"] = passed
+
+    def _reason(self, ended, error, stderr):
+        """How the code ended when nobody stopped it."""
+        last = stderr.rstrip().rpartition("\n")[2][:400]
+        kind = (error or {}).get("type")
+        if ended and ended.signal is not None:
+            if ended.signal == signal.SIGXCPU:
+                return "cpu"
+            if ended.signal == signal.SIGXFSZ:
+                return "disk"
+            return "signal"
+        if ended and ended.exit_code == 0 and not error:
+            return "ok"
+        text = "%s: %s" % (kind, error["message"]) if error else last
+        if kind == "MemoryError" or re.match(r"MemoryError\b", text):
+            return "oom"
+        if self.disk_full or re.search(r"\[Errno (28|27)\]|No space left on device|File too large", text):
+            return "disk"
+        if self.processes_full or re.search(r"BlockingIOError: \[Errno 11\]|can't start new thread|Cannot fork", text):
+            return "pids"
+        return "nonzero"
+
+
+_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}
+
+
+def _error(report):
+    """What a cell says about an exception, bounded and in shape, whatever it sent."""
+    if type(report) is not dict:
+        return dict(_LOST)
+    line = report.get("line")
+    return {
+        "type": str(report.get("type"))[:200],
+        "message": str(report.get("message"))[:4000],
+        "line": line if type(line) is int and 0 <= line < 2**31 else None,
+    }
+
+
+def _is_shallow(document):
+    level = [document]
+    for _depth in range(VALUE_DEPTH_MAX):
+        level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]
+        if not level:
+            return True
+    return False
+
+
+def _refuse(constant):
+    raise ValueError(constant)

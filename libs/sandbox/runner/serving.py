@@ -1,0 +1,242 @@
+"""The answer's side of a check: loads the answer and does what the checker asks of it."""
+import builtins
+import copy
+import sys
+import traceback
+import types
+
+from runner.answer import FILE, describe, execute, leave, new_module, own_traceback, report_exception
+from runner.peer import Peer, PeerGone, TooLarge
+from runner.values import Decoder, Encoder
+
+SETUP_FILE = "setup.py"
+
+
+def run_answer(payload, sock):
+    """Loads the answer and serves the checker's calls; ends the process."""
+    server = AnswerServer(Peer(sock), new_module("solution").__dict__)
+    try:
+        server.load(payload["setup"], payload["code"])
+        server.serve()
+    except BaseException as error:
+        leave(report_exception(error))
+    leave(0)
+
+
+class Callback:
+    """A function of the checker."""
+
+    def __init__(self, server, number):
+        self._server = server
+        self._number = number
+
+    def __call__(self, *args, **kwargs):
+        return self._server.ask({"op": "callback", "id": self._number}, args, kwargs)
+
+
+class AnswerServer:
+    def __init__(self, peer, namespace):
+        self.peer = peer
+        self.namespace = namespace
+        self.shared_names = set()
+        self.made = {}
+        self.handles = []
+        self.numbers = {}
+        self.callbacks = {}
+        self.last_traceback = ""
+
+    def load(self, setup, code):
+        """Runs setup and answer, then says what names the answer defined, or how it failed."""
+        pending = self._setup(setup)
+        try:
+            execute(code, FILE, self.namespace)
+            if pending:
+                self._setup(setup)
+        except BaseException as error:
+            self._flush()
+            self.peer.send({"failed": describe(error)})
+            raise
+        self._flush()
+        self.peer.send({"ready": [name for name in self.namespace if type(name) is str and not name.startswith("__")]})
+
+    def _setup(self, setup):
+        """Setup may build on what only the answer defines; then it runs behind it."""
+        if not setup:
+            return False
+        try:
+            execute(setup, SETUP_FILE, self.namespace)
+        except NameError:
+            return True
+        finally:
+            self.shared_names = {
+                name for name, value in self.namespace.items() if isinstance(value, type) and value.__module__ == "solution"
+            }
+        return False
+
+    def serve(self):
+        while True:
+            try:
+                request = self.peer.receive()
+            except PeerGone:
+                return
+            if request["op"] == "bye":
+                self._say_goodbye(request)
+                return
+            self.answer(request)
+
+    def _say_goodbye(self, request):
+        if request["traceback"] and self.last_traceback:
+            sys.stderr.write(self.last_traceback)
+        self._flush()
+        self.peer.send({"bye": True})
+
+    def answer(self, request):
+        """Sends one reply: a value, or the exception, and what changed in the arguments."""
+        decoder = Decoder(self._resolve, self._class_of)
+        decoder.open(request["table"])
+        known = list(decoder.objects)
+        try:
+            args = decoder.values(request["args"])
+            kwargs = {name: decoder.value(item) for name, item in request["kwargs"]}
+            value, kind = self._perform(request, args, kwargs), "value"
+        except PeerGone:
+            raise
+        except StopIteration:
+            value, kind = None, "stop"
+        except Exception as error:
+            self.last_traceback = "".join(traceback.format_exception(type(error), error, own_traceback(error.__traceback__)))
+            value, kind = error, "raised"
+        self._flush()
+        try:
+            self.peer.send(self._reply(kind, value, known, request["table"]))
+        except TooLarge as error:
+            self.peer.send(self._reply("raised", error, [], []))
+
+    def _reply(self, kind, value, known, before):
+        encoder = Encoder(self._foreign, self._shared, known)
+        reply = {"kind": kind}
+        if kind == "raised":
+            reply.update(describe(value), names=[c.__name__ for c in type(value).__mro__])
+            reply["args"] = _encode_args(encoder, value)
+        elif kind == "value":
+            reply["root"] = encoder.value(value)
+        # Only what differs from what came in goes back.
+        contents = [(number, encoder.content(item)) for number, item in enumerate(known)]
+        reply["changed"] = [[n, content] for n, content in contents if content != before[n]]
+        reply["table"] = encoder.table()
+        return reply
+
+    def _perform(self, request, args, kwargs):
+        op = request["op"]
+        if op == "global":
+            return self.namespace[args[0]]
+        target = self.namespace[request["name"]] if "name" in request else self.handles[request["on"]]
+        return _OPERATIONS[op](target, *args, **kwargs)
+
+    def ask(self, message, args, kwargs):
+        """Has the checker call one of its own functions; serves its calls meanwhile."""
+        encoder = Encoder(self._foreign, self._shared)
+        message["args"] = encoder.values(args)
+        message["kwargs"] = [[name, encoder.value(item)] for name, item in kwargs.items()]
+        message["table"] = encoder.table()
+        self.peer.send(message)
+        while True:
+            reply = self.peer.receive()
+            if "op" not in reply:
+                break
+            self.answer(reply)
+        decoder = Decoder(self._resolve, self._class_of)
+        decoder.open(reply["table"])
+        if reply["kind"] == "value":
+            return decoder.value(reply["root"])
+        if reply["kind"] == "stop":
+            raise StopIteration
+        raise _builtin_exception(reply["type"])(reply["message"])
+
+    def _resolve(self, tag, body):
+        if tag == "h":
+            return self.handles[body[1]]
+        if tag == "bf":
+            return getattr(builtins, body[1])
+        if tag == "C":
+            return self._class_of(body[1])
+        if tag == "cb":
+            return self.callbacks.setdefault(body[1], Callback(self, body[1]))
+        if tag == "it":
+            return self._iterate(body[1])
+        raise ValueError("unknown tag %r" % tag)
+
+    def _iterate(self, number):
+        while True:
+            try:
+                item = self.ask({"op": "next", "id": number}, (), {})
+            except StopIteration:
+                return
+            yield item
+
+    def _class_of(self, name):
+        """A class of the setup, as the answer may have defined it again, or one that only the tests know."""
+        kind = self.namespace.get(name)
+        if isinstance(kind, type):
+            return kind
+        self.shared_names.add(name)
+        return self.made.setdefault(name, type(name, (), {"__module__": "solution"}))
+
+    def _shared(self, kind):
+        known = kind.__module__ == "solution" and kind.__name__ in self.shared_names
+        return kind.__name__ if known else None
+
+    def _foreign(self, value):
+        if isinstance(value, Callback):
+            return ["cb", value._number]
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = len(self.handles)
+            self.handles.append(value)
+            self.numbers[id(value)] = number
+        if isinstance(value, types.ModuleType):
+            return ["M", number, value.__name__]
+        if isinstance(value, type):
+            return ["K", number, value.__module__, value.__name__, [base.__name__ for base in value.__mro__]]
+        return ["h", number]
+
+    def _flush(self):
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                continue
+
+
+def _encode_args(encoder, error):
+    try:
+        return encoder.values(error.args)
+    except Exception:
+        return [str(error)]
+
+
+def _builtin_exception(name):
+    kind = getattr(builtins, name, None)
+    return kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError
+
+
+_OPERATIONS = {
+    "call": lambda target, *args, **kwargs: target(*args, **kwargs),
+    "getattr": getattr,
+    "setattr": setattr,
+    "delattr": delattr,
+    "getitem": lambda target, key: target[key],
+    "setitem": lambda target, key, value: target.__setitem__(key, value),
+    "delitem": lambda target, key: target.__delitem__(key),
+    "len": len,
+    "bool": bool,
+    "iter": iter,
+    "next": next,
+    "str": str,
+    "repr": repr,
+    "format": format,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "isinstance": lambda target, value: isinstance(value, target),
+    "issubclass": lambda target, value: issubclass(value, target),
+}

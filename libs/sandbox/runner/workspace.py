@@ -1,0 +1,53 @@
+"""The writable places of a sandbox: emptied between runs, filled with the request's files before each."""
+import base64
+import os
+import stat
+
+TMP = "/tmp"
+WORK = "/tmp/work"
+SHARED_MEMORY = "/dev/shm"
+
+
+def place_files(files):
+    """Raises ValueError for a path that leaves the working directory."""
+    os.makedirs(WORK, exist_ok=True)
+    for file in files:
+        path = os.path.normpath(file["path"])
+        if os.path.isabs(path) or path.split(os.sep)[0] == ".." or path == "." or "\0" in path:
+            raise ValueError("the file path %r leaves the working directory" % file["path"])
+        target = os.path.join(WORK, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as out:
+            out.write(base64.b64decode(file["contentBase64"], validate=True))
+
+
+def empty_all():
+    for root in (TMP, SHARED_MEMORY):
+        empty(root)
+
+
+def empty(root):
+    """Removes everything below `root`. Folders are pulled up before they are removed, so that no depth is too deep."""
+    pulled = 0
+    while True:
+        try:
+            names = os.listdir(root)
+        except FileNotFoundError:
+            return
+        if not names:
+            return
+        for name in names:
+            path = os.path.join(root, name)
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                os.unlink(path)
+                continue
+            os.chmod(path, 0o700)
+            for child in os.listdir(path):
+                inner = os.path.join(path, child)
+                if stat.S_ISDIR(os.lstat(inner).st_mode):
+                    os.chmod(inner, 0o700)
+                    pulled += 1
+                    os.rename(inner, os.path.join(root, ".pulled-%d-%d" % (os.getpid(), pulled)))
+                else:
+                    os.unlink(inner)
+            os.rmdir(path)
