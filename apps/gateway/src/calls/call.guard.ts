@@ -1,0 +1,51 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { decodingProblem, type ServerCall } from '@etude/contracts/grpc';
+import type { Role } from '@etude/platform/auth';
+import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { Drain } from '../server/drain.js';
+import { unknownFields } from '../wire/unknown-fields.js';
+import { invalid, refuseAny } from '../wire/validation.js';
+import { Authenticator } from './authenticator.js';
+import { openContext } from './call-context.js';
+
+const ROLE = 'etude:role';
+
+/** The role that a caller needs; "user" where nothing is said. */
+export const NeedsRole = (role: Role) => SetMetadata(ROLE, role);
+
+function refuseExpired(deadlineMs: number): void {
+  if (deadlineMs <= Date.now()) throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
+}
+
+function refuseMalformed(request: object): void {
+  const problem = decodingProblem(request);
+  if (problem !== undefined) {
+    const field = '(request)';
+    throw invalid([{ field, description: `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files` }]);
+  }
+  refuseAny(unknownFields(request));
+}
+
+/** Every call passes here first: who calls, may they, is there time, does the request decode. */
+@Injectable()
+export class CallGuard implements CanActivate {
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly drain: Drain,
+    private readonly reflector: Reflector,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const [request, , call] = context.getArgs<[object, unknown, ServerCall]>();
+    const identity = this.authenticator.identify(call.metadata.get('authorization'));
+    const role = this.reflector.getAllAndOverride<Role | undefined>(ROLE, [context.getHandler(), context.getClass()]) ?? 'user';
+    if (!identity.roles.includes(role)) {
+      throw new EtudeError('PERMISSION_DENIED', `This call needs a key with the role "${role}"; this one has: ${identity.roles.join(', ')}.`);
+    }
+    const { deadlineMs } = openContext(call, identity, this.drain.signal);
+    refuseExpired(deadlineMs);
+    refuseMalformed(request);
+    return true;
+  }
+}

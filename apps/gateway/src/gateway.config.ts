@@ -1,0 +1,47 @@
+import { isIP } from 'node:net';
+import { EtudeError } from '@etude/contracts/errors';
+import { TenantId } from '@etude/contracts/ids';
+import { baseConfig } from '@etude/platform/config';
+import { z } from 'zod';
+
+export const gatewayConfig = baseConfig.extend({
+  ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
+  ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
+  /** JSON file of hashed API keys; read again when it changes. */
+  ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
+  /** Tenant of calls without a key. On loopback only. */
+  ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
+  /** SQLite file of memory, the same for every service. */
+  ETUDE_MEMORY_PATH: z.string({ error: 'the path of the SQLite file that holds memory, the same for every service' }).min(1),
+  /** Unset: the embedder that is built in. Its other settings are those of the workers. */
+  ETUDE_EMBEDDING_MODEL: z.string().optional(),
+  /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
+  ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
+});
+export type GatewayConfig = z.infer<typeof gatewayConfig>;
+
+/** Whether only this machine can reach a server bound to `host`. Names other than localhost could resolve to anything. */
+export function isLoopback(host: string): boolean {
+  if (host === 'localhost' || host === '::1') return true;
+  return isIP(host) === 4 && host.startsWith('127.');
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where nobody could call, or everybody could */
+export function checkAuthentication(config: GatewayConfig): void {
+  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host } = config;
+  if (keys === undefined && anonymous === undefined) {
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      'No caller could be authenticated. Set ETUDE_AUTH_KEYS_PATH to a file of API keys, or, for a server that only this machine reaches, ETUDE_AUTH_ANONYMOUS_TENANT to the tenant of calls without a key.',
+    );
+  }
+  if (anonymous !== undefined && !isLoopback(host)) {
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `ETUDE_AUTH_ANONYMOUS_TENANT lets anybody in who reaches ${host}. Set ETUDE_GRPC_HOST to 127.0.0.1, or unset ETUDE_AUTH_ANONYMOUS_TENANT and give callers keys with ETUDE_AUTH_KEYS_PATH.`,
+    );
+  }
+}
+
+/** For the gRPC server and for people: an IPv6 address in brackets. */
+export const addressOf = (host: string, port: number) => (isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);

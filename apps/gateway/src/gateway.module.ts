@@ -1,0 +1,80 @@
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { openMemory } from '@etude/memory/sqlite-memory';
+import { loadKeys } from '@etude/platform/auth';
+import { type HealthCheck, HealthModule } from '@etude/platform/health';
+import { loggerModule } from '@etude/platform/logging';
+import { ConsolidationStore } from '@etude/queue/consolidation-store';
+import { DeadLetters } from '@etude/queue/dead-letters';
+import { Producer } from '@etude/queue/producer';
+import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
+import { TaskStore } from '@etude/queue/task-store';
+import type { DynamicModule } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { Authenticator } from './calls/authenticator.js';
+import { CallGuard } from './calls/call.guard.js';
+import { MetricsInterceptor } from './calls/metrics.interceptor.js';
+import { StatusFilter } from './calls/status.filter.js';
+import { ConsolidationController } from './consolidation/consolidation.controller.js';
+import type { GatewayConfig } from './gateway.config.js';
+import { MemoryAccess } from './memory/memory-access.js';
+import { MemoryController } from './memory/memory.controller.js';
+import { QueuesController } from './queues/queues.controller.js';
+import { Drain } from './server/drain.js';
+import { HealthReporter } from './server/health-reporter.js';
+import { Upkeep } from './server/upkeep.js';
+import { SkillsController } from './skills/skills.controller.js';
+import { redisEvents } from './tasks/task-events.js';
+import { TaskWatcher } from './tasks/task-watcher.js';
+import { TasksController } from './tasks/tasks.controller.js';
+
+const CHECK_TIMEOUT_MS = 2_000;
+
+/** What the server needs before the module exists, made once. */
+export interface GatewayParts {
+  readonly producer: Producer;
+  readonly memory: MemoryAccess;
+  readonly drain: Drain;
+  readonly health: HealthReporter;
+  readonly checks: Readonly<Record<string, HealthCheck>>;
+}
+
+export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: QueueLogger): GatewayParts {
+  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+  const memory = new MemoryAccess(() => openMemory({ path: config.ETUDE_MEMORY_PATH, embedder }));
+  const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping(), CHECK_TIMEOUT_MS));
+  const checks = { redis, memory: () => memory.check() };
+  return { producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };
+}
+
+function authenticator(config: GatewayConfig, logger: QueueLogger): Authenticator {
+  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong; its last good keys stay in force');
+  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
+  return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
+}
+
+/** The services of `etude.v1` over the parts they share. */
+export class GatewayModule {
+  static forRoot(config: GatewayConfig, parts: GatewayParts, logger: QueueLogger): DynamicModule {
+    const { producer, memory, drain, health, checks } = parts;
+    const tasks = new TaskStore(producer);
+    return {
+      module: GatewayModule,
+      imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks })],
+      controllers: [TasksController, SkillsController, MemoryController, ConsolidationController, QueuesController],
+      providers: [
+        { provide: Producer, useValue: producer },
+        { provide: TaskStore, useValue: tasks },
+        { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
+        { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
+        { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
+        { provide: MemoryAccess, useValue: memory },
+        { provide: Drain, useValue: drain },
+        { provide: Authenticator, useValue: authenticator(config, logger) },
+        { provide: Upkeep, useValue: new Upkeep({ producer, tasks, memory, health, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }) },
+        { provide: APP_GUARD, useClass: CallGuard },
+        { provide: APP_INTERCEPTOR, useClass: MetricsInterceptor },
+        { provide: APP_FILTER, useClass: StatusFilter },
+      ],
+    };
+  }
+}

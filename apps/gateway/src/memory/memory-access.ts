@@ -1,0 +1,50 @@
+import { EtudeError, errorCode } from '@etude/contracts/errors';
+import type { openMemory } from '@etude/memory/sqlite-memory';
+
+export type OpenMemory = Awaited<ReturnType<typeof openMemory>>;
+
+/** Opened by another embedder or a later version: no retry helps, the operator has to decide. */
+const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
+
+/** Memory as this service reads it: opened once, and again after a failure, so that a full disk or a late mount heals by itself. */
+export class MemoryAccess {
+  #opening: Promise<OpenMemory> | null = null;
+
+  constructor(private readonly openFile: () => Promise<OpenMemory>) {}
+
+  /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, EMBEDDING_LENGTH_WRONG */
+  open(): Promise<OpenMemory> {
+    this.#opening ??= this.openFile().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** At start: what no retry can heal ends the process; anything else shows as NOT_SERVING. */
+  async openAtStart(): Promise<void> {
+    try {
+      await this.open();
+    } catch (error) {
+      if (FATAL.has(errorCode(error))) throw error;
+    }
+  }
+
+  /** @throws EtudeError MEMORY_UNAVAILABLE */
+  async check(): Promise<void> {
+    const memory = await this.open();
+    try {
+      await memory.check();
+    } catch (error) {
+      await this.close();
+      throw new EtudeError('MEMORY_UNAVAILABLE', error instanceof Error ? error.message : String(error), {}, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = null;
+    const memory = await opening?.catch(() => null);
+    memory?.close();
+  }
+}

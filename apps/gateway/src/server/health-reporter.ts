@@ -1,0 +1,51 @@
+import { SERVICES } from '@etude/contracts/grpc-services';
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import type { HealthCheck } from '@etude/platform/health';
+import type { Server } from '@grpc/grpc-js';
+import { HealthImplementation } from 'grpc-health-check';
+
+const EVERY_MS = 1_000;
+const NEED_REDIS: ReadonlySet<string> = new Set([Tasks.typeName, Queues.typeName, Consolidation.typeName]);
+
+const works = (check: HealthCheck) => check().then(() => true, () => false);
+
+/** `grpc.health.v1`: each service as what it needs works; the whole ("") once every service does. */
+export class HealthReporter {
+  readonly #health = new HealthImplementation(Object.fromEntries(['', ...SERVICES.map((s) => s.typeName)].map((name) => [name, 'NOT_SERVING'])));
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly redis: HealthCheck,
+    private readonly memory: HealthCheck,
+  ) {}
+
+  addToServer(server: Server): void {
+    this.#health.addToServer(server);
+  }
+
+  /** Looks now and then once a second. */
+  async start(): Promise<void> {
+    await this.#look();
+    if (!this.#closed) this.#timer = setTimeout(() => void this.start(), EVERY_MS).unref();
+  }
+
+  async #look(): Promise<void> {
+    const [redis, memory] = await Promise.all([works(this.redis), works(this.memory)]);
+    if (this.#closed) return;
+    for (const { typeName } of SERVICES) this.#set(typeName, NEED_REDIS.has(typeName) ? redis : memory);
+    this.#set('', redis && memory);
+  }
+
+  #set(service: string, serving: boolean): void {
+    this.#health.setStatus(service, serving ? 'SERVING' : 'NOT_SERVING');
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const name of ['', ...SERVICES.map((s) => s.typeName)]) this.#set(name, false);
+  }
+}

@@ -1,0 +1,66 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ApproveSkillRequest, GetSkillRequest, ListSkillsRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import type { Skill } from '@etude/contracts/memory';
+import { approveSkill } from '@etude/domain/skills/approve';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { afterPageToken, pageToken } from '../wire/page-token.js';
+import { optionalAgent, optionalRequestId, skillOfName } from '../wire/resource-name.js';
+import { boundedCount, parseField } from '../wire/validation.js';
+import { skillMessage, statusFilterOf } from './skill.mapping.js';
+
+const PAGE = { max: 1_000, standard: 50 };
+const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the skill that was reviewed: 64 hexadecimal digits');
+
+/** `etude.v1.Skills`, read from memory directly; approving is the one thing that it changes. */
+@Controller()
+export class SkillsController implements GrpcController<typeof Skills> {
+  constructor(private readonly memory: MemoryAccess) {}
+
+  @GrpcMethod('Skills')
+  async listSkills(request: ListSkillsRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant } = contextOf(call);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const agent = optionalAgent(request.agent);
+    const status = statusFilterOf(request.status);
+    const bound = ['ListSkills', tenant, agent, status];
+    const afterName = afterPageToken(request.pageToken, bound) ?? undefined;
+    const { procedural } = await this.memory.open();
+    // One more than asked for tells whether a page follows.
+    const { page, nextAfter } = cutPage(await procedural.list({ tenant, agent }, { status, limit: pageSize + 1, afterName }), pageSize);
+    return { skills: page.map(skillMessage), nextPageToken: pageToken(nextAfter, bound) };
+  }
+
+  @GrpcMethod('Skills')
+  async getSkill({ name }: GetSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const skillName = skillOfName(name);
+    const { procedural } = await this.memory.open();
+    const skill = await procedural.get({ tenant: contextOf(call).tenant, agent: null }, skillName);
+    if (!skill) throw new EtudeError('NOT_FOUND', `There is no ${name}.`, { metadata: { name } });
+    return skillMessage(skill);
+  }
+
+  @GrpcMethod('Skills')
+  async approveSkill(request: ApproveSkillRequest, _metadata: Metadata, call: ServerCall) {
+    optionalRequestId(request.requestId);
+    const name = skillOfName(request.name);
+    const digest = parseField(Digest, request.digest, 'digest');
+    const { tenant } = contextOf(call);
+    const { procedural } = await this.memory.open();
+    return skillMessage(await approveSkill({ tenant, agent: null }, { name, digest, by: tenant }, procedural, Date.now()));
+  }
+}
+
+/** Ends a page between two names: two agents may have a skill of the same one, and the next page starts behind a name. */
+export function cutPage(skills: readonly Skill[], pageSize: number): { page: readonly Skill[]; nextAfter: string | null } {
+  if (skills.length <= pageSize) return { page: skills, nextAfter: null };
+  const following = skills[pageSize]?.name;
+  const cut = skills.slice(0, pageSize).filter(({ name }) => name !== following);
+  const page = cut.length > 0 ? cut : skills.slice(0, pageSize);
+  return { page, nextAfter: page.at(-1)?.name ?? null };
+}

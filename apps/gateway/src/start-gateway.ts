@@ -1,0 +1,29 @@
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { createLogger } from '@etude/platform/logging';
+import { runService } from '@etude/platform/run-service';
+import type { INestApplicationContext, INestMicroservice } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { MicroserviceOptions } from '@nestjs/microservices';
+import { checkAuthentication, type GatewayConfig } from './gateway.config.js';
+import { GatewayModule, gatewayParts } from './gateway.module.js';
+import { GatewayServer } from './server/gateway.server.js';
+
+/**
+ * Starts the gateway. Redis may be away: it starts, says NOT_SERVING, and answers UNAVAILABLE until Redis is there.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
+ */
+export function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
+  checkAuthentication(config);
+  const logger = createLogger('gateway', config);
+  const parts = gatewayParts(config, embedder, logger);
+  const strategy = new GatewayServer(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, parts.drain, parts.health);
+  return runService({
+    name: 'gateway',
+    module: GatewayModule.forRoot(config, parts, logger),
+    config,
+    create: (module) => NestFactory.createMicroservice<MicroserviceOptions>(module, { strategy, bufferLogs: true, abortOnError: false }),
+    listen: (app) => (app as INestMicroservice).listen(),
+    ready: () => ({ grpcHost: config.ETUDE_GRPC_HOST, grpcPort: config.ETUDE_GRPC_PORT }),
+  });
+}

@@ -1,0 +1,173 @@
+import { toJson } from '@bufbuild/protobuf';
+import { type ListValue, ListValueSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { Comparison, type Evaluator as EvaluatorMessage, type FunctionCase, type Limits as LimitsMessage, type MemoryPolicy, Mode, type SandboxLimits, type TaskSpec as TaskSpecMessage } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { TaskSpec } from '@etude/contracts/task';
+import { millisecondsOf } from '../wire/duration.js';
+import { joinPath, snakeCase } from '../wire/field-path.js';
+import { invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';
+import { fileViolations } from './task-files.js';
+
+export const LABELS_MAX = 64;
+
+/** Zero and empty mean that the default of the contract applies. */
+const set = <T extends number | bigint | string>(value: T) => (value === 0 || value === 0n || value === '' ? undefined : value);
+const count = (value: bigint) => (value === 0n ? undefined : Number(value));
+
+const COMPARISONS = new Map<number, string | undefined>([
+  [Comparison.UNSPECIFIED, undefined],
+  [Comparison.WHITESPACE, 'whitespace'],
+  [Comparison.EXACT, 'exact'],
+  [Comparison.NUMERIC, 'numeric'],
+]);
+const MODES = new Map<number, string | undefined>([
+  [Mode.UNSPECIFIED, undefined],
+  [Mode.INFERENCE, 'inference'],
+  [Mode.TRAINING, 'training'],
+]);
+
+/** A number that the enum does not have goes on as text, which the contract then refuses by name. */
+const enumOf = (names: ReadonlyMap<number, string | undefined>, value: number) => (names.has(value) ? names.get(value) : `unknown value ${value}`);
+
+function json(read: () => unknown, field: string, found: Violation[]): unknown {
+  try {
+    return read();
+  } catch {
+    found.push({ field, description: 'must be JSON: every value set, numbers finite' });
+    return null;
+  }
+}
+
+function expectedOf(value: Value | undefined, field: string, found: Violation[]): unknown {
+  if (value) return json(() => toJson(ValueSchema, value), field, found);
+  found.push({ field, description: 'is required; write null as null_value' });
+  return null;
+}
+
+const listOf = (list: ListValue | undefined) => (list ? toJson(ListValueSchema, list) : []);
+
+function functionCase(testCase: FunctionCase, path: string, found: Violation[]) {
+  return {
+    args: json(() => listOf(testCase.args), `${path}.args`, found),
+    kwargs: testCase.kwargs ?? {},
+    expected: expectedOf(testCase.expected, `${path}.expected`, found),
+    public: testCase.public,
+  };
+}
+
+function evaluatorOf(evaluator: EvaluatorMessage | undefined, found: Violation[]): object {
+  const kind = evaluator?.kind;
+  switch (kind?.case) {
+    case 'ioCases': {
+      const { cases, comparison, tolerance } = kind.value;
+      const mapped = cases.map(({ stdin, expectedStdout, public: shown }) => ({ stdin, expectedStdout, public: shown }));
+      return { kind: 'io_cases', cases: mapped, comparison: enumOf(COMPARISONS, comparison), tolerance: set(tolerance) };
+    }
+    case 'functionCases': {
+      const { entryPoint, cases, tolerance } = kind.value;
+      const at = 'spec.evaluator.function_cases.cases';
+      return { kind: 'function_cases', entryPoint, cases: cases.map((one, index) => functionCase(one, joinPath(at, index), found)), tolerance: set(tolerance) };
+    }
+    case 'pythonTests': {
+      const { entryPoint, tests, setup, public: shown } = kind.value;
+      return { kind: 'python_tests', entryPoint, tests, setup, public: shown };
+    }
+    case 'command': {
+      const { command, expectedExitCode, expectedStdout, comparison, answerPath } = kind.value;
+      return { kind: 'command', command, expectedExitCode, expectedStdout, comparison: enumOf(COMPARISONS, comparison), answerPath: set(answerPath) };
+    }
+    case 'none':
+      return { kind: 'none' };
+    default:
+      found.push({ field: 'spec.evaluator', description: 'is required; set one of io_cases, function_cases, python_tests, command, or none where nothing is to be judged' });
+      return { kind: 'none' };
+  }
+}
+
+function sandboxOf(limits: SandboxLimits | undefined): object {
+  if (!limits) return {};
+  const { cpuTime, wallTime, memoryMib, processes, fileSizeMib, outputKib, diskMib } = limits;
+  return {
+    cpuMs: millisecondsOf(cpuTime),
+    wallMs: millisecondsOf(wallTime),
+    memoryMiB: set(memoryMib),
+    processes: set(processes),
+    fileSizeMiB: set(fileSizeMib),
+    outputKiB: set(outputKib),
+    diskMiB: set(diskMib),
+  };
+}
+
+function limitsOf(limits: LimitsMessage | undefined): object {
+  if (!limits) return {};
+  return {
+    attemptsMax: set(limits.attempts),
+    stepsMax: set(limits.steps),
+    wallMs: millisecondsOf(limits.wallTime),
+    modelTokensMax: count(limits.modelTokens),
+    costUsdMax: set(limits.costUsd),
+    sandbox: sandboxOf(limits.sandbox),
+  };
+}
+
+function memoryOf(policy: MemoryPolicy | undefined): object {
+  if (!policy) return {};
+  return {
+    off: policy.off,
+    readOnly: policy.readOnly,
+    recallCount: set(policy.recallCount),
+    preferSkills: policy.preferSkills,
+    layers: policy.layers.length > 0 ? [...new Set(policy.layers)] : undefined,
+  };
+}
+
+/** Names of the contract that the proto calls otherwise. */
+const PROTO_NAMES: Readonly<Record<string, string>> = {
+  attemptsMax: 'attempts', stepsMax: 'steps', wallMs: 'wall_time', modelTokensMax: 'model_tokens', costUsdMax: 'cost_usd',
+  cpuMs: 'cpu_time', memoryMiB: 'memory_mib', fileSizeMiB: 'file_size_mib', outputKiB: 'output_kib', diskMiB: 'disk_mib',
+  contentBase64: 'content',
+};
+
+function protoNames(kind: string) {
+  return (path: readonly PropertyKey[], index: number): string | null => {
+    const key = String(path[index]);
+    if (path[0] === 'labels' && index === 1) return JSON.stringify(key);
+    if (path[0] === 'evaluator' && index === 0 && path.length > 1) return `evaluator.${kind}`;
+    if (path[0] === 'evaluator' && key === 'kind') return null;
+    return PROTO_NAMES[key] ?? snakeCase(key);
+  };
+}
+
+function labelViolations(labels: Readonly<Record<string, string>>): readonly Violation[] {
+  const total = Object.keys(labels).length;
+  return total > LABELS_MAX ? [{ field: 'spec.labels', description: `must not have more than ${LABELS_MAX} entries; it has ${total}` }] : [];
+}
+
+/**
+ * What a caller sent, as the contract has it, with every default filled in.
+ *
+ * @throws EtudeError INVALID_ARGUMENT with one violation per wrong field, each at the path that the caller wrote
+ */
+export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
+  if (!message) throw invalidField('spec', 'is required');
+  const found: Violation[] = [...fileViolations(message.files), ...labelViolations(message.labels)];
+  const evaluator = evaluatorOf(message.evaluator, found);
+  refuseAny(found);
+  const parsed = TaskSpec.safeParse({
+    agent: set(message.agent),
+    user: set(message.user),
+    prompt: message.prompt,
+    files: message.files.map(({ path, content }) => ({ path, contentBase64: Buffer.from(content).toString('base64') })),
+    mode: enumOf(MODES, message.mode),
+    evaluator,
+    referenceSolution: set(message.referenceSolution),
+    limits: limitsOf(message.limits),
+    strategy: set(message.strategy),
+    memory: memoryOf(message.memory),
+    priority: message.priority,
+    labels: message.labels,
+  });
+  if (parsed.success) return parsed.data;
+  const kind = snakeCase(message.evaluator?.kind.case ?? '');
+  refuseAny(violationsOf(parsed.error, TaskSpec, 'spec', protoNames(kind)));
+  throw parsed.error;
+}

@@ -1,0 +1,97 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { z } from 'zod';
+import { joinPath, snakeCase } from './field-path.js';
+
+export interface Violation {
+  readonly field: string;
+  readonly description: string;
+}
+
+const SHOWN_MAX = 5;
+
+/** INVALID_ARGUMENT that names every wrong field. */
+export function invalid(violations: readonly Violation[]): EtudeError {
+  const shown = violations.slice(0, SHOWN_MAX).map(({ field, description }) => `${field}: ${description}`);
+  const more = violations.length > SHOWN_MAX ? `; and ${violations.length - SHOWN_MAX} more` : '';
+  return new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${shown.join('; ')}${more}`, { violations });
+}
+
+export const invalidField = (field: string, description: string) => invalid([{ field, description }]);
+
+/** @throws EtudeError INVALID_ARGUMENT where the list is not empty */
+export function refuseAny(violations: readonly Violation[]): void {
+  if (violations.length > 0) throw invalid(violations);
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    return unwrapped(schema.unwrap() as z.ZodType);
+  }
+  return schema;
+}
+
+/** The schema of an object's field, whatever defaults are around both. */
+function fieldSchema(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
+  let at: z.ZodType | undefined = unwrapped(schema);
+  for (const key of path) {
+    const shape: Record<string, z.ZodType> | undefined = at instanceof z.ZodObject ? at.shape : undefined;
+    const next: z.ZodType | undefined = shape?.[String(key)];
+    if (!next) return undefined;
+    at = unwrapped(next);
+  }
+  return at;
+}
+
+const isInteger = (value: number | null | undefined): value is number => typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+
+/** "must be between 1 and 100", from the schema itself; null where it isn't a bounded number. */
+function allowedRange(schema: z.ZodType, path: readonly PropertyKey[], show: (value: number) => string): string | null {
+  const number = fieldSchema(schema, path);
+  if (!(number instanceof z.ZodNumber)) return null;
+  const { minValue, maxValue } = number;
+  if (isInteger(minValue) && isInteger(maxValue)) return `must be between ${show(minValue)} and ${show(maxValue)}${minValue > 0 ? ' (0 means the default)' : ''}`;
+  return isInteger(minValue) ? `must be at least ${show(minValue)}` : null;
+}
+
+const milliseconds = (value: number) => (value % 1_000 === 0 ? `${value / 1_000} s` : `${value} ms`);
+
+function describe(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  const last = String(issue.path.at(-1) ?? '');
+  const range = allowedRange(schema, issue.path, last.endsWith('Ms') ? milliseconds : String);
+  if (range) return range;
+  if (issue.code === 'too_big' && issue.origin === 'string') return `must not be longer than ${issue.maximum} characters`;
+  if (issue.code === 'too_big' && issue.origin === 'array') return `must not have more than ${issue.maximum} entries`;
+  if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  return issue.message;
+}
+
+/** One violation per issue of zod, at the path the caller wrote. `name` says how a step of the path is called in the proto. */
+export function violationsOf(
+  error: z.ZodError,
+  schema: z.ZodType,
+  root: string,
+  name: (path: readonly PropertyKey[], index: number) => string | null = (path, index) => snakeCase(String(path[index])),
+): readonly Violation[] {
+  return error.issues.map((issue) => {
+    let field = root;
+    for (const [index, key] of issue.path.entries()) {
+      const step = typeof key === 'number' ? key : name(issue.path, index);
+      if (step !== null) field = joinPath(field, step);
+    }
+    return { field, description: describe(issue, schema) };
+  });
+}
+
+/** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */
+export function parseField<S extends z.ZodType>(schema: S, value: unknown, field: string): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalid(violationsOf(parsed.error, schema, field));
+}
+
+/** Zero is the default; negative or over `max` is refused. */
+export function boundedCount(value: number, field: string, { max, standard }: { max: number; standard: number }): number {
+  if (value === 0) return standard;
+  if (value < 0 || value > max) throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
+  return value;
+}
