@@ -17,6 +17,11 @@ export interface Judgement {
   readonly output: string;
 }
 
+/** Whether these results can be judged: the infrastructure held, and nobody stopped the code. */
+export function ranToTheEnd(results: readonly RunResult[]): boolean {
+  return results.length > 0 && !results.some((run) => RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled');
+}
+
 /** Outcomes that are nobody's answer: the infrastructure failed or somebody stopped the run. */
 function refuseUnfinished(results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import type { Evaluator, TaskSpec } from '@etude/contracts/task';
+
+/**
+ * What makes two tasks the same task: the prompt, how the answer is judged, and what it is shown. sha256 in hex.
+ *
+ * White space at line ends, blank lines and line break styles don't count; hidden cases don't either, since the same task may
+ * come back with others. Case and inner spacing do count: "print A" is not "print a".
+ */
+export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
+  const parts = [normalised(prompt), evaluator.kind, 'entryPoint' in evaluator ? evaluator.entryPoint : '', publicInterface(evaluator)];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+function normalised(text: string): string {
+  const lines = text.normalize('NFC').split(/\r\n|\r|\n/).map((line) => line.trimEnd());
+  return lines.filter((line) => line !== '').join('\n').trim();
+}
+
+/** What the answer has to fit beside the prompt's words. */
+function publicInterface(evaluator: Evaluator): unknown {
+  switch (evaluator.kind) {
+    case 'io_cases':
+    case 'function_cases':
+      return evaluator.cases.filter((given) => given.public);
+    case 'python_tests':
+      return [evaluator.setup, evaluator.public ? evaluator.tests : ''];
+    case 'command':
+      return [evaluator.command, evaluator.answerPath, evaluator.expectedExitCode];
+    default:
+      return '';
+  }
+}

@@ -1,0 +1,115 @@
+import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/memory';
+import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
+import type { Judgement } from '../evaluation/judge.js';
+import { testsFrom } from '../skills/skill-tests.js';
+
+/** One evaluated attempt, as the journal has it. */
+export interface Attempt {
+  /** 0: a skill was tried before any code was generated. */
+  readonly attempt: number;
+  readonly draft: string | null;
+  readonly critique: string | null;
+  readonly recalled: readonly RecalledItem[];
+  readonly thought: string;
+  readonly code: string;
+  readonly judgement: Judgement;
+  /** "name@version" */
+  readonly skill: string | null;
+  readonly model: string | null;
+  readonly scripted: boolean;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+  /** When it was evaluated, ms since 1970. */
+  readonly at: number;
+}
+
+/** The task and rollout that records belong to. */
+export interface RecordOrigin {
+  readonly taskId: string;
+  readonly rolloutId: string;
+  readonly scope: Scope;
+  readonly spec: TaskSpec;
+  readonly fingerprint: string;
+}
+
+/** Ids come from rollout and attempt, so that the same attempt is one record however often it is written. */
+export function transitionOf(origin: RecordOrigin, { judgement, at, ...attempt }: Attempt): Transition {
+  const { taskId, rolloutId, scope, spec, fingerprint } = origin;
+  const { verdict, reason, feedback, casesPassed, casesTotal } = judgement;
+  return {
+    ...attempt,
+    id: `${rolloutId}.a${attempt.attempt}`,
+    scope,
+    taskId,
+    rolloutId,
+    prompt: spec.prompt,
+    fingerprint,
+    recalled: [...attempt.recalled],
+    feedback,
+    verdict,
+    reason,
+    casesPassed,
+    casesTotal,
+    createdAt: at,
+  };
+}
+
+export interface Lessons {
+  summary: string;
+  reflection: string | null;
+}
+
+export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], lessons: Lessons): Episode {
+  const { taskId, rolloutId, scope, spec, fingerprint } = origin;
+  const best = bestOf(attempts);
+  const success = best?.judgement.verdict === 'AC';
+  return {
+    id: `${rolloutId}.episode`,
+    scope,
+    taskId,
+    rolloutId,
+    prompt: spec.prompt,
+    fingerprint,
+    evaluatorKind: spec.evaluator.kind,
+    entryPoint: 'entryPoint' in spec.evaluator ? spec.evaluator.entryPoint : null,
+    code: success ? best.code : null,
+    ...(success ? { tests: testsFrom(spec.evaluator) } : {}),
+    ...lessons,
+    success,
+    importance: importanceOf(attempts, success),
+    skillsUsed: [...new Set(attempts.flatMap(({ skill }) => skill ?? []))],
+    attempts: attempts.length,
+    model: best?.model ?? null,
+    scripted: attempts.some(({ scripted }) => scripted),
+    createdAt: attempts.at(-1)?.at ?? 0,
+  };
+}
+
+/** What took effort teaches most: a late success, then a failure, then an answer that was right at once. */
+function importanceOf(attempts: readonly Attempt[], success: boolean): number {
+  if (!success) return 0.6;
+  return Math.min(0.9, 0.4 + 0.2 * (attempts.length - 1));
+}
+
+/** One text without a model: what was asked and how the attempts ended. */
+export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[], stopReason: StopReason): string {
+  const title = spec.prompt.split('\n').find((line) => line.trim() !== '')?.trim().slice(0, 200) ?? '';
+  const trail = attempts.map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`).join(', then ');
+  const end = stopReason === 'solved' ? 'Solved' : `Not solved (${stopReason})`;
+  return `${end}: ${title}\nAttempts: ${trail || 'none was evaluated'}.`;
+}
+
+/** The accepted attempt, else the one that passed the largest share of its cases; of equals the latest. */
+export function bestOf(attempts: readonly Attempt[]): Attempt | null {
+  const merit = ({ judgement }: Attempt) => (judgement.verdict === 'AC' ? 2 : judgement.casesPassed / Math.max(1, judgement.casesTotal));
+  return attempts.reduce<Attempt | null>((best, attempt) => (best === null || merit(attempt) >= merit(best) ? attempt : best), null);
+}
+
+export function resultOf(attempts: readonly Attempt[]): TaskResult | null {
+  const best = bestOf(attempts);
+  if (best === null) return null;
+  const { verdict, reason, output, casesPassed, casesTotal } = best.judgement;
+  const { code, skill, scripted, model } = best;
+  return { verdict, reason, code, output, casesPassed, casesTotal, skill, scripted, model };
+}

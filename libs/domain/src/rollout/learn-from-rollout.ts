@@ -1,0 +1,75 @@
+import type { StopReason } from '@etude/contracts/task';
+import { buildSkillCandidate, type SolvedTask } from '../skills/skill-candidate.js';
+import { jsonObjectIn } from './adapt-skill.js';
+import { askModel } from './ask-model.js';
+import { bestOf, episodeOf, plainSummary, type Attempt, type Lessons } from './attempt-record.js';
+import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
+import type { RolloutContext } from './rollout-context.js';
+import { RolloutStop } from './rollout-stop.js';
+
+const DESCRIPTION_CHARS_MAX = 1_000;
+const SCENARIOS_MAX = 8;
+
+/**
+ * What stays of a rollout: its episode, and after training a summary, a reflection and, on success, a skill candidate.
+ *
+ * A limit that is reached on the way costs what would have followed, not what is there.
+ * @returns why it stopped early, null where it didn't
+ */
+export async function learnFromRollout(context: RolloutContext, attempts: readonly Attempt[], stopReason: StopReason): Promise<StopReason | null> {
+  if (context.spec.memory.readOnly || attempts.length === 0) return null;
+  const lessons: Lessons = { summary: plainSummary(context, attempts, stopReason), reflection: null };
+  const trains = context.spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
+  const stopped = trains ? await train(context, attempts, lessons) : null;
+  await putEpisode(context, attempts, lessons);
+  return stopped;
+}
+
+/** Fills `lessons` as the model gives them. */
+async function train(context: RolloutContext, attempts: readonly Attempt[], lessons: Lessons): Promise<StopReason | null> {
+  const { promptTask: task, spec } = context;
+  try {
+    const summary = await askModel(context, 't.summary', 'summary', () => summaryRequest(task, attempts));
+    lessons.summary = summary.text.trim() || lessons.summary;
+    const reflection = await askModel(context, 't.reflection', 'reflection', () => reflectionRequest(task, attempts, spec.referenceSolution ?? null));
+    lessons.reflection = reflection.text.trim();
+    await putSkill(context, attempts);
+    return null;
+  } catch (error) {
+    if (error instanceof RolloutStop) return error.reason;
+    throw error;
+  }
+}
+
+async function putEpisode(context: RolloutContext, attempts: readonly Attempt[], lessons: Lessons): Promise<void> {
+  const { deps, tenant, rolloutId } = context;
+  await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
+}
+
+/** A skill from newly written code. What a skill solved needs no other one. */
+async function putSkill(context: RolloutContext, attempts: readonly Attempt[]): Promise<void> {
+  const { deps, tenant, rolloutId, promptTask } = context;
+  const best = bestOf(attempts);
+  if (best?.judgement.verdict !== 'AC' || best.skill !== null) return;
+  const solved = solvedTask(context, best);
+  if (buildSkillCandidate(solved) === null) return; // no test could be made: nothing would ever verify it
+  const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, best.code));
+  const skill = buildSkillCandidate({ ...solved, ...readDistilled(text) });
+  if (skill) await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill });
+}
+
+function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code, model, scripted, at }: Attempt): SolvedTask {
+  return { scope, taskId, prompt: spec.prompt, fingerprint, evaluator: spec.evaluator, code, description: '', scenarios: [], model, scripted, at };
+}
+
+/** An answer that is no such JSON is taken as the description in words, without its code; an empty one falls back to the task's prompt. */
+export function readDistilled(text: string): { description: string; scenarios: string[] } {
+  const parsed = jsonObjectIn(text);
+  if (typeof parsed?.['description'] === 'string') {
+    const listed = Array.isArray(parsed['scenarios']) ? parsed['scenarios'] : [];
+    const scenarios = listed.filter((scenario) => typeof scenario === 'string').slice(0, SCENARIOS_MAX);
+    return { description: parsed['description'].slice(0, DESCRIPTION_CHARS_MAX), scenarios };
+  }
+  const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
+  return { description: prose.slice(0, DESCRIPTION_CHARS_MAX), scenarios: [] };
+}

@@ -1,0 +1,56 @@
+import type { Scope } from '@etude/contracts/memory';
+import type { TaskRecord } from '@etude/contracts/task';
+import { fingerprintOf } from '../recall/fingerprint.js';
+import type { Clock } from '../ports/clock.js';
+import type { Journal } from '../ports/journal.js';
+import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
+import type { ChatModel } from '../ports/model.js';
+import type { Sandboxes } from '../ports/sandboxes.js';
+import type { RecordOrigin } from './attempt-record.js';
+import { DurableSteps } from './durable-steps.js';
+import type { PromptTask } from './prompt-sections.js';
+
+export interface RolloutInput {
+  readonly task: Pick<TaskRecord, 'id' | 'tenant' | 'spec'>;
+  readonly rolloutId: string;
+}
+
+export interface RolloutDeps {
+  readonly model: ChatModel;
+  readonly sandboxes: Sandboxes;
+  readonly episodic: Pick<EpisodicMemory, 'search'>;
+  readonly semantic: Pick<SemanticMemory, 'search'>;
+  readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint'>;
+  readonly outbox: MemoryOutbox;
+  readonly journal: Journal;
+  readonly clock: Clock;
+}
+
+/** What every step of one rollout needs. */
+export interface RolloutContext extends RecordOrigin {
+  readonly tenant: string;
+  readonly deps: RolloutDeps;
+  readonly steps: DurableSteps;
+  readonly signal: AbortSignal;
+  readonly readScope: ReadScope;
+  readonly promptTask: PromptTask;
+}
+
+export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, signal: AbortSignal): RolloutContext {
+  const { spec, tenant } = task;
+  const fingerprint = fingerprintOf(spec);
+  const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
+  return {
+    taskId: task.id,
+    rolloutId,
+    tenant,
+    spec,
+    scope,
+    readScope: scope,
+    fingerprint,
+    promptTask: { spec, boundary: fingerprint.slice(0, 8) },
+    deps,
+    steps: new DurableSteps(deps.journal, deps.clock, spec.limits, signal),
+    signal,
+  };
+}

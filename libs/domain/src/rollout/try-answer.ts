@@ -1,0 +1,82 @@
+import type { ExecutionResult, SandboxRun } from '@etude/contracts/sandbox';
+import { judge, judgeWithoutCode, ranToTheEnd, type Judgement } from '../evaluation/judge.js';
+import { planFiles, planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
+import { transitionOf, type Attempt } from './attempt-record.js';
+import type { RolloutContext } from './rollout-context.js';
+
+/** Further executions, each in a new sandbox, where one was lost under the code. */
+const EXECUTIONS_MAX = 3;
+
+interface Judged {
+  readonly judgement: Judgement;
+  /** Ms since 1970. */
+  readonly at: number;
+}
+
+/** More for memory, under ids of its own, before the attempt counts as recorded. */
+type AlsoRecord = (attempt: Attempt) => Promise<void>;
+
+/**
+ * Executes an answer, judges it and records the attempt: the second half of every attempt.
+ *
+ * @param code null: the answer held none, which is judged without a sandbox
+ */
+export async function tryAnswer(context: RolloutContext, said: Omit<Attempt, 'judgement' | 'at' | 'code'>, code: string | null, alsoRecord?: AlsoRecord): Promise<Attempt> {
+  const runs = code === null ? [] : planRuns(context.spec.evaluator, code);
+  const results = code === null ? null : await execute(context, said.attempt, code, runs);
+  const { judgement, at } = await evaluate(context, said, () =>
+    results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs),
+  );
+  const attempt: Attempt = { ...said, code: code ?? '', judgement, at };
+  await record(context, attempt, alsoRecord);
+  return attempt;
+}
+
+function execute(context: RolloutContext, attempt: number, code: string, runs: SandboxRun[]): Promise<ExecutionResult> {
+  const { steps, spec, tenant, rolloutId, deps, signal } = context;
+  const key = `a${attempt}.execute`;
+  const files = [...spec.files, ...planFiles(spec.evaluator, code)];
+  const stop = stopOnFailure(spec.evaluator);
+  return steps.run(key, 'execute', async () => {
+    for (let execution = 1; ; execution += 1) {
+      const executionId = `${rolloutId}.${key}${execution === 1 ? '' : `.${execution}`}`;
+      const value = await deps.sandboxes.execute({ executionId, tenant, files, limits: spec.limits.sandbox, stopOnFailure: stop, runs }, signal);
+      if (ranToTheEnd(value.runs) || execution === EXECUTIONS_MAX) {
+        judge(spec.evaluator, runs, value.runs); // throws where the infrastructure failed: that must not be journaled as an outcome
+        return { value, summary: summaryOf(value, runs.length), usage: { executions: execution } };
+      }
+    }
+  });
+}
+
+function summaryOf({ runs }: ExecutionResult, planned: number): string {
+  const cpuMs = runs.reduce((total, run) => total + run.cpuMs, 0);
+  const failed = runs.find((run) => run.exit !== 'ok');
+  return `${runs.length} of ${planned} runs in ${Math.round(cpuMs)} ms of CPU${failed ? `, ended by ${failed.exit}` : ''}`;
+}
+
+function evaluate({ steps, deps }: RolloutContext, { attempt, skill }: Pick<Attempt, 'attempt' | 'skill'>, judged: () => Judgement): Promise<Judged> {
+  return steps.run(`a${attempt}.evaluate`, 'evaluate', () => {
+    const judgement = judged();
+    const { verdict, reason, casesPassed, casesTotal } = judgement;
+    return Promise.resolve({
+      value: { judgement, at: deps.clock.now() },
+      summary: `${verdict}: ${reason}`,
+      usage: { attempts: attempt === 0 ? 0 : 1 },
+      events: [{ type: 'attempt_finished', attempt, verdict, reason, casesPassed, casesTotal, skill }] as const,
+    });
+  });
+}
+
+/** Always, success or not, and also when a limit was reached meanwhile; nothing where the policy says to write nothing. */
+async function record(context: RolloutContext, attempt: Attempt, alsoRecord?: AlsoRecord): Promise<void> {
+  if (context.spec.memory.readOnly) return;
+  const { steps, deps, tenant, rolloutId } = context;
+  const key = `a${attempt.attempt}.record`;
+  await steps.run(key, 'record', async () => {
+    const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
+    const transition = transitionOf(context, attempt);
+    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(attempt)]);
+    return { value: { writeId }, summary: 'the transition is kept' };
+  });
+}
