@@ -75,10 +75,11 @@ export function factId(scope: Fact['scope'], text: string): string {
 const PAGE = 200;
 
 async function allSkills(procedural: ProceduralMemory, scope: Fact['scope']): Promise<Skill[]> {
+  const owner = { tenant: scope.tenant, agent: scope.agent };
   const skills: Skill[] = [];
   for (;;) {
     const last = skills.at(-1)?.name;
-    const page = await procedural.list(scope, last === undefined ? { limit: PAGE } : { limit: PAGE, afterName: last });
+    const page = await procedural.list(owner, last === undefined ? { limit: PAGE } : { limit: PAGE, afterName: last });
     skills.push(...page);
     if (page.length < PAGE) return skills;
   }

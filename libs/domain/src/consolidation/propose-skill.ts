@@ -24,8 +24,7 @@ export interface Proposal {
  */
 export function proposeSkill(group: readonly Episode[], skills: readonly Skill[], { description, scenarios, scripted, at }: Proposal): Skill | null {
   if (group.filter(({ success }) => success).length < SUCCESSES_MIN) return null;
-  const fingerprints = new Set(group.map(({ fingerprint }) => fingerprint));
-  if (skills.some((skill) => skill.status !== 'rejected' && skill.fingerprints.some((one) => fingerprints.has(one)))) return null;
+  if (skills.some((skill) => covers(skill, group))) return null;
   const best = bestOf(group);
   if (best === null) return null;
   const peers = group.filter(isSolved).filter((episode) => episode.code === best.code && episode.entryPoint === best.entryPoint);
@@ -40,6 +39,12 @@ export function proposeSkill(group: readonly Episode[], skills: readonly Skill[]
   });
   if (candidate === null || skills.some(({ digest }) => digest === candidate.digest)) return null;
   return { ...candidate, cues: unique(peers.map(({ prompt }) => prompt)), fingerprints: unique(peers.map(({ fingerprint }) => fingerprint)) };
+}
+
+/** Another user's skill is not for this group's. */
+function covers({ status, scope, fingerprints }: Skill, group: readonly Episode[]): boolean {
+  if (status === 'rejected' || (scope.user !== null && scope.user !== group[0]?.scope.user)) return false;
+  return group.some(({ fingerprint }) => fingerprints.includes(fingerprint));
 }
 
 function isSolved(episode: Episode): episode is Solved {

@@ -61,9 +61,10 @@ const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', '
 
 /** The status of the stored skill with this name and digest once nothing more happens by itself; null until then. */
 export async function settledStatus(procedural: ProceduralMemory, { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>): Promise<SkillStatus | null> {
-  const newest = await procedural.get(scope, name);
+  const owner = { tenant: scope.tenant, agent: scope.agent };
+  const newest = await procedural.get(owner, name);
   for (let version = newest?.version ?? 0; version >= 1; version -= 1) {
-    const skill = version === newest?.version ? newest : await procedural.get(scope, name, version);
+    const skill = version === newest?.version ? newest : await procedural.get(owner, name, version);
     if (skill?.digest === digest) return SETTLED.has(skill.status) ? skill.status : null;
   }
   return null;

@@ -83,7 +83,7 @@ async function activate(procedural: ProceduralMemory, skill: Skill, reason: stri
 /** The newest active version below this one; null where there is none. */
 export async function activeVersion(procedural: ProceduralMemory, { scope, name, version }: Skill): Promise<Skill | null> {
   for (let earlier = version - 1; earlier >= 1; earlier -= 1) {
-    const skill = await procedural.get(scope, name, earlier);
+    const skill = await procedural.get({ tenant: scope.tenant, agent: scope.agent }, name, earlier);
     if (skill?.status === 'active') return skill;
   }
   return null;

@@ -1,41 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import { isRetryable } from '@etude/contracts/errors';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import type { ExecutionRequest, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import { describe, expect, it } from 'vitest';
+import type { Sandboxes } from '../ports/sandboxes.js';
+import { PLAIN_RUN, PythonSandboxes } from '../testing/python-sandboxes.js';
 import { candidateFromTests } from './skill-candidate.js';
 import { verifySkill } from './verify-skill.js';
-
-const ended: RunResult = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 };
-
-/** Runs trusted test code with the machine's Python. No isolation: it is here for the parser and the hash seeds. */
-function pythonRun(run: SandboxRun, seed: number | undefined): RunResult {
-  if (run.kind === 'command') throw new Error('no commands here');
-  const code =
-    run.kind === 'program' ? run.code
-    : run.kind === 'call' ? `import json\n${run.code}\nprint(json.dumps(${run.entryPoint}(*json.loads(${JSON.stringify(JSON.stringify(run.args))}))))`
-    : `${run.setup}${run.code}\n${run.tests}`;
-  const { status, stdout, stderr } = spawnSync('/usr/bin/python3', ['-c', code], {
-    input: run.kind === 'program' ? run.stdin : '',
-    env: { PYTHONHASHSEED: String(seed ?? 0) },
-    encoding: 'utf8',
-    timeout: 10_000,
-  });
-  const result: RunResult = { ...ended, exit: status === 0 ? 'ok' : 'nonzero', exitCode: status, stdout, stderr };
-  if (run.kind === 'call' && status === 0) return { ...result, stdout: '', value: JSON.parse(stdout) };
-  return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
-}
-
-function python() {
-  const asked: ExecutionRequest[] = [];
-  const sandboxes = {
-    async execute(request: ExecutionRequest) {
-      asked.push(request);
-      return { executionId: request.executionId, runs: request.runs.map((run) => pythonRun(run, request.hashSeed)) };
-    },
-  };
-  return { asked, sandboxes };
-}
 
 function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = null): Skill {
   const scope = { tenant: 'acme', agent: 'solver', user: null };
@@ -45,7 +15,7 @@ function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = n
 }
 const io = (stdin: string, expectedStdout: string): SkillTest => ({ kind: 'io', stdin, expectedStdout, comparison: 'whitespace', tolerance: 0 });
 const call = (args: number[], expected: number | null): SkillTest => ({ kind: 'call', args, kwargs: {}, expected, tolerance: 0 });
-const verify = (skill: Skill, sandboxes = python().sandboxes) => verifySkill(skill, { sandboxes }, new AbortController().signal);
+const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes()) => verifySkill(skill, { sandboxes }, new AbortController().signal);
 
 describe('verifySkill', () => {
   it('passes a program whose tests notice broken copies', async () => {
@@ -79,7 +49,7 @@ describe('verifySkill', () => {
   });
 
   it('rejects answers that change with the hash seed', async () => {
-    const { sandboxes } = python();
+    const sandboxes = new PythonSandboxes();
     const seeded = {
       async execute(request: ExecutionRequest) {
         const answer = await sandboxes.execute(request);
@@ -94,24 +64,24 @@ describe('verifySkill', () => {
   it('holds a new version to the tests of the old one', async () => {
     const replaced = skillOf('print(int(input()) * 2)', [io('2', '4'), io('9', '18')]);
     const skill = { ...skillOf('n = int(input())\nprint(n + 2)', [io('2', '4')]), version: 2 };
-    const verification = await verifySkill(skill, { ...python(), replaced }, new AbortController().signal);
+    const verification = await verifySkill(skill, { sandboxes: new PythonSandboxes(), replaced }, new AbortController().signal);
     expect(verification.reason).toMatch(/^the tests of version 1, which it would replace, fail:/);
   });
 
   it('parses a snippet and never runs it', async () => {
-    const { asked, sandboxes } = python();
+    const sandboxes = new PythonSandboxes();
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
     expect(await verify(snippet, sandboxes)).toMatchObject({ passed: true, evidence: ['the code parses', 'a snippet is shown, never run'] });
-    expect(asked).toHaveLength(1);
+    expect(sandboxes.requests).toHaveLength(1);
   });
 
   it('asks for the same executions when repeated, others for another tenant or try', async () => {
-    const { asked, sandboxes } = python();
+    const sandboxes = new PythonSandboxes();
     const skill = skillOf('print(int(input()) * 2)', [io('2', '4')]);
     const ids = async (tested: Skill, attempt: number) => {
-      asked.length = 0;
+      sandboxes.requests.length = 0;
       await verifySkill(tested, { sandboxes, attempt }, new AbortController().signal);
-      return asked.map(({ executionId }) => executionId);
+      return sandboxes.requests.map(({ executionId }) => executionId);
     };
     const once = await ids(skill, 1);
     expect(new Set(once).size).toBe(once.length);
@@ -121,7 +91,7 @@ describe('verifySkill', () => {
   });
 
   it('rejects nothing when a sandbox is lost', async () => {
-    const lost = { execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...ended, exit: 'infra' as const }] }) };
+    const lost = { execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...PLAIN_RUN, exit: 'infra' as const }] }) };
     const error: unknown = await verify(skillOf('print(1)', [io('', '1')]), lost).catch((thrown: unknown) => thrown);
     expect(isRetryable(error)).toBe(true);
   });

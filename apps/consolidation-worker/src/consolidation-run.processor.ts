@@ -1,0 +1,71 @@
+import { ConsolidationRecord } from '@etude/contracts/consolidation';
+import { errorCode, isRetryable } from '@etude/contracts/errors';
+import type { ConsolidationRunJob } from '@etude/contracts/queues';
+import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '@etude/domain/consolidation/consolidate';
+import type { Clock } from '@etude/domain/ports/clock';
+import type { ConsolidationStore } from '@etude/queue/consolidation-store';
+import type { JobContext, JobHandler } from '@etude/queue/consumer';
+import { leaseEndOf } from '@etude/queue/lease';
+import type { OutboxReader } from '@etude/queue/memory-outbox';
+import { waitUntil } from './wait-until.js';
+
+export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress' | 'outbox'> {
+  readonly outbox: ConsolidationDeps['outbox'];
+  readonly pendingWrites: Pick<OutboxReader, 'pending'>;
+  readonly runs: ConsolidationStore;
+  readonly clock: Clock;
+  readonly writesWaitMs: number;
+}
+
+/** Counts that add up over the attempts of one run; the others are the last attempt's. */
+const COUNTS = ['factsAdded', 'factsReinforced', 'skillsProposed', 'skillsActivated', 'skillsRejected', 'modelCalls', 'modelFailures'] as const;
+
+/** Runs one consolidation and keeps its record: queued, running, then done or failed with the reason. */
+export function consolidationRunProcessor(deps: ConsolidationRunDeps): JobHandler<typeof ConsolidationRunJob.payload, typeof ConsolidationRunJob.result> {
+  return async ({ tenant, runId, agent, days, dryRun }, context) => {
+    const { runs, clock } = deps;
+    // A nightly run has no caller who made its record.
+    const asked = { id: runId, tenant, agent, days, dryRun, state: 'queued', createdAt: clock.now() };
+    const record = (await runs.get(tenant, runId)) ?? ConsolidationRecord.parse(asked);
+    if (record.state === 'done') return { runId };
+    const begun: ConsolidationRecord = { ...record, state: 'running', error: null, endedAt: null };
+    await runs.put(begun);
+    try {
+      const outcome = await runOnce(begun, deps, context);
+      await runs.put({ ...begun, ...outcome, state: 'done', endedAt: clock.now() });
+    } catch (error) {
+      await recordFailure(begun, error, deps, context);
+      throw error;
+    }
+    return { runId };
+  };
+}
+
+async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, { signal }: JobContext): Promise<ConsolidationOutcome> {
+  const { tenant, agent, days, dryRun, createdAt } = record;
+  const missed = await waitForWrites(tenant, deps, signal);
+  const total = (outcome: ConsolidationOutcome): ConsolidationOutcome => ({
+    ...outcome,
+    ...Object.fromEntries(COUNTS.map((count) => [count, record[count] + outcome[count]])),
+    plan: [...missed, ...outcome.plan],
+    scripted: record.scripted || outcome.scripted,
+  });
+  const progress = (outcome: ConsolidationOutcome) => deps.runs.put({ ...record, ...total(outcome) });
+  return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
+}
+
+/** What was accepted before the run should be seen by it. A write that is stuck holds no run back for ever, and is named. */
+async function waitForWrites(tenant: string, { pendingWrites, writesWaitMs }: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
+  const applied = await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal);
+  if (applied) return [];
+  return [`${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`];
+}
+
+/** A run that another attempt or another worker takes up is no failure yet. */
+async function recordFailure(begun: ConsolidationRecord, error: unknown, { runs, clock }: ConsolidationRunDeps, { signal, isLastAttempt }: JobContext): Promise<void> {
+  if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return;
+  const cause: unknown = signal.aborted ? signal.reason : error;
+  // Counts of this attempt were written with its progress.
+  const latest = (await runs.get(begun.tenant, begun.id)) ?? begun;
+  await runs.put({ ...latest, state: 'failed', endedAt: clock.now(), error: `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}` });
+}

@@ -1,0 +1,105 @@
+import { ConsolidationRunJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ChatModel } from '@etude/domain/ports/model';
+import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
+import type { HealthCheck } from '@etude/platform/health';
+import { ConsolidationStore } from '@etude/queue/consolidation-store';
+import { type Consumer, consume } from '@etude/queue/consumer';
+import { QueueSandboxes } from '@etude/queue/executions';
+import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
+import { Producer } from '@etude/queue/producer';
+import type { QueueLogger } from '@etude/queue/redis';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { consolidationRunProcessor } from './consolidation-run.processor.js';
+import type { ConsolidationWorkerConfig } from './consolidation-worker.config.js';
+import { memoryWriteProcessor } from './memory-write.processor.js';
+import { NightlySchedules } from './nightly-schedules.js';
+import { skillVerifyProcessor } from './skill-verify.processor.js';
+import { StoredVerifications } from './stored-verifications.js';
+
+/** Writes wait on disk and embeddings; more at once than this only queue for SQLite's one write lock. */
+const WRITES_AT_ONCE = 4;
+const RUNS_AT_ONCE = 2;
+const VERIFICATIONS_AT_ONCE = 2;
+/** Below the 10 s after which a service is ended. */
+const CLOSE_GRACE_MS = 8_000;
+
+interface Parts {
+  readonly memory: Memory;
+  readonly embedder: Embedder;
+  readonly model: ChatModel;
+  readonly producer: Producer;
+}
+
+/**
+ * The consumers of `memory.write`, `consolidation.run` and `skill.verify` with what they use.
+ *
+ * Any number of workers may run: SQLite's lock orders their writes, and every write is applied once by its id.
+ */
+export class ConsolidationWorker implements OnApplicationShutdown {
+  private constructor(
+    private readonly memory: Memory,
+    private readonly producer: Producer,
+    private readonly consumers: Readonly<Record<string, Consumer>>,
+  ) {}
+
+  /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
+  static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
+    const model = chatModelFrom(config);
+    const embedder = embedderFrom(config) ?? new LexicalEmbedder();
+    const memory = await openMemory({ path: config.ETUDE_MEMORY_PATH, embedder });
+    const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+    const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));
+    await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
+    return worker;
+  }
+
+  /** For readiness: that memory can be written to, and that jobs of every queue are being taken. */
+  checks(): Record<string, HealthCheck> {
+    const queues = Object.entries(this.consumers).map(([name, consumer]) => [name, () => consumer.check()]);
+    return { ...Object.fromEntries(queues), memory: () => this.memory.check() };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+
+  /** Running jobs go back to waiting; they go on elsewhere. */
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.consumers).map((consumer) => consumer.close(CLOSE_GRACE_MS)));
+    await this.producer.close();
+    this.memory.close();
+  }
+}
+
+function startConsumers(config: ConsolidationWorkerConfig, { memory, embedder, model, producer }: Parts, logger: QueueLogger): Record<string, Consumer> {
+  const { redis, keys } = producer;
+  const clock = { now: Date.now };
+  const reader = new OutboxReader(redis, keys);
+  const options = (concurrency: number) => ({ redisUrl: config.ETUDE_REDIS_URL, prefix: config.ETUDE_QUEUE_PREFIX, concurrency, logger });
+  const writes = memoryWriteProcessor({ memory, outbox: reader, producer, schedules: new NightlySchedules(producer, nightlyTimes(config), logger) });
+  const verifications = skillVerifyProcessor({ procedural: memory.procedural, sandboxes: new QueueSandboxes(producer), clock, approval: config.ETUDE_SKILLS_APPROVAL });
+  const runs = consolidationRunProcessor({
+    ...memory,
+    embedder,
+    model,
+    clock,
+    outbox: new RedisMemoryOutbox(producer),
+    verifications: new StoredVerifications(memory.procedural, config.ETUDE_CONSOLIDATION_SKILLS_WAIT_MS),
+    pendingWrites: reader,
+    runs: new ConsolidationStore(redis, keys),
+    writesWaitMs: config.ETUDE_CONSOLIDATION_WRITES_WAIT_MS,
+  });
+  return {
+    [MemoryWriteJob.name]: consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
+    [SkillVerify.name]: consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
+    [ConsolidationRunJob.name]: consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
+  };
+}
+
+function nightlyTimes(config: ConsolidationWorkerConfig) {
+  const { ETUDE_CONSOLIDATION_SCHEDULE: pattern, ETUDE_CONSOLIDATION_TIME_ZONE: timeZone, ETUDE_CONSOLIDATION_DAYS: days } = config;
+  return pattern === undefined || timeZone === undefined ? null : { pattern, timeZone, days };
+}

@@ -1,0 +1,32 @@
+import { MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import type { Memory } from '@etude/memory/sqlite-memory';
+import type { JobHandler } from '@etude/queue/consumer';
+import type { OutboxReader } from '@etude/queue/memory-outbox';
+import type { Producer } from '@etude/queue/producer';
+import type { NightlySchedules } from './nightly-schedules.js';
+
+export interface MemoryWriteDeps {
+  readonly memory: Pick<Memory, 'appliedWrites'>;
+  readonly outbox: OutboxReader;
+  readonly producer: Producer;
+  readonly schedules: NightlySchedules;
+}
+
+/**
+ * Applies one write of the outbox. Memory takes each write id once, and the entry leaves the outbox last: a crash anywhere before
+ * that repeats the job and changes nothing more. When the attempts run out the entry stays, so that redriving the job applies it.
+ */
+export function memoryWriteProcessor({ memory, outbox, producer, schedules }: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
+  return async ({ tenant, writeId }) => {
+    const write = await outbox.load(tenant, writeId);
+    if (write === null) return { applied: false };
+    const { applied, skill } = await memory.appliedWrites.apply(tenant, writeId, write);
+    if (skill?.status === 'candidate') {
+      const { scope, name, version, digest } = skill;
+      await producer.add(SkillVerify, { v: 1, tenant, agent: scope.agent, name, version, digest });
+    }
+    await outbox.remove(tenant, writeId);
+    await schedules.ensure(tenant);
+    return { applied };
+  };
+}

@@ -1,0 +1,130 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SKILL_STATUSES, type Skill, type SkillStatus } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../ports/memory.js';
+import { PythonSandboxes } from '../testing/python-sandboxes.js';
+import { admitSkill, settledStatus } from './admit-skill.js';
+import { type ApprovalMode, approveSkill, sourcesOf, TRANSITIONS } from './approve.js';
+import { candidateFromTests } from './skill-candidate.js';
+
+const scope = { tenant: 'acme', agent: 'solver', user: null };
+const signal = new AbortController().signal;
+class Crash extends Error {}
+
+function candidate(over: Partial<Skill> = {}): Skill {
+  const tests = [{ kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 }];
+  const code = over.code ?? 'print(int(input()) * 2)';
+  const skill = candidateFromTests({ scope, prompt: 'Double it.', fingerprint: 'f', code, description: '', scenarios: [], model: null, scripted: false, at: 1, entryPoint: null, tests, sources: [] });
+  return { ...skill!, ...over };
+}
+
+/** Skills by version, with a death behind the n-th change of a status where one is told. */
+function memoryOf(...skills: Skill[]) {
+  const byVersion = new Map(skills.map((skill) => [skill.version, skill]));
+  let changesLeft = Number.POSITIVE_INFINITY;
+  const procedural = {
+    get: async (_scope, _name, version) => byVersion.get(version ?? Math.max(...byVersion.keys())) ?? null,
+    setStatus: async (_scope, { version, digest }, from, to, reason, evidence, at) => {
+      const skill = byVersion.get(version)!;
+      if (skill.digest !== digest || !from.includes(skill.status)) throw new EtudeError('ABORTED', `it is ${skill.status}`);
+      const changed = { ...skill, status: to, statusReason: reason, evidence: [...evidence], updatedAt: at };
+      byVersion.set(version, changed);
+      changesLeft -= 1;
+      if (changesLeft === 0) throw new Crash();
+      return changed;
+    },
+  } as Pick<ProceduralMemory, 'get' | 'setStatus'> as ProceduralMemory;
+  const statuses = () => [...byVersion.values()].map(({ status }) => status);
+  return { procedural, statuses, byVersion, dieAfter: (changes: number) => (changesLeft = changes) };
+}
+
+function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMode = 'automatic') {
+  const { name, version, digest } = skill;
+  return admitSkill({ tenant: 'acme', agent: 'solver', name, version, digest }, { procedural, sandboxes: new PythonSandboxes(), clock: { now: () => 9 }, approval }, signal);
+}
+
+describe('admitSkill', () => {
+  it('makes a verified candidate active where approval is automatic', async () => {
+    const { procedural } = memoryOf(candidate());
+    expect(await admit(candidate(), procedural)).toMatchObject({ status: 'active', statusReason: 'approved automatically after verification', evidence: expect.arrayContaining(['the code parses']), updatedAt: 9 });
+  });
+
+  it('leaves it to a person where approval is by review', async () => {
+    const { procedural } = memoryOf(candidate());
+    const waiting = await admit(candidate(), procedural, 'review');
+    expect(waiting.status).toBe('pending_review');
+    const approval = { name: waiting.name, digest: waiting.digest, by: 'ann' };
+    await expect(approveSkill(scope, { ...approval, digest: 'other' }, procedural, 10)).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await approveSkill(scope, approval, procedural, 10)).toMatchObject({ status: 'active', statusReason: 'approved by ann' });
+    expect(await approveSkill(scope, approval, procedural, 11)).toMatchObject({ status: 'active', updatedAt: 10 });
+  });
+
+  it('rejects a candidate with the reason', async () => {
+    const wrong = candidate({ code: 'print(5)' });
+    const { procedural } = memoryOf(wrong);
+    expect(await admit(wrong, procedural)).toMatchObject({ status: 'rejected', statusReason: expect.stringMatching(/^its tests fail/) });
+    await expect(approveSkill(scope, { name: wrong.name, digest: wrong.digest, by: 'ann' }, procedural, 1)).rejects.toMatchObject({ code: 'ABORTED' });
+  });
+
+  it('deprecates the version that it replaces', async () => {
+    const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), better);
+    await admit(better, procedural);
+    expect(statuses()).toEqual(['deprecated', 'active']);
+  });
+
+  it('keeps the active version where the new one is worse', async () => {
+    const worse = candidate({ version: 2, code: 'print(5)' });
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), worse);
+    await admit(worse, procedural);
+    expect(statuses()).toEqual(['active', 'rejected']);
+  });
+
+  it('ends the same wherever it was killed', async () => {
+    const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
+    for (const death of [1, 2, 3]) {
+      const { procedural, statuses, dieAfter } = memoryOf(candidate({ status: 'active' }), better);
+      dieAfter(death);
+      await expect(admit(better, procedural)).rejects.toBeInstanceOf(Crash);
+      dieAfter(Number.POSITIVE_INFINITY);
+      await admit(better, procedural);
+      expect(statuses()).toEqual(['deprecated', 'active']);
+    }
+  });
+
+  it('refuses other code than was asked for', async () => {
+    const { procedural } = memoryOf(candidate());
+    await expect(admit(candidate({ digest: 'f'.repeat(64) }), procedural)).rejects.toMatchObject({ code: 'ABORTED' });
+    await expect(admit(candidate({ version: 7 }), procedural)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('settledStatus', () => {
+  it('says nothing before verification and approval are over', async () => {
+    for (const status of SKILL_STATUSES) {
+      const { procedural } = memoryOf(candidate({ status }), candidate({ version: 2, digest: 'e'.repeat(64) }));
+      expect(await settledStatus(procedural, candidate())).toBe(status === 'candidate' || status === 'verified' ? null : status);
+    }
+  });
+});
+
+describe('TRANSITIONS', () => {
+  it('lets only verified skills be used, ever', () => {
+    const status = fc.constantFrom(...SKILL_STATUSES);
+    fc.assert(
+      fc.property(fc.array(status, { maxLength: 12 }), (wishes) => {
+        let verified = false;
+        let now: SkillStatus = 'candidate';
+        for (const wish of wishes) {
+          if (!TRANSITIONS[now].includes(wish)) continue;
+          now = wish;
+          verified ||= now === 'verified';
+          expect(now === 'active' && !verified).toBe(false);
+        }
+      }),
+    );
+    expect(sourcesOf('verified')).toEqual(['candidate']);
+    expect(TRANSITIONS.rejected).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import type { Sandboxes } from '../ports/sandboxes.js';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Runs a test's own code with the machine's Python, under the hash seed that was asked for.
+ * There is no isolation and no limit but time: for code that the test wrote itself, never for an answer.
+ */
+export class PythonSandboxes implements Sandboxes {
+  readonly requests: ExecutionRequest[] = [];
+
+  async execute(request: ExecutionRequest): Promise<ExecutionResult> {
+    this.requests.push(request);
+    return { executionId: request.executionId, runs: request.runs.map((run) => pythonRun(run, request.hashSeed)) };
+  }
+}
+
+/** What a run that went well looks like. */
+export const PLAIN_RUN: RunResult = {
+  exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1,
+};
+
+function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
+  const { status, stdout, stderr } = spawnSync('/usr/bin/python3', ['-c', programOf(run)], {
+    input: run.kind === 'program' ? run.stdin : '',
+    env: { PYTHONHASHSEED: String(hashSeed) },
+    encoding: 'utf8',
+    timeout: TIMEOUT_MS,
+  });
+  const result: RunResult = { ...PLAIN_RUN, exit: status === 0 ? 'ok' : 'nonzero', exitCode: status, stdout, stderr };
+  if (run.kind === 'call' && status === 0) return { ...result, stdout: '', value: JSON.parse(stdout) };
+  return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
+}
+
+function programOf(run: SandboxRun): string {
+  switch (run.kind) {
+    case 'program':
+      return run.code;
+    case 'call': {
+      const text = JSON.stringify(JSON.stringify([run.args, run.kwargs]));
+      return `import json\n${run.code}\nargs, kwargs = json.loads(${text})\nprint(json.dumps(${run.entryPoint}(*args, **kwargs)))`;
+    }
+    case 'checked':
+      return `${run.setup}${run.code}\n${run.tests}`;
+    default:
+      throw new Error(`a run of kind "${run.kind}" is not played here`);
+  }
+}
