@@ -22,17 +22,18 @@ export function cosine(a: Float32Array, b: Float32Array): number {
   return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
 }
 
+async function one(embedder: Embedder, text: string): Promise<Float32Array> {
+  const [vector] = await embedder.embed([text]);
+  if (!vector) throw new Error(`no vector for ${JSON.stringify(text)}`);
+  return vector;
+}
+
 /** What every Embedder keeps, whatever makes its vectors. */
 export function embedderConformance(make: () => Promise<EmbedderUnderTest>): void {
   const start = async () => {
     const made = await make();
     onTestFinished(async () => made.close?.());
     return made.embedder;
-  };
-  const one = async (embedder: Embedder, text: string) => {
-    const [vector] = await embedder.embed([text]);
-    if (!vector) throw new Error(`no vector for ${JSON.stringify(text)}`);
-    return vector;
   };
 
   describe('as an Embedder', () => {

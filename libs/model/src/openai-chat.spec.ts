@@ -1,0 +1,97 @@
+import { chatModelConformance } from '@etude/domain/testing/chat-model-conformance';
+import type { ConformanceAnswer } from '@etude/domain/testing/chat-model-conformance';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '@etude/test-support/until';
+import { OpenAiChatModel } from './openai-chat.js';
+import type { ScriptInput } from './script-schema.js';
+import { startScriptedModel } from './scripted-server.js';
+
+type Rule = NonNullable<ScriptInput['rules']>[number];
+
+function ruleFor({ prompt, text, toolCalls, cut, refused, hangs }: ConformanceAnswer): Rule {
+  if (refused) return { match: prompt, status: 403, error: 'not for you' };
+  return {
+    match: prompt,
+    ...(text === undefined ? {} : { reply: text }),
+    ...(toolCalls ? { tool_calls: [...toolCalls] } : {}),
+    ...(cut ? { finish_reason: 'length' } : {}),
+    ...(hangs ? { reply: 'late', delay_ms: 600_000 } : {}),
+  };
+}
+
+async function start(script: ScriptInput, options = {}) {
+  const server = await startScriptedModel({ script });
+  const model = new OpenAiChatModel({ baseUrl: server.url, ...options });
+  onTestFinished(async () => {
+    model.close();
+    await server.close();
+  });
+  return { server, model };
+}
+
+const never = () => new AbortController().signal;
+const ask = (content: string) => ({ messages: [{ role: 'user' as const, content }] });
+
+describe('OpenAiChatModel against the scripted model', () => {
+  chatModelConformance(async (answers) => {
+    const server = await startScriptedModel({ script: { rules: answers.map(ruleFor) } });
+    const model = new OpenAiChatModel({ baseUrl: server.url, model: 'any' });
+    return {
+      model,
+      close: async () => {
+        model.close();
+        await server.close();
+      },
+    };
+  });
+
+  it('marks what a script answered as scripted', async () => {
+    const { model } = await start({ name: 'demo', rules: [{ match: 'hello', reply: 'hi' }] });
+    expect(await model.chat(ask('hello'), never())).toMatchObject({ scripted: true, model: 'scripted/demo' });
+  });
+
+  it('counts cost by the prices given', async () => {
+    const usage = { input_tokens: 1_000_000, output_tokens: 500_000 };
+    const { model } = await start({ default: { reply: 'x', usage } }, { priceInputUsdPerMtok: 2, priceOutputUsdPerMtok: 8 });
+    expect(await model.chat(ask('hello'), never())).toMatchObject({ inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 6 });
+  });
+
+  it('closes the connection within 250 ms of an abort, before and inside an answer', async () => {
+    const slow = { reply: 'a long story '.repeat(100), chunk_delay_ms: 1_000 };
+    const { model, server } = await start({ rules: [{ match: 'silent', reply: 'x', delay_ms: 600_000 }, { match: 'slow', ...slow }] }, { model: 'any' });
+    for (const prompt of ['silent', 'slow']) {
+      const controller = new AbortController();
+      const outcome = model.chat(ask(prompt), controller.signal).catch((error: unknown) => error);
+      await until(() => server.calls().some((call) => call.about === prompt && call.answered === 'pending'));
+      const abortedAt = performance.now();
+      controller.abort(new Error('cancelled by the user'));
+      expect((await outcome) as Error).toMatchObject({ name: 'AbortError', cause: { message: 'cancelled by the user' } });
+      await until(() => server.calls().some((call) => call.about === prompt && call.answered === 'aborted'), { everyMs: 1 });
+      expect(performance.now() - abortedAt).toBeLessThan(250);
+    }
+  });
+
+  it('runs no more calls at once than allowed, the rest in order', async () => {
+    const { model, server } = await start({ default: { reply: 'ok', delay_ms: 600_000 } }, { model: 'any', concurrency: 2 });
+    const controller = new AbortController();
+    const calls = ['a', 'b', 'c'].map((prompt) => model.chat(ask(prompt), controller.signal).catch((error: unknown) => error));
+    await until(() => server.calls().length === 2);
+    expect(server.calls().map((call) => call.about).toSorted()).toEqual(['a', 'b']);
+    controller.abort();
+    await Promise.all(calls);
+    expect(server.calls()).toHaveLength(2);
+  });
+
+  it('asks an overloaded server again until it answers', async () => {
+    const rules: Rule[] = [{ match: 'x', status: 429, headers: { 'retry-after': '0' }, times: 1 }, { match: 'x', status: 503, times: 1 }, { match: 'x', stream_cut_after: 3, reply: 'half', times: 1 }, { match: 'x', empty: true, times: 1 }, { match: 'x', reply: 'whole' }];
+    const { model, server } = await start({ rules }, { model: 'any', retry: { answerAttemptsMax: 6, backoffMinMs: 1 } });
+    expect((await model.chat(ask('x'), never())).text).toBe('whole');
+    expect(server.calls().map((call) => [call.status, call.answered])).toEqual([[429, 'fully'], [503, 'fully'], [200, 'cut'], [200, 'fully'], [200, 'fully']]);
+    expect(new Set(server.calls().map((call) => call.bodyDigest)).size).toBe(1);
+  });
+
+  it('says what no rule fitted', async () => {
+    const { model } = await start({ rules: [{ match: 'other', reply: 'x' }] });
+    await expect(model.chat(ask('what is this'), never())).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('what is this') });
+  });
+});

@@ -1,0 +1,124 @@
+import { isFault } from './script-loader.js';
+import type { Pattern, Script, ScriptAnswer, ScriptRule } from './script-schema.js';
+
+/** What a script is matched against. */
+export interface Conversation {
+  readonly model: string;
+  readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
+  /** Of the whole request body but how the answer is to be sent. */
+  readonly digest: string;
+}
+
+export interface Match {
+  /** The rule's name, `rule <n>`, or `default`. */
+  readonly rule: string;
+  readonly answer: ScriptAnswer;
+  /** What the groups of its regular expressions caught, by number and by name. */
+  readonly captures: ReadonlyMap<string, string>;
+}
+
+/** Distinct bodies remembered per count; the oldest go first. */
+const BODIES_MAX = 100_000;
+
+/**
+ * Finds the first rule that fits a conversation.
+ *
+ * Counts are kept by body: the same body asked again is the same attempt, so a caller that repeats a request after a crash
+ * gets the same answer. Only rules that break something count repetitions, so that a retry can succeed.
+ */
+export class ScriptMatcher {
+  readonly #script: Script;
+  readonly #attempts = new Map<string, Map<string, number>>();
+  readonly #faults = new Map<string, number>();
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  match(conversation: Conversation): Match | null {
+    for (const [i, rule] of this.#script.rules.entries()) {
+      const captures = conditionsHold(rule, conversation, this.#script.failure_mark);
+      if (captures && this.#countHolds(rule, i, captures, conversation.digest)) return { rule: rule.name ?? `rule ${i + 1}`, answer: rule, captures };
+    }
+    const answer = this.#script.default;
+    return answer ? { rule: 'default', answer, captures: new Map() } : null;
+  }
+
+  #countHolds(rule: ScriptRule, index: number, captures: ReadonlyMap<string, string>, digest: string): boolean {
+    if (rule.attempt === undefined && rule.times === undefined) return true;
+    const attempt = this.#attemptOf(`${conditionsKey(rule)}\n${rule.key === undefined ? '' : filled(rule.key, captures)}`, digest);
+    if (rule.attempt !== undefined && attempt !== rule.attempt) return false;
+    if (rule.times === undefined) return true;
+    return isFault(rule) ? this.#faultLeft(`${index}\n${digest}`, rule.times) : rule.attempt !== undefined || attempt <= rule.times;
+  }
+
+  /** Which of the distinct bodies that met these conditions this one is, from 1. */
+  #attemptOf(key: string, digest: string): number {
+    const seen = this.#attempts.get(key) ?? new Map<string, number>();
+    this.#attempts.set(key, seen);
+    const known = seen.get(digest);
+    if (known !== undefined) return known;
+    const attempt = [...seen.values()].at(-1) ?? 0;
+    remember(seen, digest, attempt + 1);
+    return attempt + 1;
+  }
+
+  #faultLeft(key: string, times: number): boolean {
+    const met = this.#faults.get(key) ?? 0;
+    if (met >= times) return false;
+    remember(this.#faults, key, met + 1);
+    return true;
+  }
+}
+
+/** Puts captures into `{{1}}` and `{{name}}`; braces around anything else stay as they are, since Python has them too. */
+export function filled(template: string, captures: ReadonlyMap<string, string>): string {
+  if (captures.size === 0) return template;
+  return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
+}
+
+function remember(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, count);
+  const oldest = counts.keys().next();
+  if (counts.size > BODIES_MAX && !oldest.done) counts.delete(oldest.value);
+}
+
+function conditionsKey({ match, match_all, unless, system, tool_result, model, after_failures }: ScriptRule): string {
+  return JSON.stringify([match, match_all, unless, system, tool_result, model, after_failures]);
+}
+
+function conditionsHold(rule: ScriptRule, { model, messages }: Conversation, failureMark: Pattern | undefined): Map<string, string> | null {
+  const captures = new Map<string, string>();
+  const last = messages.at(-1);
+  const user = messages.findLast((message) => message.role === 'user')?.text ?? '';
+  const system = messages.filter((message) => message.role === 'system' || message.role === 'developer').map((message) => message.text);
+  const all = messages.map((message) => message.text);
+  const holds =
+    everyFound(rule.match, [user], captures) &&
+    everyFound(rule.match_all, all, captures) &&
+    everyFound(rule.system, system, captures) &&
+    everyFound(rule.tool_result, last?.role === 'tool' ? [last.text] : [], captures) &&
+    everyFound(rule.model, [model], captures) &&
+    !(rule.unless ?? []).some((pattern) => all.some((text) => found(pattern, text, new Map()))) &&
+    (rule.after_failures === undefined || occurrences(failureMark, all) >= rule.after_failures);
+  return holds ? captures : null;
+}
+
+const everyFound = (patterns: readonly Pattern[] | undefined, texts: readonly string[], captures: Map<string, string>) =>
+  (patterns ?? []).every((pattern) => texts.some((text) => found(pattern, text, captures)));
+
+/** The first regular expression gives the numbered groups; names come from all of them. */
+function found(pattern: Pattern, text: string, captures: Map<string, string>): boolean {
+  if (typeof pattern === 'string') return text.includes(pattern);
+  const match = new RegExp(pattern.regex, pattern.flags).exec(text);
+  if (!match) return false;
+  if (!captures.has('0')) match.forEach((group, i) => captures.set(String(i), group ?? ''));
+  for (const [name, group] of Object.entries(match.groups ?? {})) captures.set(name, group ?? '');
+  return true;
+}
+
+function occurrences(pattern: Pattern | undefined, texts: readonly string[]): number {
+  if (pattern === undefined) return 0;
+  const split = (text: string) => (typeof pattern === 'string' ? text.split(pattern).length - 1 : [...text.matchAll(new RegExp(pattern.regex, `${pattern.flags ?? ''}g`))].length);
+  return texts.reduce((sum, text) => sum + split(text), 0);
+}

@@ -1,0 +1,130 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
+import type { Match } from './script-matching.js';
+import { ScriptMatcher } from './script-matching.js';
+import type { Script } from './script-schema.js';
+import { completion, replyOf, streamEvents } from './scripted-answer.js';
+import type { ScriptedReply } from './scripted-answer.js';
+import { ScriptedCalls } from './scripted-calls.js';
+import type { ScriptedCall } from './scripted-calls.js';
+import { wireVector, wordVector } from './scripted-embedding.js';
+import type { ChatBody as ChatRequestBody } from './scripted-request.js';
+import { ChatBody, conversationOf, digestOf, EmbeddingsBody, inputTokensOf } from './scripted-request.js';
+import { approximateTokens } from './token-count.js';
+
+/** Answers requests of the protocol from a script and keeps a list of them. */
+export class ScriptedModel {
+  readonly name: string;
+  readonly calls = new ScriptedCalls();
+  readonly #script: Script;
+  readonly #source: string;
+  readonly #matcher: ScriptMatcher;
+
+  constructor(script: Script, source: string) {
+    this.#script = script;
+    this.#source = source;
+    this.#matcher = new ScriptMatcher(script);
+    this.name = `scripted/${script.name}`;
+  }
+
+  list(): object {
+    return { object: 'list', data: [{ id: this.name, object: 'model', created: 0, owned_by: 'etude-scripted' }] };
+  }
+
+  async chat(given: unknown, response: ServerResponse): Promise<void> {
+    const parsed = ChatBody.safeParse(given);
+    if (!parsed.success) return refuse(response, 400, complaint(parsed.error));
+    const body = parsed.data;
+    const conversation = conversationOf(body);
+    const about = conversation.messages.at(-1)?.text ?? '';
+    const match = this.#matcher.match(conversation);
+    const reply = match ? replyOf(match, { model: this.name, digest: conversation.digest, inputTokens: inputTokensOf(body) }) : null;
+    const status = match ? (match.answer.status ?? 200) : 404;
+    const answered = this.calls.add({
+      endpoint: 'chat',
+      rule: match?.rule ?? null,
+      status,
+      stream: body.stream === true,
+      bodyDigest: conversation.digest,
+      inputTokens: status === 200 ? (reply?.inputTokens ?? 0) : 0,
+      outputTokens: status === 200 ? (reply?.outputTokens ?? 0) : 0,
+      about,
+    });
+    follow(response, answered);
+    if (!match || !reply) return refuse(response, 404, `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule or a default`, 'no_rule');
+    await send(response, match, reply, body, answered);
+  }
+
+  embed(given: unknown, response: ServerResponse): void {
+    const parsed = EmbeddingsBody.safeParse(given);
+    if (!parsed.success) return refuse(response, 400, complaint(parsed.error));
+    const { input, encoding_format } = parsed.data;
+    const tokens = approximateTokens(input.reduce((sum, text) => sum + text.length, 0));
+    follow(response, this.calls.add({ endpoint: 'embeddings', rule: null, status: 200, stream: false, bodyDigest: digestOf(given), inputTokens: tokens, outputTokens: 0, about: input[0] ?? '' }));
+    const data = input.map((text, index) => ({ object: 'embedding', index, embedding: wireVector(wordVector(text, this.#script.embedding.dimension), encoding_format) }));
+    sendJson(response, 200, { object: 'list', model: this.name, data, usage: { prompt_tokens: tokens, total_tokens: tokens } });
+  }
+}
+
+type Answered = (answered: ScriptedCall['answered']) => void;
+
+/** `finish`: everything was handed to the system; `close` before that: the caller went away. */
+function follow(response: ServerResponse, answered: Answered): void {
+  response.once('finish', () => answered('fully'));
+  response.once('close', () => answered('aborted'));
+}
+
+async function send(response: ServerResponse, { answer }: Match, reply: ScriptedReply, body: ChatRequestBody, answered: Answered): Promise<void> {
+  await pause(answer.delay_ms, response);
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  if (answer.status !== undefined) return refuse(response, answer.status, answer.error ?? `the script says status ${answer.status}`);
+  if (body.stream === true) return stream(response, streamEvents(reply, body.stream_options?.include_usage === true, answer.stream_cut_after), answer, answered);
+  const whole = JSON.stringify(completion(reply));
+  if (answer.stream_cut_after === undefined) {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(whole);
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(whole) });
+  cut(response, whole.slice(0, whole.length / 2), answered);
+}
+
+async function stream(response: ServerResponse, events: readonly string[], { chunk_delay_ms, stream_cut_after }: Match['answer'], answered: Answered): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  const together = chunk_delay_ms === 0 ? [events.join('')] : events;
+  for (const [i, part] of together.entries()) {
+    if (i > 0) await pause(chunk_delay_ms, response);
+    if (i < together.length - 1) response.write(part);
+    else if (stream_cut_after === undefined) response.end(part);
+    else cut(response, part, answered);
+  }
+}
+
+/** Sends what there is, then breaks the connection. */
+function cut(response: ServerResponse, part: string, answered: Answered): void {
+  response.write(part, () => {
+    answered('cut');
+    response.destroy();
+  });
+}
+
+/** @throws AbortError when the caller goes away meanwhile */
+async function pause(ms: number, response: ServerResponse): Promise<void> {
+  if (ms === 0) return;
+  const gone = new AbortController();
+  const abort = () => gone.abort();
+  response.once('close', abort);
+  await sleep(ms, undefined, { signal: gone.signal }).finally(() => response.off('close', abort));
+}
+
+function refuse(response: ServerResponse, status: number, message: string, code: string | null = null): void {
+  sendJson(response, status, { error: { message, type: 'scripted', code } });
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function complaint(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`).join('; ');
+}

@@ -1,0 +1,115 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { checkScript, loadScript } from './script-loader.js';
+import type { ScriptInput } from './script-schema.js';
+import type { ScriptedCall } from './scripted-calls.js';
+import { ScriptedModel } from './scripted-model.js';
+
+export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {
+  /** Default 0: any free one. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+};
+
+export interface RunningScriptedModel {
+  /** What OPENAI_BASE_URL is set to; it ends with /v1. */
+  readonly url: string;
+  readonly port: number;
+  /** `scripted/<name of the script>`. */
+  readonly model: string;
+  /** Requests for chat completions and embeddings so far. */
+  calls(): readonly ScriptedCall[];
+  /** Ends every connection. */
+  close(): Promise<void>;
+}
+
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. It is no model, and every answer says so:
+ * `system_fingerprint` is "scripted", the header `x-etude-scripted` is 1.
+ *
+ * @throws EtudeError INVALID_ARGUMENT when the script is wrong, FAILED_PRECONDITION when the port is taken
+ */
+export async function startScriptedModel(options: ScriptedModelOptions): Promise<RunningScriptedModel> {
+  const script = 'scriptPath' in options ? await loadScript(options.scriptPath) : checkScript(options.script);
+  const model = new ScriptedModel(script, 'scriptPath' in options ? options.scriptPath : 'the script');
+  const server = createServer((request, response) => {
+    serve(model, request, response).catch((error: unknown) => fail(response, error));
+  });
+  const { host = '127.0.0.1', port = 0 } = options;
+  await listen(server, host, port);
+  const actual = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/v1`,
+    port: actual,
+    model: model.name,
+    calls: () => model.calls.list(),
+    async close() {
+      const closed = new Promise((resolve) => {
+        server.close(resolve);
+      });
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    const what = taken ? 'is taken; name another, or 0 for any free one' : `can't be opened: ${(error as Error).message}`;
+    throw new EtudeError('FAILED_PRECONDITION', `port ${port} on ${host} ${what}`, {}, { cause: error });
+  }
+}
+
+async function serve(model: ScriptedModel, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  response.setHeader('x-etude-scripted', '1');
+  const path = new URL(request.url ?? '/', 'http://scripted').pathname.replace(/\/$/, '');
+  const route = `${request.method} ${path}`;
+  if (route === 'GET /v1/models') return json(response, 200, model.list());
+  if (route === 'GET /scripted/calls') return json(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
+  if (route !== 'POST /v1/chat/completions' && route !== 'POST /v1/embeddings') {
+    request.resume();
+    return json(response, 404, problem(`${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`));
+  }
+  const body = await readJson(request);
+  if ('problem' in body) return json(response, body.status, problem(body.problem));
+  if (route === 'POST /v1/embeddings') return model.embed(body.value, response);
+  return model.chat(body.value, response);
+}
+
+async function readJson(request: IncomingMessage): Promise<{ value: unknown } | { problem: string; status: number }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) return { problem: `the request is larger than ${BODY_BYTES_MAX} bytes`, status: 413 };
+    chunks.push(chunk);
+  }
+  try {
+    return { value: JSON.parse(Buffer.concat(chunks).toString()) };
+  } catch (error) {
+    return { problem: `the request is no JSON: ${(error as Error).message}`, status: 400 };
+  }
+}
+
+const problem = (message: string) => ({ error: { message, type: 'scripted', code: null } });
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/** A caller that went away is no failure; anything else is one of this server. */
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.destroyed) return;
+  if (response.headersSent) response.destroy();
+  else json(response, 500, problem(`the scripted model failed: ${(error as Error).message}`));
+}
