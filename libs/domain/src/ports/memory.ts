@@ -15,7 +15,7 @@ export interface MemoryHit extends RecalledItem {
   readonly explanation?: Readonly<Record<string, number>>;
 }
 
-/** `agent: null` searches every agent of the tenant. */
+/** `agent: null` searches every agent of the tenant. A `user` sees what is theirs and what is nobody's; null or absent sees all. */
 export interface ReadScope {
   readonly tenant: string;
   readonly agent: string | null;
@@ -55,7 +55,8 @@ export interface ProceduralMemory {
   store(skill: Skill): Promise<Skill>;
   /** Newest version, or the one asked for. null where there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
-  list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string }): Promise<readonly Skill[]>;
+  /** The newest version of each (with `status`, the newest that has it), by name and agent, after those given. */
+  list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string }): Promise<readonly Skill[]>;
   /** Refused with ABORTED unless the skill is in `from` and has this digest. */
   setStatus(scope: ReadScope, key: { name: string; version: number; digest: string }, from: readonly SkillStatus[], to: SkillStatus, reason: string, evidence: readonly string[], at: number): Promise<Skill>;
   /** Active skills only, best first. */

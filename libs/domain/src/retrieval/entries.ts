@@ -1,0 +1,93 @@
+import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
+
+/** One searchable row: a record, or a part of one, as search shows it. */
+export interface SearchEntry {
+  readonly kind: 'transition' | 'summary' | 'reflection' | 'fact' | 'skill';
+  /** What is embedded and whose words are indexed. */
+  readonly indexed: string;
+  readonly title: string;
+  /** What a prompt or a person is shown; the record itself is kept whole elsewhere. */
+  readonly text: string;
+  readonly sources: readonly string[];
+  readonly createdAt: number;
+  readonly worth: number;
+}
+
+const TITLE_CHARS_MAX = 100;
+const TEXT_CHARS_MAX = 4_000;
+const PART_CHARS_MAX = 1_500;
+/** Words beyond this are not searchable; they are kept all the same. */
+export const INDEXED_CHARS_MAX = 64_000;
+const WORTH_OF_SUCCESS = 0.7;
+const WORTH_OF_FAILURE = 0.3;
+
+export function transitionEntry(transition: Transition): SearchEntry {
+  const { prompt, draft, code, feedback, verdict, reason } = transition;
+  const parts = [cut(prompt, PART_CHARS_MAX), `${verdict}: ${reason}`, cut(code, PART_CHARS_MAX), cut(feedback, 500)];
+  return {
+    kind: 'transition',
+    indexed: cut(draft === null ? prompt : `${prompt}\n${draft}`, INDEXED_CHARS_MAX),
+    title: titleOf(prompt),
+    text: parts.filter((part) => part.trim() !== '').join('\n\n'),
+    sources: [transition.rolloutId],
+    createdAt: transition.createdAt,
+    worth: verdict === 'AC' ? WORTH_OF_SUCCESS : WORTH_OF_FAILURE,
+  };
+}
+
+/** The summary and the reflection, each a row of its own; an empty one is none. */
+export function episodeEntries(episode: Episode): SearchEntry[] {
+  const row = (kind: 'summary' | 'reflection', text: string): SearchEntry => ({
+    kind,
+    indexed: cut(text, INDEXED_CHARS_MAX),
+    title: titleOf(episode.prompt),
+    text: cut(text, TEXT_CHARS_MAX),
+    sources: [episode.rolloutId],
+    createdAt: episode.createdAt,
+    worth: episode.importance,
+  });
+  return [row('summary', episode.summary), row('reflection', episode.reflection ?? '')].filter(
+    (entry) => entry.indexed.trim() !== '',
+  );
+}
+
+export function factEntry(fact: Fact): SearchEntry {
+  return {
+    kind: 'fact',
+    indexed: fact.text,
+    title: fact.category,
+    text: fact.text,
+    sources: fact.episodes,
+    createdAt: fact.createdAt,
+    worth: fact.confidence,
+  };
+}
+
+/** Name, description and each cue: what a skill is found by, each for itself, so that the closest one counts. */
+export function skillEntries(skill: Skill): SearchEntry[] {
+  const texts = new Set([skill.name, skill.description, ...skill.cues]);
+  return [...texts].filter((text) => text.trim() !== '').map((text) => skillEntry(skill, text));
+}
+
+export function skillEntry(skill: Skill, indexed: string): SearchEntry {
+  return {
+    kind: 'skill',
+    indexed: cut(indexed, INDEXED_CHARS_MAX),
+    title: `${skill.name}@${skill.version}`,
+    text: cut(skill.description, TEXT_CHARS_MAX),
+    sources: skill.sources,
+    createdAt: skill.updatedAt,
+    worth: skill.successRate,
+  };
+}
+
+function titleOf(prompt: string): string {
+  return cut(prompt.trim().split('\n', 1)[0] ?? '', TITLE_CHARS_MAX);
+}
+
+/** Never through the middle of a surrogate pair. */
+function cut(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  const end = /[\uD800-\uDBFF]/.test(text[charsMax - 1] ?? '') ? charsMax - 1 : charsMax;
+  return text.slice(0, end);
+}

@@ -1,0 +1,29 @@
+import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
+
+/** Tasks that a skill solved and that it is found by; more would only slow search down. */
+export const SKILL_CUES_MAX = 64;
+const RATE_ALPHA = 0.1;
+
+/** A known fact that was told or seen again. Each supporting episode counts once, however often it is brought forward. */
+export function reinforce(known: Fact, again: Fact): Fact {
+  const episodes = [...new Set([...known.episodes, ...again.episodes])];
+  const more = again.episodes.length === 0 ? again.support : episodes.length - known.episodes.length;
+  return { ...known, episodes, support: known.support + more, confidence: Math.max(known.confidence, again.confidence) };
+}
+
+/** A skill after one more use: counts, its rate by exponential moving average, and after a success its new cue. */
+export function afterUse(skill: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Skill {
+  const { success, cue, fingerprint, at } = use;
+  return {
+    ...skill,
+    executionCount: skill.executionCount + 1,
+    successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
+    cues: success && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
+    fingerprints: success ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
+    updatedAt: Math.max(skill.updatedAt, at),
+  };
+}
+
+function isNewCue(skill: Skill, cue: string): boolean {
+  return cue.trim() !== '' && skill.cues.length < SKILL_CUES_MAX && !skill.cues.includes(cue);
+}

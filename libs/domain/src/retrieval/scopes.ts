@@ -1,0 +1,29 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import type { ReadScope } from '../ports/memory.js';
+
+/** Fails closed on anything that is not a scope, whatever a caller's types promise. @throws EtudeError TENANT_MISSING */
+export function requireScope(scope: ReadScope): ReadScope {
+  const { tenant, agent } = (scope ?? {}) as Partial<ReadScope>;
+  if (typeof tenant !== 'string' || tenant.trim() === '') {
+    throw new EtudeError('TENANT_MISSING', 'memory was asked without a tenant; pass the tenant that was authenticated');
+  }
+  if (typeof agent !== 'string' && agent !== null) {
+    throw new EtudeError('TENANT_MISSING', 'memory was asked without an agent; pass its name, or null for every agent of the tenant');
+  }
+  return scope;
+}
+
+/** @throws EtudeError PERMISSION_DENIED for a record that belongs to another tenant */
+export function requireOwn(tenant: string, scope: Scope): void {
+  if (scope.tenant === tenant) return;
+  throw new EtudeError(
+    'PERMISSION_DENIED',
+    `a record of tenant ${JSON.stringify(scope.tenant)} was to be written as ${JSON.stringify(tenant)}; write it under its own tenant`,
+  );
+}
+
+/** Whose memory a write goes to. Ids are the tenant's, whichever of its agents they came from. */
+export function wholeTenant(scope: Scope | undefined): ReadScope {
+  return { tenant: scope?.tenant ?? '', agent: null };
+}

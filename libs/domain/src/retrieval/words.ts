@@ -1,0 +1,97 @@
+/** One searchable word of a text, stemmed and in lower case. Holds only letters, marks and digits. */
+export interface Word {
+  readonly text: string;
+  /** `whole`: an identifier of several parts, joined; `pair` and `char`: of a script written without spaces. */
+  readonly kind: 'word' | 'number' | 'whole' | 'pair' | 'char';
+  /** It is part of a name in code, such as `parse` in `parse_csv(` . */
+  readonly inName: boolean;
+}
+
+/** Longer runs are digests, base64 and the like; nobody searches for their tails. */
+const WORD_CHARS_MAX = 48;
+const RUN = /[\p{L}\p{M}\p{N}_]+/gu;
+const PART = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu;
+
+/**
+ * Splits text and code into words, so that `parse_csv`, `parseCsv` and "parse csv" meet.
+ *
+ * Scripts without spaces become overlapping pairs of characters, and single ones, so that any two neighbours are found.
+ */
+export function wordsOf(text: string): Word[] {
+  const words: Word[] = [];
+  const normal = text.normalize('NFKC');
+  for (const match of normal.matchAll(RUN)) {
+    splitRun(match[0], normal[match.index + match[0].length] === '(', words);
+  }
+  return words;
+}
+
+/** The words to look for: single characters of an unspaced script only where there is no pair. */
+export function queryWordsOf(text: string): Word[] {
+  const words = wordsOf(text);
+  return words.some((word) => word.kind === 'pair') ? words.filter((word) => word.kind !== 'char') : words;
+}
+
+function splitRun(run: string, called: boolean, words: Word[]): void {
+  let end = 0;
+  for (const match of run.matchAll(UNSPACED)) {
+    splitSpaced(run.slice(end, match.index), called, words);
+    pushUnspaced(match[0], words);
+    end = match.index + match[0].length;
+  }
+  splitSpaced(run.slice(end), called, words);
+}
+
+function splitSpaced(run: string, called: boolean, words: Word[]): void {
+  const parts = [...run.matchAll(PART)].map((match) => match[0].toLowerCase());
+  const inName = called || parts.length > 1;
+  for (const part of parts) {
+    const kind = /^\p{N}/u.test(part) ? 'number' : 'word';
+    words.push({ text: stem(part).slice(0, WORD_CHARS_MAX), kind, inName });
+  }
+  if (parts.length > 1) words.push({ text: parts.join('').slice(0, WORD_CHARS_MAX), kind: 'whole', inName });
+}
+
+function pushUnspaced(run: string, words: Word[]): void {
+  const chars = Array.from(run);
+  chars.forEach((text, i) => {
+    words.push({ text, kind: 'char', inName: false });
+    if (i > 0) words.push({ text: `${chars[i - 1]}${text}`, kind: 'pair', inName: false });
+  });
+}
+
+/** A light English stemmer: plurals, -ing, -ed, a final e. Wrong now and then, but the same on both sides. */
+function stem(word: string): string {
+  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
+  const singular = withoutPlural(word);
+  const base = /^(.*[aeiouy].*)(?:ing|ed)$/.exec(singular)?.[1];
+  if (base === undefined || base.length < 3) return withoutFinalE(singular);
+  return /([^aeioulsz])\1$/.test(base) ? base.slice(0, -1) : base;
+}
+
+function withoutPlural(word: string): string {
+  if (/(?:ss|us|is)$/.test(word)) return word;
+  if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`;
+  if (/(?:x|ch|sh|ss)es$/.test(word)) return word.slice(0, -2);
+  return word.endsWith('s') ? word.slice(0, -1) : word;
+}
+
+function withoutFinalE(word: string): string {
+  return word.length > 4 && word.endsWith('e') && !word.endsWith('ee') ? word.slice(0, -1) : word;
+}
+
+/** Words that carry no topic. Stemmed as `wordsOf` gives them. */
+export const STOP_WORDS: ReadonlySet<string> = new Set(
+  [
+    'a an the and or but if then else than that this these those there here it its is are was were be been being am',
+    'of in on at to from by for with without into onto out over under as not no nor so such too very can could should would',
+    'will shall may might must do does did done has have had having which who whom whose what when where why how all any',
+    'each every both either some other another same own only just also about between after before during while',
+    'i you he she we they me him her us them my your his our their',
+  ]
+    .join(' ')
+    .split(' ')
+    .map((word) => stem(word)),
+);

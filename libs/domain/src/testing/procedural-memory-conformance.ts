@@ -1,0 +1,203 @@
+import type { Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../ports/memory.js';
+import { SKILL_CUES_MAX } from '../retrieval/reinforce.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const digest = (letter: string) => letter.repeat(64);
+const ACTIVE = skillOf({ status: 'active' });
+
+/** What every ProceduralMemory keeps, whatever it is stored in. */
+export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
+  describe('as a ProceduralMemory', () => {
+    it('numbers versions and keeps one per digest', async () => {
+      const memory = await start(make);
+      expect(await memory.store(skillOf({ version: 7 }))).toEqual(skillOf());
+      expect(await memory.store(skillOf({ description: 'other words' }))).toEqual(skillOf());
+      const second = await memory.store(skillOf({ digest: digest('b') }));
+      expect(second.version).toBe(2);
+      expect(await memory.store(skillOf({ digest: digest('a') }))).toMatchObject({ version: 1 });
+      expect(await memory.get(ALL, 'sum_even')).toEqual(second);
+      expect(await memory.get(ALL, 'sum_even', 1)).toEqual(skillOf());
+      expect(await memory.get(ALL, 'sum_even', 3)).toBeNull();
+      expect(await memory.get(ALL, 'sum_odd')).toBeNull();
+    });
+
+    it('counts versions per agent', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf());
+      const other = { ...SCOPE, agent: 'tester' };
+      expect(await memory.store(skillOf({ scope: other, digest: digest('b') }))).toMatchObject({ version: 1 });
+      expect(await memory.get({ ...ALL, agent: 'tester' }, 'sum_even')).toMatchObject({ scope: other });
+    });
+
+    it('gives one version to each of many stored at once', async () => {
+      const memory = await start(make);
+      const stored = await Promise.all([...'abcdef'].map((letter) => memory.store(skillOf({ digest: digest(letter) }))));
+      expect(stored.map(({ version }) => version).toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+
+    it('lists the newest of each by name and agent, in pages', async () => {
+      const memory = await start(make);
+      for (const name of ['c', 'a', 'b']) await memory.store(skillOf({ name, status: 'active' }));
+      await memory.store(skillOf({ name: 'a', digest: digest('b') }));
+      await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, agent: 'tester' } }));
+      const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
+      expect(keys(await memory.list(ALL, { limit: 9 }))).toEqual(['a@2 coder', 'a@1 tester', 'b@1 coder', 'c@1 coder']);
+      expect(keys(await memory.list(ALL, { limit: 1, afterName: 'a', afterAgent: 'coder' }))).toEqual(['a@1 tester']);
+      expect(keys(await memory.list(ALL, { limit: 9, afterName: 'a' }))).toEqual(['b@1 coder', 'c@1 coder']);
+      expect(keys(await memory.list({ ...ALL, agent: 'coder' }, { limit: 9, status: 'active' }))).toEqual(['a@1 coder', 'b@1 coder', 'c@1 coder']);
+    });
+
+    it('changes the status of the skill that was looked at', async () => {
+      const memory = await start(make);
+      const { name, version, digest: seen } = await memory.store(skillOf({ evidence: ['distilled'] }));
+      const key = { name, version, digest: seen };
+      const changed = await memory.setStatus(ALL, key, ['candidate', 'verified'], 'active', 'tests passed', ['twice'], NEW_YEAR + 9);
+      expect(changed).toEqual(skillOf({ status: 'active', statusReason: 'tests passed', evidence: ['distilled', 'twice'], updatedAt: NEW_YEAR + 9 }));
+      expect(await memory.get(ALL, name)).toEqual(changed);
+    });
+
+    it('refuses a status change that is stale', async () => {
+      const memory = await start(make);
+      const { name, version, digest: seen } = await memory.store(skillOf());
+      const set = (key: { name: string; version: number; digest: string }, from: Skill['status'], scope = ALL) => memory.setStatus(scope, key, [from], 'active', '', [], NEW_YEAR);
+      await expect(set({ name, version, digest: digest('b') }, 'candidate')).rejects.toMatchObject({ code: 'ABORTED' });
+      await expect(set({ name, version, digest: seen }, 'verified')).rejects.toMatchObject({ code: 'ABORTED' });
+      await expect(set({ name: 'other', version, digest: seen }, 'candidate')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(set({ name, version, digest: seen }, 'candidate', { ...ALL, tenant: 'beta' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      expect(await memory.get(ALL, name)).toEqual(skillOf());
+    });
+
+    it('finds a skill only while it is active', async () => {
+      const memory = await start(make);
+      const { name, version, digest: seen } = await memory.store(skillOf());
+      const found = async () => [(await memory.search(ALL, { text: 'even numbers', limit: 5 })).length, (await memory.byFingerprint(ALL, 'f1')).length];
+      expect(await found()).toEqual([0, 0]);
+      await memory.setStatus(ALL, { name, version, digest: seen }, ['candidate'], 'active', '', [], NEW_YEAR);
+      expect(await found()).toEqual([1, 1]);
+      await memory.setStatus(ALL, { name, version, digest: seen }, ['active'], 'deprecated', '', [], NEW_YEAR);
+      expect(await found()).toEqual([0, 0]);
+    });
+
+    it('finds a skill once, by the closest of name, description and cues', async () => {
+      const memory = await start(make);
+      await memory.store({ ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
+      await memory.store({ ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
+      const found = await memory.search(ALL, { text: 'Add up all even values', limit: 5, explain: true });
+      expect(found.map(({ skill }) => skill.name)[0]).toBe('sum_even');
+      expect(found.filter(({ skill }) => skill.name === 'sum_even')).toHaveLength(1);
+      expect(found[0]?.similarity).toBeGreaterThan(0.95);
+      expect(found[0]?.explanation?.score).toBe(found[0]?.score);
+      expect((await memory.search(ALL, { text: 'walrus', limit: 5 })).map(({ skill }) => skill.name)).toEqual(['walrus']);
+      expect(await memory.search(ALL, { text: 'zebra', limit: 5, similarityMin: 0.2 })).toEqual([]);
+    });
+
+    it('finds many skills behind one with many cues', async () => {
+      const memory = await start(make);
+      await memory.store({ ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
+      for (const name of ['b', 'c', 'd']) await memory.store({ ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
+      expect(await memory.search(ALL, { text: 'sum of even numbers', limit: 4 })).toHaveLength(4);
+    });
+
+    it('counts a use once and learns from its success', async () => {
+      const memory = await start(make);
+      await memory.store({ ...ACTIVE, successRate: 1 });
+      await memory.recordUse('u1', skillUseOf({ success: false, cue: 'failed here', fingerprint: 'f9' }));
+      await memory.recordUse('u1', skillUseOf({ success: false }));
+      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ['f1'] });
+      await memory.recordUse('u2', skillUseOf());
+      await memory.recordUse('u2', skillUseOf());
+      const after = await memory.get(ALL, 'sum_even');
+      expect(after).toMatchObject({ executionCount: 2, cues: [...ACTIVE.cues, 'Total of the even entries'], fingerprints: ['f1', 'f2'], updatedAt: NEW_YEAR + 1 });
+      expect(after?.successRate).toBeCloseTo(0.91);
+      expect((await memory.byFingerprint(ALL, 'f2')).map(({ name }) => name)).toEqual(['sum_even']);
+      expect(await memory.byFingerprint(ALL, 'f9')).toEqual([]);
+      expect((await memory.search(ALL, { text: 'Total of the even entries', limit: 1 }))[0]?.similarity).toBeGreaterThan(0.95);
+    });
+
+    it('keeps a bounded number of cues and every fingerprint', async () => {
+      const memory = await start(make);
+      await memory.store(ACTIVE);
+      for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1) await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
+      const after = await memory.get(ALL, 'sum_even');
+      expect(after?.cues).toHaveLength(SKILL_CUES_MAX);
+      expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
+    });
+
+    it('refuses to count a use of a skill that is not there', async () => {
+      const memory = await start(make);
+      await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await memory.store(ACTIVE);
+      await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await memory.recordUse('u1', skillUseOf());
+      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
+    });
+
+    it('puts what succeeds first for a fingerprint', async () => {
+      const memory = await start(make);
+      await memory.store({ ...ACTIVE, name: 'a', successRate: 0.5 });
+      await memory.store({ ...ACTIVE, name: 'b', successRate: 0.9 });
+      expect((await memory.byFingerprint(ALL, 'f1')).map(({ name }) => name)).toEqual(['b', 'a']);
+    });
+
+    it('refuses to work without a tenant', async () => {
+      const memory = await start(make);
+      for (const scope of SCOPES_WITHOUT_TENANT) {
+        await expect(memory.get(scope, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.list(scope, { limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.search(scope, { text: 'a', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.byFingerprint(scope, 'f1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.setStatus(scope, { name: 'a', version: 1, digest: '' }, [], 'active', '', [], 0)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      const nobody = { ...SCOPE, tenant: '' };
+      await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    });
+
+    it('never shows a tenant or an agent anything of another', async () => {
+      await fc.assert(fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)), { numRuns: 15 });
+    });
+  });
+}
+
+const SKILLS = fc.array(
+  fc.record({
+    tenant: fc.constantFrom('acme', 'beta', 'acm'),
+    agent: fc.constantFrom('coder', 'tester'),
+    name: fc.constantFrom('sum_even', 'sum_odd'),
+    letter: fc.constantFrom('a', 'b', 'c'),
+  }),
+  { minLength: 3, maxLength: 20 },
+);
+
+async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<ProceduralMemory>>>, skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>): Promise<void> {
+  try {
+    const model = new Map<string, string[]>();
+    for (const { tenant, agent, name, letter } of skills) {
+      const digests = model.get(`${tenant}-${agent}-${name}`) ?? [];
+      if (!digests.includes(letter)) digests.push(letter);
+      model.set(`${tenant}-${agent}-${name}`, digests);
+      const stored = await memory.store({ ...ACTIVE, name, digest: digest(letter), scope: { tenant, agent, user: null } });
+      expect(stored.version).toBe(digests.indexOf(letter) + 1);
+      for (const scope of [{ tenant, agent }, { tenant, agent: null }]) await expectOwnOnly(memory, scope, model);
+    }
+  } finally {
+    await close?.();
+  }
+}
+
+async function expectOwnOnly(memory: ProceduralMemory, scope: { tenant: string; agent: string | null }, model: ReadonlyMap<string, readonly string[]>): Promise<void> {
+  const own = [...model]
+    .filter(([key]) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`))
+    .flatMap(([key, digests]) => digests.map((_, i) => `${key}@${i + 1}`))
+    .toSorted();
+  const keyOf = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
+  const found = await memory.search(scope, { text: 'even odd numbers', limit: 50 });
+  expect(found.map(({ skill }) => keyOf(skill)).toSorted()).toEqual(own);
+  expect((await memory.byFingerprint(scope, 'f1')).map(keyOf).toSorted()).toEqual(own);
+}

@@ -1,0 +1,134 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { SemanticMemory } from '../ports/memory.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { factOf, NEW_YEAR, SCOPE } from './memory-records.js';
+
+const ALL = { tenant: 'acme', agent: null };
+
+/** What every SemanticMemory keeps, whatever it is stored in. */
+export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): void {
+  describe('as a SemanticMemory', () => {
+    it('applies a unit once', async () => {
+      const memory = await start(make);
+      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+      expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
+      expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ id: 'other' })])).toEqual({ added: 0, reinforced: 0 });
+      expect(await memory.wasApplied('acme', 'u1')).toBe(true);
+      expect(await memory.wasApplied('beta', 'u1')).toBe(false);
+      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
+    });
+
+    it('reinforces a fact that is known', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf()]);
+      const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
+      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ id: 'fact-2', text: 'Another one.' })])).toEqual({ added: 1, reinforced: 1 });
+      const known = (await memory.list(ALL, 10)).find(({ id }) => id === 'fact-1');
+      expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9 }));
+      const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
+      expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
+    });
+
+    it('counts an episode that supports a fact once', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf()]);
+      await memory.applyFacts('acme', 'u2', [factOf({ confidence: 0.1 })]);
+      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
+    });
+
+    it('counts what was told without an episode each time', async () => {
+      const memory = await start(make);
+      for (const unit of ['u1', 'u2', 'u3']) await memory.applyFacts('acme', unit, [factOf({ episodes: [] })]);
+      expect(await memory.list(ALL, 10)).toEqual([factOf({ episodes: [], support: 3 })]);
+    });
+
+    it('leaves one fact when a hundred units bring the same', async () => {
+      const memory = await start(make);
+      const units = Array.from({ length: 100 }, (_, i) => memory.applyFacts('acme', `u${i}`, [factOf({ episodes: [`e${i}`] })]));
+      expect((await Promise.all(units)).filter(({ added }) => added === 1)).toHaveLength(1);
+      expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+    });
+
+    it('applies nothing of a unit that holds a fact of another tenant', async () => {
+      const memory = await start(make);
+      const foreign = factOf({ id: 'x', scope: { ...SCOPE, tenant: 'beta' } });
+      await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      expect(await memory.list(ALL, 10)).toEqual([]);
+      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+    });
+
+    it('finds facts by their words', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf(), factOf({ id: 'fact-2', text: 'Dates are written day first.', category: 'format' })]);
+      const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
+      expect(hits[0]).toMatchObject({ id: 'fact-2', layer: 'semantic', kind: 'fact', title: 'format', text: 'Dates are written day first.', agent: 'coder', sources: ['e1'] });
+      expect(hits[0]?.explanation?.score).toBe(hits[0]?.score);
+      expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
+    });
+
+    it('prefers a fact of more confidence', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf({ id: 'sure', confidence: 1 }), factOf({ id: 'unsure', confidence: 0.1 })]);
+      const [best] = await memory.search(ALL, { text: factOf().text, limit: 2 });
+      expect(best?.id).toBe('sure');
+    });
+
+    it('keeps what two users told apart', async () => {
+      const memory = await start(make);
+      const of = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
+      expect(await memory.applyFacts('acme', 'u1', [of('ann'), of('bob')])).toEqual({ added: 2, reinforced: 0 });
+      expect(await memory.list({ ...ALL, user: 'ann' }, 10)).toEqual([of('ann')]);
+    });
+
+    it('refuses to work without a tenant', async () => {
+      const memory = await start(make);
+      for (const scope of SCOPES_WITHOUT_TENANT) {
+        await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      await expect(memory.applyFacts('', 'u', [])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    });
+
+    it('never shows a tenant or an agent anything of another', async () => {
+      await fc.assert(fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)), { numRuns: 15 });
+    });
+  });
+}
+
+const UNITS = fc.array(
+  fc.record({
+    tenant: fc.constantFrom('acme', 'beta', 'acm'),
+    unit: fc.integer({ min: 0, max: 6 }),
+    facts: fc.array(fc.record({ agent: fc.constantFrom('coder', 'tester'), id: fc.integer({ min: 0, max: 3 }) }), { maxLength: 4 }),
+  }),
+  { minLength: 4, maxLength: 20 },
+);
+
+async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<SemanticMemory>>>, units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>): Promise<void> {
+  try {
+    const applied = new Set<string>();
+    const stored = new Set<string>();
+    for (const { tenant, unit, facts } of units) {
+      const isNew = !applied.has(`${tenant} ${unit}`);
+      applied.add(`${tenant} ${unit}`);
+      const own = facts.map(({ agent, id }) => ({ agent, key: `${tenant}-${agent}-${id}` }));
+      const before = stored.size;
+      if (isNew) own.forEach(({ key }) => stored.add(key));
+      const result = await memory.applyFacts(tenant, `${unit}`, own.map(({ agent, key }) => factOf({ id: key, text: 'Input ends here.', scope: { tenant, agent, user: null } })));
+      expect(result).toEqual(isNew ? { added: stored.size - before, reinforced: facts.length - (stored.size - before) } : { added: 0, reinforced: 0 });
+      for (const agent of [null, 'coder', 'tester']) await expectOwnOnly(memory, { tenant, agent }, stored);
+    }
+  } finally {
+    await close?.();
+  }
+}
+
+async function expectOwnOnly(memory: SemanticMemory, scope: { tenant: string; agent: string | null }, stored: ReadonlySet<string>): Promise<void> {
+  const own = [...stored].filter((key) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`)).toSorted();
+  const hits = await memory.search(scope, { text: 'input ends', limit: 50 });
+  expect(hits.map(({ id }) => id).toSorted()).toEqual(own);
+  expect((await memory.list(scope, 50)).map(({ id }) => id).toSorted()).toEqual(own);
+}
