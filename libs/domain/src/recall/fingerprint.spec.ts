@@ -1,0 +1,29 @@
+import { Evaluator } from '@etude/contracts/task';
+import { expect, it } from 'vitest';
+import { fingerprintOf } from './fingerprint.js';
+
+const io = (...cases: Array<{ stdin: string; expectedStdout: string; public?: boolean }>) => Evaluator.parse({ kind: 'io_cases', cases });
+const HIDDEN = { stdin: '1', expectedStdout: '2' };
+const of = (prompt: string, evaluator: Evaluator = io(HIDDEN)) => fingerprintOf({ prompt, evaluator });
+
+it('is the same for the same task with other hidden cases', () => {
+  expect(of('Add.', io({ stdin: '5', expectedStdout: '6' }, { stdin: '', expectedStdout: '' }))).toBe(of('Add.'));
+});
+
+it('does not see line ends, blank lines and composed letters', () => {
+  expect(of('Zähle.\r\n\r\n  Alles. \n')).toBe(of('Za\u0308hle.\n  Alles.'));
+});
+
+it.each([
+  ['another prompt', of('add.')],
+  ['indentation', of('  x\n Add.')],
+  ['another evaluator', of('Add.', { kind: 'none' })],
+  ['public cases', of('Add.', io({ ...HIDDEN, public: true }))],
+])('differs by %s', (_, other) => {
+  expect(other).not.toBe(of('Add.'));
+});
+
+it('differs by entry point', () => {
+  const tests = (entryPoint: string) => Evaluator.parse({ kind: 'python_tests', entryPoint, tests: 'assert True' });
+  expect(of('Add.', tests('f'))).not.toBe(of('Add.', tests('g')));
+});

@@ -1,0 +1,56 @@
+import type { MemoryLayer } from '@etude/contracts/task';
+import { expect, it } from 'vitest';
+import type { MemoryHit, SearchQuery } from '../ports/memory.js';
+import { skillOf } from '../rollout/skill-fixture.js';
+import { recall } from './recall.js';
+
+const hit = (id: string, text = id, layer: MemoryLayer = 'episodic'): MemoryHit => ({ id, layer, kind: 'transition', title: id, text, score: 1, similarity: 0.8, agent: 'a', createdAt: 1, sources: [] });
+
+function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf()]) {
+  const queries: SearchQuery[] = [];
+  const answer = <T>(query: SearchQuery, found: T[]) => (queries.push(query), Promise.resolve(found));
+  return {
+    queries,
+    episodic: { search: (_: unknown, query: SearchQuery) => answer(query, episodic) },
+    semantic: { search: (_: unknown, query: SearchQuery) => answer(query, semantic) },
+    procedural: { search: (_: unknown, query: SearchQuery) => answer(query, skills.map((skill) => ({ skill, similarity: 0.5, score: 0.5 }))) },
+  };
+}
+
+const input = (policy: Partial<Parameters<typeof recall>[0]['policy']> = {}) => ({
+  scope: { tenant: 'acme', agent: 'default' },
+  cue: 'the cue',
+  rolloutId: 't00000000-r1',
+  policy: { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] as MemoryLayer[], ...policy },
+});
+
+it('takes the best of each layer in turn', async () => {
+  const items = await recall(input(), memory([hit('e1'), hit('e2')], [hit('f1', 'f1', 'semantic')]));
+  expect(items.map(({ id }) => id)).toEqual(['e1', 'f1', 'double_it@1', 'e2']);
+  expect(items[2]?.text).toContain('print("right")');
+  expect(Object.keys(items[0] ?? {})).not.toContain('sources');
+});
+
+it('shows nothing twice and nothing of the rollout itself', async () => {
+  const items = await recall(input({ layers: ['episodic', 'semantic'] }), memory([hit('e1', 'Same  text'), hit('t00000000-r1.a1')], [hit('f1', 'Same text '), hit('e1')]));
+  expect(items.map(({ id }) => id)).toEqual(['e1']);
+});
+
+it('stays within its budget and cuts long items', async () => {
+  const long = Array.from({ length: 20 }, (_, at) => hit(`e${at}`, `${at}${'x'.repeat(50_000)}`));
+  const items = await recall(input(), memory(long, []));
+  expect(items.length).toBeGreaterThan(1);
+  expect(items.reduce((total, { text }) => total + text.length, 0)).toBeLessThanOrEqual(8_000);
+});
+
+it.each([{ off: true }, { recallCount: 0 }, { layers: [] }])('asks nothing where the policy is %j', async (policy) => {
+  const layers = memory([hit('e1')], []);
+  expect(await recall(input(policy), layers)).toEqual([]);
+  expect(layers.queries).toEqual([]);
+});
+
+it('asks only the layers of the policy, for as many as it says', async () => {
+  const layers = memory([hit('e1')], []);
+  await recall(input({ layers: ['episodic'], recallCount: 7 }), layers);
+  expect(layers.queries).toEqual([{ text: 'the cue', limit: 7 }]);
+});

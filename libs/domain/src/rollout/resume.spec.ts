@@ -1,0 +1,95 @@
+import type { Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Journal } from '../ports/journal.js';
+import { AnsweringModel, HIDDEN, learnsFromCritique, REFERENCE, runsCode, type SpecGiven, World } from './rollout-fixture.js';
+import { runRollout } from './run-rollout.js';
+import { skillOf } from './skill-fixture.js';
+
+interface Story {
+  readonly spec: SpecGiven;
+  readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
+}
+
+const STORIES: Record<string, Story> = {
+  'a training run that learns from its critique': { spec: { mode: 'training', referenceSolution: REFERENCE } },
+  'a run that never succeeds': { spec: { limits: { attemptsMax: 3 }, prompt: 'Impossible.', evaluator: { kind: 'io_cases', cases: [{ stdin: '?', expectedStdout: HIDDEN }] } } },
+  'a run that a limit stops': { spec: { limits: { modelTokensMax: 40 } } },
+  'a skill that fails, then attempts': { spec: {}, skills: [{ skill: skillOf({ code: 'print("no")' }), similarity: 0.9 }] },
+  'a skill that needs its parameters': { spec: { evaluator: { kind: 'none' } }, skills: [{ skill: skillOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }] },
+};
+
+class Killed extends Error {}
+
+/** A worker that dies at its n-th write, before or after it is stored. */
+function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal {
+  let writes = 0;
+  const dying = async <T>(write: () => Promise<T>): Promise<T> => {
+    writes += 1;
+    if (writes === n && when === 'before') throw new Killed();
+    const answer = await write();
+    if (writes === n) throw new Killed();
+    return answer;
+  };
+  return { ...journal, append: (entry, events) => dying(() => journal.append(entry, events)), finish: (end, events) => dying(() => journal.finish(end, events)) };
+}
+
+const worldOf = ({ spec, skills }: Story) => new World({ spec, skills, model: new AnsweringModel(learnsFromCritique), runs: runsCode });
+
+function outcomeOf(world: World) {
+  const told = world.journals.events.filter(({ type }) => type !== 'worker');
+  return { end: world.journals.task.end, told, writes: [...world.outbox.writes] };
+}
+
+/** One worker after another, each dying where it is told, the last one living. */
+async function runDying(world: World, deaths: ReadonlyArray<{ n: number; when: 'before' | 'after' }>): Promise<void> {
+  for (const death of [...deaths, null]) {
+    const journal = world.journals.open();
+    if (journal === null) return;
+    const deps = { ...world.deps, journal: death ? dyingAt(journal, death.n, death.when) : journal };
+    try {
+      await runRollout(world.input, deps, new AbortController().signal);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+  }
+}
+
+describe.each(Object.entries(STORIES))('%s', (_, story) => {
+  it('ends the same wherever its worker dies, and asks nothing twice', async () => {
+    const undisturbed = worldOf(story);
+    await runDying(undisturbed, []);
+    const asked = (undisturbed.model as AnsweringModel).asked;
+    for (let n = 1; n <= undisturbed.steps.length + 1; n += 1) {
+      const world = worldOf(story);
+      await runDying(world, [{ n, when: 'after' }]);
+      expect(outcomeOf(world)).toEqual(outcomeOf(undisturbed));
+      expect((world.model as AnsweringModel).asked).toEqual(asked);
+    }
+  });
+
+  it('ends the same however many workers die', async () => {
+    const undisturbed = worldOf(story);
+    await runDying(undisturbed, []);
+    const deaths = fc.array(fc.record({ n: fc.integer({ min: 1, max: 6 }), when: fc.constantFrom('before' as const, 'after' as const) }), { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(deaths, async (given) => {
+        const world = worldOf(story);
+        await runDying(world, given);
+        expect(outcomeOf(world)).toEqual(outcomeOf(undisturbed));
+        expect(world.sandboxes.requests).toEqual(undisturbed.sandboxes.requests);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('shows no hidden case and no reference to the model before the reflection', async () => {
+    const world = worldOf(story);
+    await runDying(world, []);
+    for (const text of (world.model as AnsweringModel).asked) {
+      expect(text).not.toContain(HIDDEN);
+      if (!text.includes('# Reference solution')) expect(text).not.toContain(REFERENCE);
+    }
+    expect(JSON.stringify(world.outbox.of('transition'))).not.toContain(HIDDEN);
+  });
+});

@@ -1,0 +1,222 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { describe, expect, it } from 'vitest';
+import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from './rollout-fixture.js';
+import { cancelledByCaller, wallTimeOver } from './rollout-stop.js';
+
+const modelOf = (world: World) => world.model as AnsweringModel;
+
+describe('runRollout', () => {
+  it('goes draft, recall, generate, execute, evaluate, record and stops on success', async () => {
+    const world = new World({ model: new AnsweringModel(() => fenced('print("right")')) });
+    const end = await world.run();
+    expect(end).toMatchObject({ state: 'succeeded', stopReason: 'solved', result: { verdict: 'AC', casesPassed: 2, casesTotal: 2, skill: null, scripted: true, model: 'fake' }, error: null });
+    expect(world.steps).toEqual(['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']);
+    expect(end.usage).toEqual({ attempts: 1, steps: 6, modelCalls: 2, inputTokens: 20, outputTokens: 10, costUsd: 0.02, executions: 1 });
+    expect(world.journals.task.end).toEqual(end);
+  });
+
+  it('criticises what failed and writes the next attempt from it', async () => {
+    const world = new World();
+    const end = await world.run();
+    expect(end).toMatchObject({ stopReason: 'solved', usage: { attempts: 2, modelCalls: 4 } });
+    const [draft, first, critique, second] = modelOf(world).asked;
+    for (const text of [draft, first]) expect(text).not.toMatch(/critique|criticis|feedback/i);
+    expect(critique).toMatch(/print\("no"\)[^]*# Critique/);
+    expect(second).toMatch(/print\("no"\)[^]*Feedback:[^]*# Critique[^]*print\("right"\)/);
+  });
+
+  it('tells watchers what happens in order', async () => {
+    const world = new World();
+    await world.run();
+    const told = world.journals.events.map((event) => (event.type === 'step' ? event.kind : event.type));
+    expect(told.slice(2, 11)).toEqual(['attempt_started', 'draft', 'recall', 'generate', 'execute', 'evaluate', 'attempt_finished', 'record', 'attempt_started']);
+    expect(told.at(-1)).toBe('finished');
+  });
+
+  it('records every transition losslessly, and one episode', async () => {
+    const world = new World();
+    await world.run();
+    const transitions = world.outbox.of('transition').map(({ transition }) => transition);
+    expect(transitions.map(({ id, verdict, code }) => [id, verdict, code])).toEqual([
+      ['t00000000-r1.a1', 'WA', 'print("no")'],
+      ['t00000000-r1.a2', 'AC', 'print("right")'],
+    ]);
+    expect(transitions[1]).toMatchObject({ critique: fenced('print("right")'), draft: null, thought: 'My thought.', inputTokens: 20, prompt: world.input.task.spec.prompt });
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { success: true, code: 'print("right")', attempts: 2, reflection: null, summary: expect.stringContaining('Solved') } }]);
+    expect(world.outbox.of('skill')).toEqual([]);
+  });
+
+  it('gives every call the task in full and verbatim', async () => {
+    const prompt = 'Weird  spacing,\n\n  <task> tags </task>, "quotes" \\ and 😀\n'.repeat(3).trim();
+    const world = new World({ spec: { prompt, mode: 'training', referenceSolution: REFERENCE } });
+    await world.run();
+    expect(modelOf(world).asked).toHaveLength(7);
+    for (const text of modelOf(world).asked) expect(text).toContain(prompt);
+  });
+
+  it('goes on after prose without code', async () => {
+    const world = new World({ model: new AnsweringModel((text) => (/critique/i.test(text) ? fenced('print("right")') : 'I would rather not.')) });
+    const end = await world.run();
+    expect(end.stopReason).toBe('solved');
+    expect(world.outbox.of('transition')[0]?.transition).toMatchObject({ verdict: 'RE', reason: 'the answer held no code', code: '', thought: 'I would rather not.' });
+    expect(world.steps).not.toContain('a1.execute');
+  });
+
+  it('cuts a thousand-page answer before it shows it again', async () => {
+    const world = new World({ model: new AnsweringModel((text) => fenced(`${/critique/i.test(text) ? 'right' : 'no'}\n${'#'.repeat(3_000_000)}`)) });
+    await world.run();
+    expect(Math.max(...modelOf(world).asked.map((text) => text.length))).toBeLessThan(100_000);
+    expect(world.outbox.of('transition')[0]?.transition.code.length).toBeGreaterThan(2_999_999);
+  });
+
+  it('keeps the best attempt when attempts run out', async () => {
+    const world = new World({
+      spec: { limits: { attemptsMax: 2 } },
+      model: new AnsweringModel((_, call) => fenced(call === 2 ? 'half' : 'no')),
+      runs: (run) => ({ stdout: 'code' in run && run.code === 'half' && run.kind === 'program' && run.stdin === '1' ? '2' : 'x' }),
+    });
+    const end = await world.run();
+    expect(end).toMatchObject({ state: 'failed', stopReason: 'attempts', result: { verdict: 'WA', code: 'half', casesPassed: 1 }, usage: { attempts: 2 } });
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { success: false, code: null } }]);
+  });
+});
+
+describe('training', () => {
+  const spec = { mode: 'training', referenceSolution: REFERENCE } as const;
+
+  it('adds summary, reflection with the reference, and a skill', async () => {
+    const world = new World({ spec });
+    const end = await world.run();
+    expect(world.steps.slice(-3)).toEqual(['t.summary', 't.reflection', 't.distil']);
+    expect(end.usage.modelCalls).toBe(7);
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: 'Read before you print.' } }]);
+    expect(world.outbox.of('skill')).toMatchObject([{ skill: { status: 'candidate', code: 'print("right")', description: expect.stringMatching(/Doubles a number\.[^]*doubling loaves/), scripted: true } }]);
+  });
+
+  it('shows the reference to the reflection and to nothing else', async () => {
+    const world = new World({ spec });
+    await world.run();
+    const holding = modelOf(world).asked.filter((text) => text.includes(REFERENCE));
+    expect(holding).toHaveLength(1);
+    expect(holding[0]).toContain('# Reference solution');
+    expect(JSON.stringify(world.sandboxes.requests)).not.toContain(REFERENCE);
+    expect(JSON.stringify([...world.outbox.writes.values()])).not.toContain(REFERENCE);
+  });
+
+  it('reflects on a failure and makes no skill of it', async () => {
+    const world = new World({ spec: { ...spec, limits: { attemptsMax: 1 } } });
+    await world.run();
+    expect(world.steps.slice(-2)).toEqual(['t.summary', 't.reflection']);
+    expect(world.outbox.of('skill')).toEqual([]);
+  });
+
+  it('stays solved when a limit is reached while it learns', async () => {
+    const world = new World({ spec: { ...spec, limits: { modelTokensMax: 75 } } });
+    expect(await world.run()).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
+    expect(world.steps.at(-1)).toBe('t.summary');
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: null } }]);
+  });
+
+  it('writes nothing where memory is read-only, and asks for no lessons', async () => {
+    const world = new World({ spec: { ...spec, memory: { readOnly: true } } });
+    await world.run();
+    expect(world.outbox.writes.size).toBe(0);
+    expect(world.steps.filter((step) => step.startsWith('t.') || step.endsWith('record'))).toEqual([]);
+  });
+});
+
+describe('limits', () => {
+  it.each([
+    ['steps', { stepsMax: 3 }, ['a1.draft', 'a1.recall', 'a1.generate']],
+    ['model_tokens', { modelTokensMax: 30 }, ['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']],
+    ['cost', { costUsdMax: 0.005 }, ['a1.draft', 'a1.recall']],
+  ] as const)('stops for %s', async (stopReason, limits, steps) => {
+    const world = new World({ spec: { limits } });
+    expect(await world.run()).toMatchObject({ state: 'failed', stopReason });
+    expect(world.steps).toEqual(steps);
+  });
+
+  it('counts wall time from the start of the rollout, not of the worker', async () => {
+    const world = new World({ spec: { limits: { wallMs: 500 } } });
+    world.clock.advance(500);
+    expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'wall_time', result: null });
+    expect(world.steps).toEqual([]);
+  });
+
+  it('records an evaluated attempt whatever limit it reached', async () => {
+    const world = new World({ spec: { limits: { stepsMax: 5 } } });
+    expect(await world.run()).toMatchObject({ stopReason: 'steps', result: { verdict: 'WA' } });
+    expect(world.steps.at(-1)).toBe('a1.record');
+    expect(world.outbox.of('transition')).toHaveLength(1);
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Not solved (steps)') } }]);
+  });
+
+  it('accepts an answer that used up the tokens', async () => {
+    const world = new World({ spec: { limits: { modelTokensMax: 30 } }, model: new AnsweringModel(() => fenced('right')) });
+    expect(await world.run()).toMatchObject({ stopReason: 'solved' });
+  });
+
+  it('stops at the next step after a cancel was asked for', async () => {
+    const world: World = new World({ model: new AnsweringModel((text) => (world.journals.cancel(), learnsFromCritique(text))) });
+    expect(await world.run()).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });
+    expect(world.steps).toEqual(['a1.draft']);
+  });
+
+  it.each([
+    [cancelledByCaller(), 'cancelled'],
+    [wallTimeOver(), 'wall_time'],
+  ])('stops a model call in the middle when aborted by %s', async (reason, stopReason) => {
+    const abort = new AbortController();
+    const world = new World({ model: new AnsweringModel(() => (abort.abort(reason), 'late')) });
+    expect(await world.run(abort.signal)).toMatchObject({ stopReason });
+  });
+
+  it('keeps what it had when it is cancelled while code runs', async () => {
+    const abort = new AbortController();
+    const world = new World({ runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(cancelledByCaller()), { stdout: 'x' }) });
+    expect(await world.run(abort.signal)).toMatchObject({ state: 'cancelled', result: { verdict: 'WA', code: 'print("no")' } });
+    expect(world.outbox.of('transition')).toHaveLength(1);
+    expect(world.outbox.of('episode')).toHaveLength(1);
+  });
+
+  it('leaves the rollout to the next worker when this one shuts down', async () => {
+    const abort = new AbortController();
+    const world = new World({ model: new AnsweringModel(() => (abort.abort(new DOMException('shutting down', 'AbortError')), 'late')) });
+    await expect(world.run(abort.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    expect(world.journals.task).toMatchObject({ state: 'running', end: null });
+  });
+});
+
+describe('errors', () => {
+  it('throws what the model could not cure, and goes on from there the next time', async () => {
+    let down = true;
+    const model = new AnsweringModel((text, call) => {
+      if (call === 2 && down) throw new EtudeError('MODEL_UNAVAILABLE', 'gone');
+      return learnsFromCritique(text);
+    });
+    const world = new World({ model });
+    await expect(world.run()).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' });
+    down = false;
+    expect(await world.run()).toMatchObject({ stopReason: 'solved', usage: { modelCalls: 4 } });
+    expect(model.asked).toHaveLength(5);
+  });
+
+  it('runs the code again where the sandbox was lost, under another id', async () => {
+    let lost = 2;
+    const world = new World({ model: new AnsweringModel(() => fenced('right')), runs: (run) => (lost-- > 0 ? { exit: 'node_lost' } : { stdout: run.kind === 'program' && run.stdin === '1' ? '2' : `${HIDDEN}-out` }) });
+    expect(await world.run()).toMatchObject({ stopReason: 'solved', usage: { executions: 3 } });
+    expect(new Set(world.sandboxes.requests.map(({ executionId }) => executionId)).size).toBe(3);
+  });
+
+  it('journals no verdict while the sandbox stays lost', async () => {
+    const world = new World({ runs: () => ({ exit: 'infra' }) });
+    await expect(world.run()).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    expect(world.steps).not.toContain('a1.execute');
+  });
+
+  it('throws when memory is gone instead of recalling nothing', async () => {
+    const gone = { search: () => Promise.reject(new EtudeError('MEMORY_UNAVAILABLE', 'gone')) };
+    const world = new World({ deps: { episodic: gone } });
+    await expect(world.run()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
+  });
+});
