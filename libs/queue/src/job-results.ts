@@ -75,7 +75,9 @@ export class JobResults {
   async #open(): Promise<QueueEvents> {
     // From an id, not from "now": what ends before the first blocking read must be heard too.
     const newest = await this.connection.xrevrange(this.queue.toKey('events'), '+', '-', 'COUNT', 1);
-    const events = new QueueEvents(this.queue.name, { connection: this.connection, prefix: this.prefix, lastEventId: newest[0]?.[0] ?? '0-0' });
+    // Never connected itself: QueueEvents makes its own from it, which has to wait out an outage.
+    const connection = this.connection.duplicate({ lazyConnect: true, maxRetriesPerRequest: null, commandTimeout: undefined });
+    const events = new QueueEvents(this.queue.name, { connection, prefix: this.prefix, lastEventId: newest[0]?.[0] ?? '0-0' });
     events.on('error', this.onError);
     events.on('completed', ({ jobId, returnvalue }) => this.#settle(jobId, { kind: 'completed', value: returnvalue }));
     events.on('failed', ({ jobId, failedReason }) => this.#settle(jobId, { kind: 'failed', error: failureError(readFailure(failedReason)) }));

@@ -48,13 +48,6 @@ interface Holding {
   readonly entries: ReadonlyMap<string, JournalEntry>;
 }
 
-/** What is stored under a step's key. `n` is its place: a Redis hash does not keep order. */
-interface StoredEntry {
-  readonly n: number;
-  readonly value: unknown;
-  readonly usage: Usage;
-}
-
 /** `Journal` in Redis. A redrive starts a new generation, in which epochs count from 1 again. */
 export class RedisJournal implements Journal {
   readonly rolloutId: string;
@@ -65,7 +58,6 @@ export class RedisJournal implements Journal {
   readonly cancelRequested: boolean;
   readonly #keys: string[];
   readonly #holder: [string, string, string];
-  #count: number;
 
   constructor(
     private readonly redis: Redis,
@@ -81,7 +73,6 @@ export class RedisJournal implements Journal {
     this.cancelRequested = holding.cancelRequested;
     this.#keys = taskKeys(keys, rollout);
     this.#holder = [holding.generation, String(holding.epoch), keys.wake(rollout.tenant, rollout.taskId)];
-    this.#count = holding.entries.size;
   }
 
   /** Usage of everything journaled when this was opened. */
@@ -90,7 +81,7 @@ export class RedisJournal implements Journal {
   }
 
   async append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }> {
-    const stored: StoredEntry = { n: this.#count++, value: entry.value ?? null, usage: entry.usage };
+    const stored = { value: entry.value ?? null, usage: entry.usage };
     const args = [...this.#holder, entry.key, JSON.stringify(stored), JSON.stringify(entry.usage), ...events.map((event) => JSON.stringify(event))];
     const answer = await runScript<number>(this.redis, 'appendEntry', this.#keys, args);
     if (answer < 0) throw this.#fenced(`step "${entry.key}"`);
@@ -112,9 +103,14 @@ export class RedisJournal implements Journal {
   }
 }
 
+/** From [step key, "<place> <JSON>", ...] to entries in their order. */
 function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
-  const stored: Array<{ key: string; entry: StoredEntry }> = [];
-  for (let i = 0; i + 1 < flat.length; i += 2) stored.push({ key: flat[i] ?? '', entry: JSON.parse(flat[i + 1] ?? 'null') as StoredEntry });
-  stored.sort((a, b) => a.entry.n - b.entry.n);
-  return new Map(stored.map(({ key, entry }) => [key, { key, value: entry.value, usage: entry.usage }]));
+  const stored: Array<{ place: number; entry: JournalEntry }> = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [key = '', text = ''] = [flat[i], flat[i + 1]];
+    const cut = text.indexOf(' ');
+    stored.push({ place: Number(text.slice(0, cut)), entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) } });
+  }
+  stored.sort((a, b) => a.place - b.place);
+  return new Map(stored.map(({ entry }) => [entry.key, entry]));
 }

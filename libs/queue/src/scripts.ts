@@ -105,7 +105,8 @@ end
 const appendEntry = `${PRELUDE}${TASK_KEYS}${HELD}
 local task = redis.call('HMGET', TASK, 'state', 'cancelRequested')
 if task[1] ~= 'running' or not held(ARGV[1], ARGV[2]) then return -1 end
-if redis.call('HSETNX', JOURNAL, ARGV[4], ARGV[5]) == 1 then
+-- A hash keeps no order, so each entry starts with its place.
+if redis.call('HSETNX', JOURNAL, ARGV[4], redis.call('HLEN', JOURNAL) .. ' ' .. ARGV[5]) == 1 then
   for i = 7, #ARGV do emit(EVENTS, ARGV[i]) end
   redis.call('HSET', TASK, 'usage', ARGV[6], 'updatedAt', now())
   redis.call('HINCRBY', TASK, 'revision', 1)
