@@ -25,6 +25,7 @@ export class AnswerReader {
   #document = '';
   #done = false;
   #garbled: string | null = null;
+  #foreign: string | null = null;
   #dataSeen = false;
 
   constructor(textBytesMax: number, context: ServerContext) {
@@ -38,8 +39,9 @@ export class AnswerReader {
       const first = /[^\s\uFEFF]/.exec(text)?.[0];
       if (first === undefined) return 'more';
       this.#kind = first === '{' ? 'document' : 'events';
+      return this.push(text.trimStart());
     }
-    if (this.#kind === 'events') return this.#pushEvents(text.replace(/^\uFEFF/, ''));
+    if (this.#kind === 'events') return this.#pushEvents(text);
     this.#document += text;
     return this.#document.length > this.#bodyCharsMax ? 'full' : 'more';
   }
@@ -51,7 +53,7 @@ export class AnswerReader {
     const { fault, full, empty } = this.#assembler;
     if (fault) throw faultError(fault, this.#context);
     if (full && !empty) return this.#assembler.answer();
-    if (this.#kind === 'events' && !this.#dataSeen && this.#garbled !== null) throw this.#foreign(this.#garbled);
+    if (this.#foreign !== null && !this.#dataSeen) throw this.#noCompletion(this.#foreign);
     if (this.#kind === 'events' && !this.#done && !this.#assembler.finished) throw this.#truncated();
     if (empty) throw this.#empty();
     return this.#assembler.answer();
@@ -70,6 +72,7 @@ export class AnswerReader {
   #take(event: ServerEvent | null): void {
     if (event?.kind === 'done') this.#done = true;
     if (event?.kind === 'garbled') this.#garbled ??= event.text;
+    if (event?.kind === 'foreign') this.#foreign ??= event.text;
     if (event?.kind !== 'data') return;
     this.#dataSeen = true;
     this.#assembler.accept(event.value);
@@ -77,7 +80,7 @@ export class AnswerReader {
 
   #endDocument(): void {
     try {
-      this.#assembler.accept(JSON.parse(this.#document));
+      this.#assembler.accept(JSON.parse(this.#document.trim()));
       return;
     } catch {
       // Not one document: lines of them, or one that was cut.
@@ -114,7 +117,7 @@ export class AnswerReader {
     return new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(this.#context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`);
   }
 
-  #foreign(text: string): EtudeError {
+  #noCompletion(text: string): EtudeError {
     const { baseUrl } = this.#context.settings;
     return new EtudeError('MODEL_REFUSED', `${serverName(this.#context)} answered something that is no chat completion: ${quoted(text, this.#context)} Check ${baseUrl}; it usually ends with /v1.`);
   }

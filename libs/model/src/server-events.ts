@@ -20,11 +20,11 @@ export class LineSplitter {
   }
 }
 
-export type ServerEvent = { readonly kind: 'data'; readonly value: unknown } | { readonly kind: 'done' } | { readonly kind: 'garbled'; readonly text: string };
+export type ServerEvent = { readonly kind: 'data'; readonly value: unknown } | { readonly kind: 'done' } | { readonly kind: 'garbled' | 'foreign'; readonly text: string };
 
 /**
  * Server-sent events whose data is JSON, read generously: a data line that is JSON by itself is an event even where the blank
- * line is missing, and lines of bare JSON count too. `garbled` is data that never became JSON.
+ * line is missing, and lines of bare JSON count too. `garbled` is data that never became JSON, `foreign` a line of something else.
  */
 export class ServerEvents {
   #data = '';
@@ -33,10 +33,10 @@ export class ServerEvents {
   line(line: string): ServerEvent | null {
     if (line.trim() === '') return this.end();
     if (line.startsWith(':')) return null;
-    const field = /^(data|event|id|retry|):? ?/.exec(line)?.[1];
-    if (field === undefined && !line.startsWith('{') && this.#data === '') return { kind: 'garbled', text: line };
+    const field = /^(data|event|id|retry)(?::|$)/.exec(line)?.[1];
+    if (field === undefined && !line.startsWith('{') && this.#data === '') return { kind: 'foreign', text: line };
     if (field !== undefined && field !== 'data') return null;
-    this.#data += (this.#data ? '\n' : '') + line.replace(/^data: ?/, '');
+    this.#data += (this.#data ? '\n' : '') + line.replace(/^data(: ?|$)/, '');
     if (this.#data.trim() === '[DONE]') {
       this.#data = '';
       return { kind: 'done' };

@@ -1,0 +1,199 @@
+import { createServer } from 'node:net';
+import { freePort } from '@etude/test-support/ports';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ask, broken, chatModel, delta, impatient, json, never, raw, rawServer, whole } from './raw-server.js';
+
+const good = json(whole('whole'));
+const failure = (promise: Promise<unknown>) => promise.then(() => expect.fail('it answered'), (error: { code: string; message: string }) => error);
+
+describe('servers that are busy or broken', () => {
+  it('waits as long as a 429 asks, in seconds or until a date', async () => {
+    const { waits, timers } = impatient();
+    const date = new Date(Date.now() + 30_000).toUTCString();
+    const server = await rawServer(json({ error: 'slow down' }, 429, { 'retry-after': '7' }), json({}, 429, { 'retry-after': date }), json({}, 429, { 'retry-after': '86400' }), good);
+    expect((await chatModel(server.url, { timers, retry: { waitTotalMaxMs: 1e6 } }).chat(ask(), never())).text).toBe('whole');
+    expect(waits[0]).toBe(7_000);
+    expect(waits[1]).toBeGreaterThan(25_000);
+    expect(waits[1]).toBeLessThanOrEqual(30_000);
+    expect(waits[2]).toBe(60_000);
+  });
+
+  it('gives up on 429 with what the server said and what to do', async () => {
+    const server = await rawServer(json({ error: { message: 'You are too fast.' } }, 429));
+    const error = await failure(chatModel(server.url).chat(ask(), never()));
+    expect(error).toMatchObject({ code: 'MODEL_RATE_LIMITED' });
+    expect(error.message).toMatch(/127\.0\.0\.1:\d+\/v1 answered 429: You are too fast\. Asked 6 times, waiting 7\.8 s in between\. Lower ETUDE_MODEL_CONCURRENCY/);
+    expect(server.requests).toHaveLength(6);
+  });
+
+  it.each([408, 409, 500, 502, 503, 504, 529])('asks again after %i, backing off', async (status) => {
+    const { waits, timers } = impatient();
+    const server = await rawServer(json('<html>oops</html>', status), json({ detail: 'overloaded' }, status), good);
+    expect((await chatModel(server.url, { timers }).chat(ask(), never())).text).toBe('whole');
+    expect(waits).toEqual([250, 500]);
+  });
+
+  it('gives up on 500 with the status and the words of the server', async () => {
+    const server = await rawServer(json({ error: { message: `out of memory ${'x'.repeat(5_000)}` } }, 500));
+    const error = await failure(chatModel(server.url).chat(ask(), never()));
+    expect(error.code).toBe('MODEL_UNAVAILABLE');
+    expect(error.message).toMatch(/answered 500: out of memory x+… Asked 6 times/);
+    expect(error.message.length).toBeLessThan(600);
+  });
+
+  it('bounds all waiting together', async () => {
+    const { waits, timers } = impatient();
+    const server = await rawServer(json({}, 429, { 'retry-after': '50' }));
+    expect(await failure(chatModel(server.url, { timers }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_RATE_LIMITED', details: { retryAfterMs: 50_000 } });
+    expect(waits).toEqual([50_000, 50_000]);
+  });
+
+  it.each([
+    [401, 'OPENAI_API_KEY'],
+    [403, 'OPENAI_API_KEY'],
+    [404, 'OPENAI_BASE_URL'],
+    [400, 'OPENAI_MODEL'],
+    [501, 'OPENAI_BASE_URL'],
+    [308, 'OPENAI_BASE_URL'],
+  ])('is refused at once by %i and names %s', async (status, setting) => {
+    const server = await rawServer(json({ error: { message: 'no, sk-very-secret is wrong' } }, status));
+    const error = await failure(chatModel(server.url, { apiKey: 'sk-very-secret' }).chat(ask(), never()));
+    expect(error.code).toBe('MODEL_REFUSED');
+    expect(error.message).toContain(setting);
+    expect(error.message).toContain(`answered ${status}: no, [key] is wrong.`);
+    expect(JSON.stringify(error) + error.message).not.toContain('sk-very-secret');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('takes an account without credit for a refusal', async () => {
+    const server = await rawServer(json({ error: { message: 'You exceeded your current quota.', code: 'insufficient_quota' } }, 429));
+    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('billing') });
+  });
+
+  it.each([
+    ['nothing', raw('')],
+    ['a stream without text', raw(delta('', 'stop') + 'data: [DONE]\n\n')],
+    ['a message without content', json(whole(null))],
+    ['no choices', json({ choices: [] })],
+  ])('asks again after %s, then says it is empty', async (_what, answer) => {
+    const recovering = await rawServer(answer, good);
+    expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
+    const empty = await rawServer(answer);
+    expect(await failure(chatModel(empty.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_ANSWER_EMPTY', message: expect.stringContaining('Asked 3 times') });
+    expect(empty.requests).toHaveLength(3);
+  });
+
+  it.each([
+    ['a stream that ends in the middle', raw(delta('half'))],
+    ['a stream whose connection breaks', broken(delta('half'))],
+    ['a stream that breaks inside an event', broken(delta('half').slice(0, 20))],
+    ['half a JSON body', raw(JSON.stringify(whole('half of it')).slice(0, 40), { 'content-type': 'application/json' })],
+    ['a body shorter than announced', ((response) => response.writeHead(200, { 'content-length': '500' }).write('{"choices"', () => response.destroy())) satisfies ReturnType<typeof raw>],
+  ])('asks again after %s, then says it was cut', async (_what, answer) => {
+    const recovering = await rawServer(answer, good);
+    expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
+    const cutting = await rawServer(answer);
+    expect(await failure(chatModel(cutting.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_ANSWER_TRUNCATED' });
+    expect(cutting.requests).toHaveLength(3);
+  });
+
+  it('takes an error inside a good status for what it is', async () => {
+    const overloaded = `data: ${JSON.stringify({ error: { message: 'overloaded', code: 503 } })}\n\n`;
+    const server = await rawServer(raw(delta('ha') + overloaded), json({ error: { message: 'slow', type: 'rate_limit_error' } }), good);
+    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('whole');
+    const refusing = await rawServer(json({ error: { message: 'no such model', code: 404 } }));
+    expect(await failure(chatModel(refusing.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED' });
+  });
+
+  it('says so when what answers is no model server', async () => {
+    const server = await rawServer(raw('<!doctype html><title>Hello</title>', { 'content-type': 'text/html' }));
+    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringMatching(/no chat completion.*Hello.*OPENAI_BASE_URL/) });
+  });
+
+  it('says so when nothing listens', async () => {
+    const port = await freePort();
+    const error = await failure(chatModel(`http://user:pass@127.0.0.1:${port}/v1?key=1`).chat(ask(), never()));
+    expect(error).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining(`http://127.0.0.1:${port}/v1 can't be reached: ECONNREFUSED`) });
+    expect(error.message).not.toContain('pass');
+  });
+
+  it('asks at once again when an idle connection was gone', async () => {
+    const { waits, timers } = impatient();
+    let requests = 0;
+    const server = createServer((socket) => {
+      let seen = 0;
+      socket.on('error', () => socket.destroy());
+      socket.on('data', () => {
+        requests++;
+        // As if the connection had been closed on this side when the second request came.
+        if (++seen > 1) return socket.resetAndDestroy();
+        const body = JSON.stringify(whole(`answer ${requests}`));
+        return socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+      });
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void server.close());
+    const model = chatModel(`http://127.0.0.1:${(server.address() as { port: number }).port}/v1`, { timers });
+    await model.chat(ask(), never());
+    await model.chat(ask(), never());
+    expect(waits).toEqual([0]);
+  });
+});
+
+describe('servers that say nothing or too much', () => {
+  it('gives up on silence, before and inside an answer', async () => {
+    const mute = await rawServer(() => {});
+    const limits = { idleTimeoutMs: 30 };
+    const retry = { attemptsMax: 2 };
+    expect(await failure(chatModel(mute.url, { limits, retry }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('sent nothing for 0.03 s') });
+    const stuck = await rawServer((response) => response.writeHead(200).write(delta('ha')));
+    expect(await failure(chatModel(stuck.url, { limits, retry }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
+  });
+
+  it('gives up on an answer that never ends', async () => {
+    const server = await rawServer((response) => {
+      const timer = setInterval(() => response.write(': still thinking\n\n'), 5);
+      response.once('close', () => clearInterval(timer));
+    });
+    const model = chatModel(server.url, { limits: { callTimeoutMs: 60 }, retry: { attemptsMax: 1 } });
+    expect(await failure(model.chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('within 0.06 s') });
+  });
+
+  it('cuts a thousand pages off at the limit and stops reading', async () => {
+    const page = delta('é'.repeat(1_500));
+    let closed = false;
+    const server = await rawServer((response) => {
+      const write = () => {
+        while (!response.destroyed && response.write(page));
+      };
+      response.on('drain', write).once('close', () => (closed = true));
+      write();
+    });
+    const response = await chatModel(server.url, { answerBytesMax: 100_001 }).chat(ask(), never());
+    expect(response.finishReason).toBe('length');
+    expect(response.text).toBe('é'.repeat(50_000));
+    await until(() => closed);
+  });
+
+  it('cuts a thousand pages in one JSON body', async () => {
+    const server = await rawServer(json(whole('page\n'.repeat(1_000_000))));
+    const response = await chatModel(server.url).chat(ask(), never());
+    expect(response).toMatchObject({ finishReason: 'length' });
+    expect(response.text).toHaveLength(1_048_576);
+  });
+
+  it('saves the start of a body too large to be read', async () => {
+    const server = await rawServer(json(whole('a "quoted" line\n'.repeat(100_000))));
+    const response = await chatModel(server.url, { answerBytesMax: 10_000 }).chat(ask(), never());
+    expect(response).toMatchObject({ finishReason: 'length' });
+    expect(response.text).toBe('a "quoted" line\n'.repeat(625));
+  });
+
+  it('returns prose as it is: judging it is not its business', async () => {
+    const server = await rawServer(json(whole('I would rather not write code.')));
+    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('I would rather not write code.');
+  });
+});

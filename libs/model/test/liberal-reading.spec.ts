@@ -1,0 +1,170 @@
+import { array, assert, asyncProperty, integer } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
+
+const DONE = 'data: [DONE]\n\n';
+
+async function answerTo(answer: Parameters<typeof rawServer>[0], options = {}) {
+  const server = await rawServer(answer);
+  return chatModel(server.url, options).chat(ask(), never());
+}
+
+const callEvent = (call: object, finish: string | null = null) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason: finish }] })}\n\n`;
+
+/** Refuses every request with this field in it. */
+const refusing = (field: string, message: string) =>
+  rawServer((response, request) => {
+    const refused = field in request.body && request.body[field] !== false;
+    (refused ? json({ error: { message } }, 400) : json(whole('hi')))(response, request);
+  });
+
+describe('answers of minimal servers', () => {
+  it('takes one JSON body where a stream was asked for', async () => {
+    expect(await answerTo(json(whole('hi')))).toMatchObject({ text: 'hi', finishReason: 'stop', model: 'm', scripted: false, outputTokens: 1, inputTokens: 2 });
+  });
+
+  it('takes a body called an event stream that is JSON', async () => {
+    expect((await answerTo(raw(`\uFEFF \n${JSON.stringify(whole('hi'))}`))).text).toBe('hi');
+  });
+
+  it('takes content as a list of parts', async () => {
+    expect((await answerTo(json(whole([{ type: 'text', text: 'a' }, 'b', { type: 'text', text: 'c' }, { type: 'image' }])))).text).toBe('abc');
+  });
+
+  it('takes a stream without [DONE] after a finish reason', async () => {
+    expect((await answerTo(raw(delta('hi') + delta('', 'stop')))).text).toBe('hi');
+  });
+
+  it('takes a stream without finish reason before [DONE]', async () => {
+    expect((await answerTo(raw(delta('hi') + DONE))).text).toBe('hi');
+  });
+
+  it('takes a finished stream whose connection breaks', async () => {
+    expect((await answerTo(broken(delta('hi', 'stop')))).text).toBe('hi');
+  });
+
+  it('does not wait for a server that never ends after [DONE]', async () => {
+    const server = await rawServer((response) => response.writeHead(200).write(delta('hi') + DONE));
+    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
+  });
+
+  it('takes events without blank lines, with comments, other fields and CRLF', async () => {
+    const text = `: ping\r\nevent: message\r\nid: 1\r\n${delta('a').trim()}\r\n${delta('b').trim()}\r\n: ping\r\n\r\n${delta('', 'stop').trim()}\r\n`;
+    expect((await answerTo(raw(text))).text).toBe('ab');
+  });
+
+  it('takes an event spread over several data lines', async () => {
+    expect((await answerTo(raw('data: {"choices":\ndata: [{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'))).text).toBe('hi');
+  });
+
+  it('takes JSON line by line', async () => {
+    const lines = (delta('a') + delta('b', 'stop')).replaceAll('data: ', '').replaceAll('\n\n', '\n');
+    expect((await answerTo(raw(lines))).text).toBe('ab');
+  });
+
+  it('takes a whole message inside an event', async () => {
+    expect((await answerTo(raw(`data: ${JSON.stringify(whole('hi', { finish_reason: 'stop' }))}\n\n`))).text).toBe('hi');
+  });
+
+  it('takes compressed answers that nobody asked for', async () => {
+    const packed = gzipSync(JSON.stringify(whole('hi')));
+    expect((await answerTo((response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed))).text).toBe('hi');
+  });
+
+  it('believes no count of zero tokens', async () => {
+    const body = { ...whole('four letters!'), usage: { prompt_tokens: 0, completion_tokens: 0 } };
+    expect(await answerTo(json(body))).toMatchObject({ inputTokens: 2, outputTokens: 4 });
+  });
+
+  it('puts tool calls together that have neither index nor id', async () => {
+    const response = await answerTo(json(whole(null, { message: { tool_calls: ['a', 'b'].map((name) => ({ function: { name, arguments: { x: 1 } } })) } })));
+    expect(response).toMatchObject({ finishReason: 'tool_calls', toolCalls: [{ id: 'call_1', name: 'a', arguments: '{"x":1}' }, { id: 'call_2', name: 'b', arguments: '{"x":1}' }] });
+  });
+
+  it('tells tool calls apart that share an index', async () => {
+    const text =
+      callEvent({ index: 0, id: 'one', function: { name: 'f', arguments: '' } }) + callEvent({ index: 0, function: { arguments: '{"a":1}' } }) +
+      callEvent({ index: 0, id: 'two', function: { name: 'g', arguments: '{}' } }, 'tool_calls');
+    expect((await answerTo(raw(text))).toolCalls).toEqual([{ id: 'one', name: 'f', arguments: '{"a":1}' }, { id: 'two', name: 'g', arguments: '{}' }]);
+  });
+
+  it('sends no Authorization without a key, and the key with one', async () => {
+    const server = await rawServer(json(whole('hi')));
+    await chatModel(server.url).chat(ask(), never());
+    await chatModel(server.url, { apiKey: 'secret' }).chat(ask(), never());
+    expect(server.requests.map((request) => request.headers.authorization)).toEqual([undefined, 'Bearer secret']);
+  });
+
+  it('asks the first model that is listed, or default', async () => {
+    const listing = await rawServer(json({ data: [{ id: 'one' }, { id: 'two' }] }), json(whole('hi')));
+    const model = chatModel(listing.url, { model: undefined });
+    await model.chat(ask(), never());
+    await model.chat(ask(), never());
+    expect(listing.requests.map((request) => request.body['model'])).toEqual([undefined, 'one', 'one']);
+    const bare = await rawServer(json({ detail: 'Not Found' }, 404), json(whole('hi')));
+    await chatModel(bare.url, { model: undefined }).chat(ask(), never());
+    expect(bare.requests[1]?.body['model']).toBe('default');
+  });
+
+  it('uses one connection for calls one after the other', async () => {
+    const server = await rawServer(raw(delta('hi', 'stop') + DONE));
+    const model = chatModel(server.url);
+    for (let i = 0; i < 5; i++) await model.chat(ask(), never());
+    expect(server.connections()).toBe(1);
+  });
+
+  it('reads the same text however a stream is cut into packets', async () => {
+    const text = 'naïve 😀 text "quoted" \\ and\r\nlines';
+    const stream = Buffer.from(Array.from(text).map((character) => delta(character)).join('').replaceAll('\n\n', '\r\n\r\n') + delta('', 'stop') + DONE);
+    let cuts: number[] = [];
+    const server = await rawServer((response) => {
+      response.writeHead(200);
+      [0, ...cuts].forEach((cut, i, all) => response.write(stream.subarray(cut, all[i + 1] ?? stream.length)));
+      response.end();
+    });
+    const model = chatModel(server.url);
+    const positions = array(integer({ min: 0, max: stream.length }), { maxLength: 12 });
+    await assert(
+      asyncProperty(positions, async (where) => {
+        cuts = where.toSorted((a, b) => a - b);
+        expect((await model.chat(ask(), never())).text).toBe(text);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('servers that refuse a part of the protocol', () => {
+  it('leaves out what was refused, and keeps leaving it out', async () => {
+    const server = await refusing('stream_options', 'Unrecognized request argument: stream_options');
+    const model = chatModel(server.url);
+    expect((await model.chat(ask(), never())).text).toBe('hi');
+    await model.chat(ask(), never());
+    expect(server.requests.map((request) => 'stream_options' in request.body)).toEqual([true, false, false]);
+    expect(server.requests[2]?.body['stream']).toBe(true);
+  });
+
+  it('asks without streaming where streams are refused', async () => {
+    const server = await refusing('stream', 'streaming is not supported');
+    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
+  });
+
+  it('names the token limit as the server wants it', async () => {
+    const server = await refusing('max_tokens', "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.");
+    await chatModel(server.url).chat({ ...ask(), outputTokensMax: 50 }, never());
+    expect(server.requests[1]?.body).toMatchObject({ max_completion_tokens: 50, stream: true });
+  });
+
+  it('leaves out a temperature that is refused', async () => {
+    const server = await refusing('temperature', "Unsupported value: 'temperature' does not support 0 with this model.");
+    await chatModel(server.url).chat({ ...ask(), temperature: 0 }, never());
+    expect(server.requests[1]?.body).not.toHaveProperty('temperature');
+  });
+
+  it('asks once when the refusal is about the prompt', async () => {
+    const server = await rawServer(json({ error: { message: "This model's maximum context length is 8192 tokens." } }, 400));
+    await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('maximum context length') });
+    expect(server.requests).toHaveLength(1);
+  });
+});

@@ -1,0 +1,72 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { OpenAiChatModel } from '../src/openai-chat.js';
+import type { OpenAiChatOptions } from '../src/openai-chat.js';
+
+export interface RawRequest {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Record<string, unknown>;
+}
+
+type Answer = (response: ServerResponse, request: RawRequest) => void;
+
+/** A server that answers each request with the next function, the last one again and again; gone after the test. */
+export async function rawServer(...answers: Answer[]) {
+  const requests: RawRequest[] = [];
+  let connections = 0;
+  const server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8');
+    request.on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      const seen = { path: request.url ?? '', headers: request.headers, body: text === '' ? {} : JSON.parse(text) };
+      requests.push(seen);
+      answers[Math.min(requests.length, answers.length) - 1]?.(response, seen);
+    });
+  });
+  server.on('connection', () => connections++);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests, connections: () => connections };
+}
+
+/** Waits are noted, not waited. */
+export function impatient() {
+  const waits: number[] = [];
+  return { waits, timers: { sleep: async (ms: number) => void waits.push(Math.round(ms)), random: () => 1 } };
+}
+
+export function chatModel(baseUrl: string, options: Partial<OpenAiChatOptions> = {}): OpenAiChatModel {
+  const model = new OpenAiChatModel({ baseUrl, model: 'm', timers: impatient().timers, ...options });
+  onTestFinished(() => model.close());
+  return model;
+}
+
+export const never = (): AbortSignal => new AbortController().signal;
+export const ask = (content = 'hello') => ({ messages: [{ role: 'user' as const, content }] });
+
+export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Answer => (response) => {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+
+/** Text as it stands, well ended. */
+export const raw = (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer => (response) => {
+  response.writeHead(200, headers).end(text);
+};
+
+/** Text as it stands, then the connection breaks. */
+export const broken = (text: string): Answer => (response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(text, () => response.destroy());
+};
+
+export const whole = (content: unknown, more: object = {}) => ({ choices: [{ message: { role: 'assistant', content }, ...more }] });
+export const delta = (content: string, finish: string | null = null) => `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`;
