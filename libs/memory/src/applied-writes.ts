@@ -40,16 +40,10 @@ export class AppliedWrites {
   }
 
   async #prepare(writeId: string, write: MemoryWrite): Promise<Commit<Skill | null>> {
-    switch (write.kind) {
-      case 'transition':
-        return andNull(await this.#episodic.prepareTransition(write.transition));
-      case 'episode':
-        return andNull(await this.#episodic.prepareEpisode(write.episode));
-      case 'skill_use':
-        return andNull(await this.#procedural.prepareUse(writeId, write));
-      case 'skill':
-        return this.#procedural.prepareSkill(write.skill);
-    }
+    if (write.kind === 'skill') return this.#procedural.prepareSkill(write.skill);
+    if (write.kind === 'transition') return andNull(await this.#episodic.prepareTransition(write.transition));
+    if (write.kind === 'episode') return andNull(await this.#episodic.prepareEpisode(write.episode));
+    return andNull(await this.#procedural.prepareUse(writeId, write));
   }
 }
 
@@ -61,14 +55,7 @@ function andNull(commit: Commit): Commit<null> {
 }
 
 function scopeOf(write: MemoryWrite): Scope {
-  switch (write.kind) {
-    case 'transition':
-      return write.transition.scope;
-    case 'episode':
-      return write.episode.scope;
-    case 'skill':
-      return write.skill.scope;
-    case 'skill_use':
-      return write.scope;
-  }
+  if (write.kind === 'skill') return write.skill.scope;
+  if (write.kind === 'transition') return write.transition.scope;
+  return write.kind === 'episode' ? write.episode.scope : write.scope;
 }

@@ -96,9 +96,9 @@ export class SqliteEpisodicMemory implements EpisodicMemory {
 }
 
 function rowOf(rows: TenantRows, table: Table, id: string): number | undefined {
-  return rows.get<{ row: number }>(`SELECT row FROM ${table} WHERE tenant = :tenant AND id = :id`, { id })?.row;
+  return rows.all<{ row: number }>(`SELECT row FROM ${table} WHERE tenant = :tenant AND id = :id`, { id })[0]?.row;
 }
 
 function idOf(rows: TenantRows, table: Table, row: number): string {
-  return rows.get<{ id: string }>(`SELECT id FROM ${table} WHERE tenant = :tenant AND row = :row`, { row })?.id ?? '';
+  return rows.all<{ id: string }>(`SELECT id FROM ${table} WHERE tenant = :tenant AND row = :row`, { row })[0]?.id ?? '';
 }

@@ -9,6 +9,12 @@ async function layer<K extends 'episodic' | 'semantic' | 'procedural'>(name: K) 
   return { memory: memory[name], close };
 }
 
-describe('SqliteEpisodicMemory', () => episodicMemoryConformance(() => layer('episodic')));
-describe('SqliteSemanticMemory', () => semanticMemoryConformance(() => layer('semantic')));
-describe('SqliteProceduralMemory', () => proceduralMemoryConformance(() => layer('procedural')));
+describe('SqliteEpisodicMemory', () => {
+  episodicMemoryConformance(() => layer('episodic'));
+});
+describe('SqliteSemanticMemory', () => {
+  semanticMemoryConformance(() => layer('semantic'));
+});
+describe('SqliteProceduralMemory', () => {
+  proceduralMemoryConformance(() => layer('procedural'));
+});

@@ -55,10 +55,10 @@ export class SqliteSemanticMemory implements SemanticMemory {
   /** Whether the fact is new. */
   #apply(rows: TenantRows, fact: Fact, embedded: readonly EmbeddedEntry[]): boolean {
     const owner = rows.ownerOf(fact.scope);
-    const known = rows.get<{ row: number; json: string }>(
+    const known = rows.all<{ row: number; json: string }>(
       'SELECT row, json FROM fact_record WHERE tenant = :tenant AND agent = :agent AND user = :user AND id = :id',
       { ...owner, id: fact.id },
-    );
+    )[0];
     if (known === undefined) this.#add(rows, owner, fact, embedded);
     else this.#reinforce(rows, known.row, reinforce(JSON.parse(known.json) as Fact, fact));
     return known === undefined;
@@ -80,5 +80,5 @@ export class SqliteSemanticMemory implements SemanticMemory {
 }
 
 function idOf(rows: TenantRows, row: number): string {
-  return rows.get<{ id: string }>('SELECT id FROM fact_record WHERE tenant = :tenant AND row = :row', { row })?.id ?? '';
+  return rows.all<{ id: string }>('SELECT id FROM fact_record WHERE tenant = :tenant AND row = :row', { row })[0]?.id ?? '';
 }

@@ -48,10 +48,6 @@ export class TenantRows {
     return this.#prepare(this.#guarded(sql)).all(this.#bound(sql, values)) as T[];
   }
 
-  get<T>(sql: string, values: Values = {}): T | undefined {
-    return this.#prepare(this.#guarded(sql)).get(this.#bound(sql, values)) as T | undefined;
-  }
-
   run(sql: string, values: Values = {}): { changes: number; row: number } {
     const { changes, lastInsertRowid } = this.#prepare(this.#guarded(sql)).run(this.#bound(sql, values));
     return { changes: Number(changes), row: Number(lastInsertRowid) };
@@ -77,7 +73,7 @@ export class TenantRows {
   }
 
   wasApplied(kind: AppliedKind, id: string): boolean {
-    return this.get('SELECT 1 FROM applied WHERE tenant = :tenant AND kind = :kind AND id = :id', { kind, id }) !== undefined;
+    return this.all('SELECT 1 FROM applied WHERE tenant = :tenant AND kind = :kind AND id = :id', { kind, id }).length > 0;
   }
 
   #enrol(kind: 'agent' | 'user', name: string): number {
@@ -86,7 +82,7 @@ export class TenantRows {
   }
 
   #principal(kind: 'agent' | 'user', name: string): number {
-    return numberOf(this.get('SELECT id FROM principal WHERE tenant = :tenant AND kind = :kind AND name = :name', { kind, name }));
+    return numberOf(this.all('SELECT id FROM principal WHERE tenant = :tenant AND kind = :kind AND name = :name', { kind, name })[0]);
   }
 
   #guarded(sql: string): string {

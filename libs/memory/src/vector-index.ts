@@ -50,9 +50,9 @@ export function searchVectors(rows: TenantRows, layer: Layer, vector: VectorByte
 
 export function cosineOf(rows: TenantRows, id: number, vector: VectorBytes): number {
   if (vector === null) return 0;
-  const found = rows.get<{ distance: number }>(
+  const found = rows.all<{ distance: number }>(
     'SELECT vec_distance_cosine(embedding, :vector) AS distance FROM entry_vector WHERE id = :id AND tenant = :tenant',
     { id, vector },
-  );
+  )[0];
   return found === undefined ? 0 : 1 - found.distance;
 }

@@ -32,7 +32,7 @@ export function insertWords(rows: TenantRows, layer: Layer, id: number, text: st
  * Computed here from the tenant's own word lists, not with FTS5's bm25(), whose statistics would be those of all tenants.
  */
 export function searchWords(rows: TenantRows, layer: Layer, text: string, limit: number): Map<number, number> {
-  const size = rows.get<{ entries: number; words: number }>('SELECT entries, words FROM layer_size WHERE tenant = :tenant AND layer = :layer', { layer });
+  const size = rows.all<{ entries: number; words: number }>('SELECT entries, words FROM layer_size WHERE tenant = :tenant AND layer = :layer', { layer })[0];
   const scores = new Map<number, number>();
   if (size === undefined) return scores;
   const averageWords = Math.max(1, size.words / size.entries);
@@ -67,7 +67,7 @@ function queryTerms(text: string): string[] {
 }
 
 function entriesWith(rows: TenantRows, word: string): number {
-  return rows.get<{ doc: number }>('SELECT doc FROM entry_words_row WHERE term = :tenant || :word', { word })?.doc ?? 0;
+  return rows.all<{ doc: number }>('SELECT doc FROM entry_words_row WHERE term = :tenant || :word', { word })[0]?.doc ?? 0;
 }
 
 function occurrences(rows: TenantRows, word: string) {

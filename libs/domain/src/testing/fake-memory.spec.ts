@@ -8,6 +8,12 @@ import { semanticMemoryConformance } from './semantic-memory-conformance.js';
 
 const clock = { now: Date.now };
 
-describe('FakeEpisodicMemory', () => episodicMemoryConformance(async () => ({ memory: new FakeEpisodicMemory(clock) })));
-describe('FakeSemanticMemory', () => semanticMemoryConformance(async () => ({ memory: new FakeSemanticMemory(clock) })));
-describe('FakeProceduralMemory', () => proceduralMemoryConformance(async () => ({ memory: new FakeProceduralMemory(clock) })));
+describe('FakeEpisodicMemory', () => {
+  episodicMemoryConformance(async () => ({ memory: new FakeEpisodicMemory(clock) }));
+});
+describe('FakeSemanticMemory', () => {
+  semanticMemoryConformance(async () => ({ memory: new FakeSemanticMemory(clock) }));
+});
+describe('FakeProceduralMemory', () => {
+  proceduralMemoryConformance(async () => ({ memory: new FakeProceduralMemory(clock) }));
+});

@@ -54,7 +54,10 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   async search(scope: ReadScope, query: SearchQuery): ReturnType<ProceduralMemory['search']> {
     const items = this.#active(scope).flatMap((record) => skillEntries(record).map((entry) => ({ record, entry })));
-    return fakeSearch(items, query, this.#clock.now()).map(({ record, entry: _, ...found }) => ({ skill: structuredClone(record), ...found }));
+    return fakeSearch(items, query, this.#clock.now()).map(({ record, similarity, score, explanation }) => {
+      const found = { skill: structuredClone(record), similarity, score };
+      return explanation === undefined ? found : { ...found, explanation };
+    });
   }
 
   async byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]> {

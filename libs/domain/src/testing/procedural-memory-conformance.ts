@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { SKILL_CUES_MAX } from '../retrieval/reinforce.js';
-import type { MakeMemory } from './memory-conformance-start.js';
+import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 
@@ -37,8 +37,8 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('gives one version to each of many stored at once', async () => {
       const memory = await start(make);
-      const stored = await Promise.all([...'abcdef'].map((letter) => memory.store(skillOf({ digest: digest(letter) }))));
-      expect(stored.map(({ version }) => version).toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
+      const stored = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => memory.store(skillOf({ digest: digest(letter) }))));
+      expect(new Set(stored.map(({ version }) => version))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
     });
 
     it('lists the newest of each by name and agent, in pages', async () => {
@@ -46,7 +46,6 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       for (const name of ['c', 'a', 'b']) await memory.store(skillOf({ name, status: 'active' }));
       await memory.store(skillOf({ name: 'a', digest: digest('b') }));
       await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, agent: 'tester' } }));
-      const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
       expect(keys(await memory.list(ALL, { limit: 9 }))).toEqual(['a@2 coder', 'a@1 tester', 'b@1 coder', 'c@1 coder']);
       expect(keys(await memory.list(ALL, { limit: 1, afterName: 'a', afterAgent: 'coder' }))).toEqual(['a@1 tester']);
       expect(keys(await memory.list(ALL, { limit: 9, afterName: 'a' }))).toEqual(['b@1 coder', 'c@1 coder']);
@@ -160,10 +159,13 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
     });
 
     it('never shows a tenant or an agent anything of another', async () => {
-      await fc.assert(fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)), { numRuns: 15 });
+      await expect(fc.assert(fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)), { numRuns: 15 })).resolves.toBeUndefined();
     });
   });
 }
+
+const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
+const keyOf = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
 
 const SKILLS = fc.array(
   fc.record({
@@ -175,7 +177,8 @@ const SKILLS = fc.array(
   { minLength: 3, maxLength: 20 },
 );
 
-async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<ProceduralMemory>>>, skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>): Promise<void> {
+async function isolates(made: MemoryUnderTest<ProceduralMemory>, skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>): Promise<void> {
+  const { memory } = made;
   try {
     const model = new Map<string, string[]>();
     for (const { tenant, agent, name, letter } of skills) {
@@ -187,7 +190,7 @@ async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<Procedu
       for (const scope of [{ tenant, agent }, { tenant, agent: null }]) await expectOwnOnly(memory, scope, model);
     }
   } finally {
-    await close?.();
+    await made.close?.();
   }
 }
 
@@ -196,7 +199,6 @@ async function expectOwnOnly(memory: ProceduralMemory, scope: { tenant: string; 
     .filter(([key]) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`))
     .flatMap(([key, digests]) => digests.map((_, i) => `${key}@${i + 1}`))
     .toSorted();
-  const keyOf = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
   const found = await memory.search(scope, { text: 'even odd numbers', limit: 50 });
   expect(found.map(({ skill }) => keyOf(skill)).toSorted()).toEqual(own);
   expect((await memory.byFingerprint(scope, 'f1')).map(keyOf).toSorted()).toEqual(own);

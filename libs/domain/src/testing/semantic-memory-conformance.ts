@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SemanticMemory } from '../ports/memory.js';
-import type { MakeMemory } from './memory-conformance-start.js';
+import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { factOf, NEW_YEAR, SCOPE } from './memory-records.js';
 
@@ -77,9 +77,8 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 
     it('keeps what two users told apart', async () => {
       const memory = await start(make);
-      const of = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
-      expect(await memory.applyFacts('acme', 'u1', [of('ann'), of('bob')])).toEqual({ added: 2, reinforced: 0 });
-      expect(await memory.list({ ...ALL, user: 'ann' }, 10)).toEqual([of('ann')]);
+      expect(await memory.applyFacts('acme', 'u1', [factOfUser('ann'), factOfUser('bob')])).toEqual({ added: 2, reinforced: 0 });
+      expect(await memory.list({ ...ALL, user: 'ann' }, 10)).toEqual([factOfUser('ann')]);
     });
 
     it('refuses to work without a tenant', async () => {
@@ -93,10 +92,12 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
     });
 
     it('never shows a tenant or an agent anything of another', async () => {
-      await fc.assert(fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)), { numRuns: 15 });
+      await expect(fc.assert(fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)), { numRuns: 15 })).resolves.toBeUndefined();
     });
   });
 }
+
+const factOfUser = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
 
 const UNITS = fc.array(
   fc.record({
@@ -107,7 +108,8 @@ const UNITS = fc.array(
   { minLength: 4, maxLength: 20 },
 );
 
-async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<SemanticMemory>>>, units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>): Promise<void> {
+async function isolates(made: MemoryUnderTest<SemanticMemory>, units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>): Promise<void> {
+  const { memory } = made;
   try {
     const applied = new Set<string>();
     const stored = new Set<string>();
@@ -122,7 +124,7 @@ async function isolates({ memory, close }: Awaited<ReturnType<MakeMemory<Semanti
       for (const agent of [null, 'coder', 'tester']) await expectOwnOnly(memory, { tenant, agent }, stored);
     }
   } finally {
-    await close?.();
+    await made.close?.();
   }
 }
 
