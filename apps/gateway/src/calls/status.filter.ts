@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { ERROR_KINDS, errorCode, EtudeError, type Fault } from '@etude/contracts/errors';
 import { encodeStatus, STATUS_DETAILS_KEY } from '@etude/contracts/rich-status';
-import { Metadata, type ServiceError, type status } from '@grpc/grpc-js';
+import { Metadata } from '@grpc/grpc-js';
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { PinoLogger } from 'nestjs-pino';
 import { type Observable, throwError } from 'rxjs';
 
+/** What grpc-js sends as a status. */
+export type StatusError = Error & { readonly code: number; readonly details: string; readonly metadata: Metadata };
+
 /** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
-export function toServiceError(error: EtudeError, metadata: Readonly<Record<string, string>> = {}): ServiceError {
+export function toServiceError(error: EtudeError, metadata: Readonly<Record<string, string>> = {}): StatusError {
   const trailers = new Metadata();
   trailers.set(STATUS_DETAILS_KEY, encodeStatus(error, metadata));
-  return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc as status, details: error.message, metadata: trailers });
+  return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
 }
 
 /** Errors of this code come from another process or another copy of the class, so only the shape counts. */
@@ -35,7 +38,7 @@ export class StatusFilter implements ExceptionFilter {
     return throwError(() => this.#status(error, pathOf(host)));
   }
 
-  #status(error: unknown, method: string): ServiceError {
+  #status(error: unknown, method: string): StatusError {
     const known = asEtudeError(error);
     if (known) {
       const fault: Fault = ERROR_KINDS[known.code].fault;

@@ -32,7 +32,7 @@ export class GatewayServer extends ServerGrpc {
     private readonly drain: Drain,
     private readonly health: HealthReporter,
   ) {
-    super({ url: addressOf(host, port), package: PACKAGE, packageDefinition: packageDefinition(...SERVICES), protoPath: [] });
+    super({ url: addressOf(host, port), package: PACKAGE, packageDefinition: packageDefinition(...SERVICES) });
   }
 
   override createClient(): Promise<Server> {

@@ -1,0 +1,175 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DescService, MessageInitShape } from '@bufbuild/protobuf';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { type TaskSpecSchema, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { rolloutIdOf } from '@etude/contracts/ids';
+import { decodeStatus } from '@etude/contracts/rich-status';
+import { type TaskEvent, Usage } from '@etude/contracts/task';
+import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { openJournal } from '@etude/queue/journal';
+import { Producer } from '@etude/queue/producer';
+import { freePort } from '@etude/test-support/ports';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import type { ServiceError } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { gatewayConfig } from '../src/gateway.config.js';
+import { startGateway } from '../src/start-gateway.js';
+
+/** Tenants with a key each; `ops` is an operator of tenant "acme". */
+export const KEYS = { acme: 'key-of-acme', globex: 'key-of-globex', ops: 'key-of-ops' } as const;
+export type KeyName = keyof typeof KEYS;
+
+const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
+
+export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops']): void {
+  const entry = { acme: { tenant: 'acme', roles: ['user'] }, globex: { tenant: 'globex', roles: ['user'] }, ops: { tenant: 'acme', roles: ['operator', 'user'] } };
+  writeFileSync(path, JSON.stringify({ keys: names.map((name) => ({ sha256: sha256(KEYS[name]), name, ...entry[name] })) }));
+}
+
+/** A real gateway on a real Redis, for one test file. */
+export class GatewayRig {
+  readonly dir = mkdtempSync(join(tmpdir(), 'etude-gateway-'));
+  readonly keysPath = join(this.dir, 'keys.json');
+  readonly memoryPath = join(this.dir, 'memory.db');
+  readonly prefix = `t${randomUUID().slice(0, 8)}`;
+  port = 0;
+  #redis: TestRedis | null = null;
+  #app: { close(): Promise<void> } | null = null;
+  #producer: Producer | null = null;
+  readonly #clients = new Map<string, { close(): void }>();
+
+  get redis(): TestRedis {
+    if (!this.#redis) throw new Error('Redis is not started');
+    return this.#redis;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** What a worker would use. */
+  get producer(): Producer {
+    return (this.#producer ??= new Producer(this.redis.url, this.prefix));
+  }
+
+  environment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return {
+      ETUDE_LOG_LEVEL: 'silent',
+      ETUDE_REDIS_URL: this.redis.url,
+      ETUDE_QUEUE_PREFIX: this.prefix,
+      ETUDE_GRPC_PORT: String(this.port),
+      ETUDE_AUTH_KEYS_PATH: this.keysPath,
+      ETUDE_MEMORY_PATH: this.memoryPath,
+      ETUDE_RECONCILER_INTERVAL_MS: '200',
+      ...more,
+    };
+  }
+
+  async startRedis(): Promise<void> {
+    this.#redis = await startRedis({ durable: false });
+  }
+
+  async start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    if (!this.#redis) await this.startRedis();
+    if (this.port === 0) this.port = await freePort();
+    writeKeys(this.keysPath);
+    this.#app = await startGateway(gatewayConfig.parse(this.environment(more)), new LexicalEmbedder());
+  }
+
+  async stopGateway(): Promise<void> {
+    await this.#app?.close();
+    this.#app = null;
+  }
+
+  /** One per service and key; closed with the rig. */
+  client<S extends DescService>(service: S, key: KeyName | null = 'acme'): ServiceClient<S> {
+    const id = `${service.typeName}/${key ?? ''}/${this.port}`;
+    const known = this.#clients.get(id) ?? createServiceClient(service, this.address, key ? { apiKey: KEYS[key] } : {});
+    this.#clients.set(id, known);
+    return known as ServiceClient<S>;
+  }
+
+  tasks(key: KeyName | null = 'acme'): ServiceClient<typeof Tasks> {
+    return this.client(Tasks, key);
+  }
+
+  /** Plays the worker: takes the rollout and writes these events. */
+  async emit(tenant: string, taskName: string, events: readonly TaskEvent[], step = randomUUID()): Promise<void> {
+    const journal = await this.#open(tenant, taskName);
+    await journal.append({ key: step, value: null, usage: Usage.parse({}) }, events);
+  }
+
+  /** Plays the worker to its end: the task succeeds. */
+  async finish(tenant: string, taskName: string): Promise<void> {
+    const journal = await this.#open(tenant, taskName);
+    const usage = Usage.parse({ attempts: 1, modelCalls: 2 });
+    const result = { verdict: 'AC', reason: 'all cases passed', code: 'print(3)', output: '3', casesPassed: 1, casesTotal: 1, skill: 'add@2', scripted: true, model: 'scripted' } as const;
+    await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null }, [{ type: 'state', state: 'succeeded' }]);
+  }
+
+  async #open(tenant: string, taskName: string) {
+    const taskId = taskName.slice('tasks/'.length);
+    const journal = await openJournal(this.producer.redis, this.producer.keys, { tenant, taskId, rolloutId: rolloutIdOf(taskId) });
+    if (!journal) throw new Error(`${taskName} can't be run`);
+    return journal;
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients.values()) client.close();
+    await this.stopGateway();
+    await this.#producer?.close();
+    await this.#redis?.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Started before the tests of a file, stopped behind them. */
+export function gatewayForFile(more: Readonly<Record<string, string>> = {}): GatewayRig {
+  const rig = new GatewayRig();
+  beforeAll(() => rig.start(more));
+  afterAll(() => rig.stop());
+  return rig;
+}
+
+export type SpecInit = MessageInitShape<typeof TaskSpecSchema>;
+
+export const SPEC: SpecInit & { readonly prompt: string } = { prompt: 'Read two integers and print their sum.', evaluator: { kind: { case: 'ioCases', value: { cases: [{ stdin: '1 2', expectedStdout: '3' }] } } } };
+
+export interface Refusal {
+  /** The numeric status of gRPC. */
+  readonly status: number;
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly fields: readonly string[];
+  readonly descriptions: readonly string[];
+  readonly retryAfterMs: number | undefined;
+}
+
+/** How a call is refused; fails the test where it isn't. */
+export async function refusal(call: Promise<unknown>): Promise<Refusal> {
+  const error = await call.then(
+    () => expect.unreachable('the call was not refused'),
+    (reason: unknown) => reason as ServiceError,
+  );
+  const details = decodeStatus(error.metadata);
+  return {
+    status: error.code,
+    message: error.details,
+    code: details?.code,
+    fields: (details?.violations ?? []).map(({ field }) => field),
+    descriptions: (details?.violations ?? []).map(({ description }) => description),
+    retryAfterMs: details?.retryAfterMs,
+  };
+}
+
+export async function collect<T>(source: AsyncIterable<T>, most = Infinity): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of source) {
+    all.push(one);
+    if (all.length >= most) break;
+  }
+  return all;
+}

@@ -1,0 +1,152 @@
+import { StopReason, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile, refusal, SPEC, type SpecInit } from './gateway.harness.js';
+
+const rig = gatewayForFile();
+
+describe('submit', () => {
+  it('answers with the queued task and the defaults that apply', async () => {
+    const task = await rig.tasks().submitTask({ spec: SPEC });
+    expect(task).toMatchObject({ state: TaskState.QUEUED, stopReason: StopReason.UNSPECIFIED, cancelRequested: false, etag: expect.stringMatching(/^\d+$/) as string });
+    expect(task.name).toMatch(/^tasks\/t[0-9a-z]+$/);
+    expect(task.spec).toMatchObject({ agent: 'default', strategy: 'attempts', limits: { attempts: 4, wallTime: { seconds: 600n } } });
+  });
+
+  it('answers the same request id and body with the same task', async () => {
+    const first = await rig.tasks().submitTask({ spec: SPEC, requestId: 'same' });
+    const second = await rig.tasks().submitTask({ spec: SPEC, requestId: 'same' });
+    expect(second.name).toBe(first.name);
+  });
+
+  it('refuses the same request id with another body', async () => {
+    await rig.tasks().submitTask({ spec: SPEC, requestId: 'other' });
+    const refused = await refusal(rig.tasks().submitTask({ spec: { ...SPEC, prompt: 'Something else' }, requestId: 'other' }));
+    expect(refused).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS', fields: ['request_id'] });
+  });
+
+  it('makes one task of fifty submits at once with one request id', async () => {
+    const tasks = await Promise.all(Array.from({ length: 50 }, () => rig.tasks().submitTask({ spec: SPEC, requestId: 'burst' })));
+    expect(new Set(tasks.map(({ name }) => name)).size).toBe(1);
+  });
+
+  it('keeps the spec as it was sent', async () => {
+    const spec: SpecInit = {
+      agent: 'solver', user: 'u1', prompt: 'Zeichen: äöü 😀', files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }], labels: { 'a.b': 'x', B: '' },
+      evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] }, kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: 0 } } }] } } },
+      limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
+    };
+    const { name } = await rig.tasks().submitTask({ spec });
+    const task = await rig.tasks().getTask({ name });
+    expect(task.spec).toMatchObject({ agent: 'solver', user: 'u1', prompt: spec.prompt, labels: spec.labels, limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } } });
+    expect(Buffer.from(task.spec?.files[0]?.content ?? [])).toEqual(Buffer.from([0, 255, 10]));
+    expect(task.spec?.evaluator?.kind).toMatchObject({ case: 'functionCases', value: { cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue' } } }] } });
+  });
+});
+
+describe('get', () => {
+  it('says NOT_FOUND for a task that there is not', async () => {
+    expect(await refusal(rig.tasks().getTask({ name: 'tasks/t00000000000' }))).toMatchObject({ status: status.NOT_FOUND, code: 'NOT_FOUND' });
+  });
+
+  it('shows a finished task with its result', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    await rig.finish('acme', name);
+    const task = await rig.tasks().getTask({ name });
+    expect(task).toMatchObject({ state: TaskState.SUCCEEDED, stopReason: StopReason.SOLVED, usage: { modelCalls: 2 } });
+    expect(task.result).toMatchObject({ verdict: Verdict.AC, skill: 'skills/add/versions/2', scripted: true });
+    expect(task.endTime).toBeDefined();
+  });
+
+  it('changes the etag with every update', async () => {
+    const before = await rig.tasks().submitTask({ spec: SPEC });
+    await rig.finish('acme', before.name);
+    expect((await rig.tasks().getTask({ name: before.name })).etag).not.toBe(before.etag);
+  });
+});
+
+describe('list', () => {
+  it('pages through every task once, newest first', async () => {
+    const made: string[] = [];
+    for (let n = 0; n < 7; n += 1) made.push((await rig.tasks('globex').submitTask({ spec: { ...SPEC, labels: { list: 'pages' } } })).name);
+    const seen: string[] = [];
+    for (let pageToken = ''; ; ) {
+      const page = await rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } });
+      seen.push(...page.tasks.map(({ name }) => name));
+      pageToken = page.nextPageToken;
+      if (pageToken === '') break;
+    }
+    expect(seen).toEqual(made.toReversed());
+  });
+
+  it('filters by state and by all labels', async () => {
+    const labels = { list: 'filter', colour: 'red' };
+    const { name } = await rig.tasks().submitTask({ spec: { ...SPEC, labels } });
+    await rig.tasks().submitTask({ spec: { ...SPEC, labels: { list: 'filter' } } });
+    await rig.finish('acme', name);
+    const names = async (request: { labels?: Record<string, string>; state?: TaskState }) => (await rig.tasks().listTasks(request)).tasks.map((task) => task.name);
+    expect(await names({ labels })).toEqual([name]);
+    expect(await names({ labels: { list: 'filter' }, state: TaskState.SUCCEEDED })).toEqual([name]);
+  });
+
+  it('refuses a page token of another filter, and one it never made', async () => {
+    for (let n = 0; n < 2; n += 1) await rig.tasks().submitTask({ spec: { ...SPEC, labels: { list: 'token' } } });
+    const { nextPageToken } = await rig.tasks().listTasks({ pageSize: 1, labels: { list: 'token' } });
+    const other = await refusal(rig.tasks().listTasks({ pageSize: 1, pageToken: nextPageToken }));
+    const forged = await refusal(rig.tasks().listTasks({ pageToken: 'AAAA' }));
+    expect([other, forged]).toMatchObject([{ status: status.INVALID_ARGUMENT, fields: ['page_token'] }, { status: status.INVALID_ARGUMENT, fields: ['page_token'] }]);
+  });
+
+  it.each([-1, 1_001])('refuses a page of %i', async (pageSize) => {
+    expect(await refusal(rig.tasks().listTasks({ pageSize }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['page_size'] });
+  });
+});
+
+describe('cancel', () => {
+  it('ends a task that nobody has taken', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    expect(await rig.tasks().cancelTask({ name })).toMatchObject({ state: TaskState.CANCELLED, stopReason: StopReason.CANCELLED });
+  });
+
+  it('asks a running task to stop, as often as it is called', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
+    await rig.tasks().cancelTask({ name, requestId: 'c1' });
+    expect(await rig.tasks().cancelTask({ name, requestId: 'c1' })).toMatchObject({ state: TaskState.RUNNING, cancelRequested: true });
+  });
+
+  it('changes nothing about a finished task', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    await rig.finish('acme', name);
+    expect(await rig.tasks().cancelTask({ name })).toMatchObject({ state: TaskState.SUCCEEDED, cancelRequested: false });
+  });
+
+  it('says NOT_FOUND for a task that there is not', async () => {
+    expect((await refusal(rig.tasks().cancelTask({ name: 'tasks/t00000000000' }))).status).toBe(status.NOT_FOUND);
+  });
+});
+
+describe('wait', () => {
+  it('answers as soon as the task is finished', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    const waiting = rig.tasks().waitTask({ name, timeout: { seconds: 60n } });
+    await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
+    await rig.finish('acme', name);
+    expect((await waiting).state).toBe(TaskState.SUCCEEDED);
+  });
+
+  it('answers with the task as it stands when the time is over', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    expect((await rig.tasks().waitTask({ name, timeout: { nanos: 50_000_000 } })).state).toBe(TaskState.QUEUED);
+  });
+
+  it('answers before the deadline of the call', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    expect((await rig.tasks().waitTask({ name }, { timeoutMs: 1_000 })).state).toBe(TaskState.QUEUED);
+  });
+
+  it.each([{ seconds: -1n }, { seconds: 3_601n }])('refuses a time out of range: %o', async (timeout) => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    expect(await refusal(rig.tasks().waitTask({ name, timeout }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['timeout'] });
+  });
+});
