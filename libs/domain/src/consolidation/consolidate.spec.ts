@@ -1,3 +1,4 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { Episode, Fact, MemoryWrite, Skill, SkillStatus, SkillTest } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -141,6 +142,16 @@ describe('consolidate', () => {
   it('takes the second answer where the first does not parse', async () => {
     const { run } = world(twice, (_request, call) => (call === 1 ? '{"facts": [{"text": ""}]}' : `\`\`\`json\n${FACTS}\n\`\`\``));
     expect(await run()).toMatchObject({ modelCalls: 2, modelFailures: 0, factsAdded: 1 });
+  });
+
+  it('goes on with the next group where one is refused, unless all would be', async () => {
+    const families = ['alpha', 'beta'].flatMap((family) => ['1', '2'].map((n) => episode(family + n, { prompt: family, fingerprint: family })));
+    const refusing = (status: string) => world(families, (_request, call) => {
+      if (call === 1) throw new EtudeError('MODEL_REFUSED', 'no', { metadata: { status } });
+      return FACTS;
+    });
+    expect(await refusing('400').run()).toMatchObject({ groups: 2, modelFailures: 1, factsAdded: 1 });
+    await expect(refusing('401').run()).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
   });
 
   it('learns nothing from what happened once', async () => {

@@ -47,8 +47,8 @@ const GROUP_SIZE_MIN = 2;
  *
  * All is planned before anything is applied. A group is applied as one unit whose mark is written with its facts, last: a crash
  * before that repeats the group, a repeat after it asks no model and changes nothing. Episodes are never touched.
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
- *   when `signal` aborts. What was applied until then stays, whole units only.
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an
+ *   AbortError when `signal` aborts. What was applied until then stays, whole units only.
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
   const { tenant, agent, days, dryRun, now } = input;

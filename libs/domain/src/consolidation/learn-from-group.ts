@@ -1,4 +1,4 @@
-import { errorCode, type ErrorCode } from '@etude/contracts/errors';
+import { errorCode, type ErrorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Episode } from '@etude/contracts/memory';
 import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../ports/model.js';
@@ -8,8 +8,9 @@ const TRIES = 3;
 const TEXT_CHARS = 2_000;
 /** Newest episodes of a group that its prompt shows. */
 export const EPISODES_SHOWN_MAX = 12;
-/** The model answered, though nothing that can be used; asking for the next group is still worth it. */
-const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED', 'MODEL_REFUSED']);
+const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
+/** What a server answers to a request that it takes offence at. Every other refusal (a wrong key, no credit) is one of all requests. */
+const REQUEST_REFUSED: ReadonlySet<string | undefined> = new Set(['400', '413', '422']);
 
 const Lessons = z.strictObject({
   facts: z
@@ -45,7 +46,8 @@ skill: what the accepted solutions do and when it is useful; null where none was
 /**
  * One question about a group of similar episodes. An answer that does not parse is sent back with what is wrong, twice at most.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED; an AbortError when `signal` aborts
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where the next group would be refused as well; an
+ *   AbortError when `signal` aborts
  */
 export async function learnFromGroup(episodes: readonly Episode[], model: ChatModel, signal: AbortSignal): Promise<Learned> {
   const messages: ChatMessage[] = [
@@ -68,10 +70,16 @@ async function ask(model: ChatModel, messages: readonly ChatMessage[], signal: A
   try {
     return await model.chat({ messages, temperature: 0 }, signal);
   } catch (error) {
-    const code = errorCode(error);
-    if (ANSWER_FAILURES.has(code)) return { failure: `${code}: ${(error as Error).message}` };
-    throw error;
+    if (!isOnlyThisAnswer(error)) throw error;
+    return { failure: `${errorCode(error)}: ${(error as Error).message}` };
   }
+}
+
+/** Whether asking about the next group is still worth it. */
+function isOnlyThisAnswer(error: unknown): boolean {
+  const code = errorCode(error);
+  const status = (error as EtudeError).details?.metadata?.['status'];
+  return ANSWER_FAILURES.has(code) || (code === 'MODEL_REFUSED' && REQUEST_REFUSED.has(status));
 }
 
 function experiences(episodes: readonly Episode[]): string {

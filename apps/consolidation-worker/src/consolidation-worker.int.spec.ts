@@ -1,0 +1,220 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
+import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
+import { candidateFromTests } from '@etude/domain/skills/skill-candidate';
+import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
+import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import { ConsolidationStore } from '@etude/queue/consolidation-store';
+import { type Consumer, consume } from '@etude/queue/consumer';
+import { DeadLetters } from '@etude/queue/dead-letters';
+import { ExecutionStore } from '@etude/queue/executions';
+import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
+import { Producer } from '@etude/queue/producer';
+import { TaskStore } from '@etude/queue/task-store';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ConsolidationWorker } from './consolidation-worker.js';
+import { consolidationWorkerConfig } from './consolidation-worker.config.js';
+
+const tenant = 'acme';
+const scope = { tenant, agent: 'solver', user: null };
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const tests: SkillTest[] = [{ kind: 'io', stdin: '2', expectedStdout: '4', comparison: 'whitespace', tolerance: 0 }];
+const code = 'n = int(input())\nprint(n * 2)';
+const lessons = JSON.stringify({ facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9 }], skill: { description: 'Doubles a number.', scenarios: [] } });
+
+const episode = (id: string): Episode => ({
+  id, scope, taskId: 't00000001', rolloutId: `t00000001-r${id}`, prompt: 'Read a number and print its double.', fingerprint: 'double', evaluatorKind: 'io_cases', entryPoint: null,
+  code, tests, summary: 'Doubled the number.', reflection: null, success: true, importance: 0.5, skillsUsed: [], attempts: 1, model: 'm', scripted: true, createdAt: Date.now() - 1_000,
+});
+function candidate(changed: string = code): Skill {
+  const skill = candidateFromTests({ scope, prompt: 'Double it.', fingerprint: 'f', code: changed, description: 'Doubles.', scenarios: [], model: 'm', scripted: true, at: 1, entryPoint: null, tests, sources: ['tasks/t1'] });
+  if (skill === null) throw new Error('no candidate');
+  return skill;
+}
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis({ durable: false });
+});
+afterAll(() => redis.stop());
+
+describe('ConsolidationWorker', () => {
+  let dir: string;
+  let model: RunningScriptedModel;
+  let worker: ConsolidationWorker;
+  let memory: Memory;
+  let producer: Producer;
+  let controller: Consumer;
+  let prefix: string;
+  let runs: ConsolidationStore;
+  let rounds = 0;
+
+  async function start(env: Record<string, string> = {}): Promise<void> {
+    const settings = { ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: join(dir, 'memory.db'), ETUDE_SKILLS_APPROVAL: 'automatic', OPENAI_BASE_URL: model.url, OPENAI_MODEL: model.model };
+    worker = await ConsolidationWorker.start(consolidationWorkerConfig.parse({ ...settings, ...env }), quiet);
+  }
+
+  /** Stands in for the sandbox controller. */
+  async function runExecutions(): Promise<void> {
+    const executions = new ExecutionStore(producer.redis, producer.keys);
+    const python = new PythonSandboxes();
+    controller = consume(SandboxExecute, async ({ executionId }) => {
+      const stored = await executions.load(tenant, executionId);
+      if (stored) await executions.save(tenant, executionId, await python.execute(stored.request));
+      return { executionId };
+    }, { redisUrl: redis.url, prefix, concurrency: 2 });
+    await controller.ready();
+  }
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'etude-consolidation-'));
+    prefix = `etude${(rounds += 1)}`;
+    model = await startScriptedModel({ script: { rules: [{ system: 'You extract facts', reply: lessons }] } });
+    producer = new Producer(redis.url, prefix);
+    runs = new ConsolidationStore(producer.redis, producer.keys);
+    memory = await openMemory({ path: join(dir, 'memory.db'), embedder: new LexicalEmbedder() });
+    await runExecutions();
+  });
+  afterEach(async () => {
+    await worker.close();
+    await controller.close(1_000);
+    await producer.close();
+    memory.close();
+    await model.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const put = (writeId: string, write: MemoryWrite) => new RedisMemoryOutbox(producer).put(tenant, writeId, write);
+  const allApplied = () => until(async () => (await new OutboxReader(producer.redis, producer.keys).pending(tenant)) === 0, { what: 'every write applied' });
+  const statusOf = async (skill: Skill) => (await memory.procedural.get(scope, skill.name))?.status;
+
+  async function consolidate(dryRun = false) {
+    const ask = { agent: null, days: 7, dryRun };
+    const { record } = await runs.create(tenant, ask, '');
+    await producer.add(ConsolidationRunJob, { v: 1, tenant, runId: record.id, ...ask });
+    return until(async () => {
+      const now = await runs.get(tenant, record.id);
+      return now?.state === 'done' || now?.state === 'failed' ? now : null;
+    }, { timeoutMs: 20_000, what: 'the run ended' });
+  }
+
+  it('applies a write once however often it is put', async () => {
+    await start();
+    const use: MemoryWrite = { kind: 'skill_use', scope, name: candidate().name, version: 1, success: false, fingerprint: 'f', cue: 'c', at: 2 };
+    await memory.procedural.store(candidate());
+    for (const _ of [1, 2]) {
+      await put('use-1', use);
+      await allApplied();
+      await producer.forget(MemoryWriteJob.name, 'use-1');
+    }
+    expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 1 });
+  });
+
+  it('verifies a stored candidate and approves it automatically', async () => {
+    await start();
+    await put('skill-1', { kind: 'skill', skill: candidate() });
+    await until(async () => (await statusOf(candidate())) === 'active', { what: 'the skill is active' });
+    expect((await memory.procedural.get(scope, candidate().name))?.evidence).toContain('its tests pass twice with the same results (1)');
+  });
+
+  it('keeps a verified skill waiting where approval is by review', async () => {
+    await start({ ETUDE_SKILLS_APPROVAL: 'review' });
+    await put('skill-1', { kind: 'skill', skill: candidate() });
+    await until(async () => (await statusOf(candidate())) === 'pending_review', { what: 'the skill waits' });
+    expect(await memory.procedural.byFingerprint(scope, 'f')).toEqual([]);
+  });
+
+  it('rejects a candidate that does not pass, with the reason', async () => {
+    await start();
+    const wrong = candidate('print(7)');
+    await put('skill-1', { kind: 'skill', skill: wrong });
+    await until(async () => (await statusOf(wrong)) === 'rejected', { what: 'the skill is rejected' });
+    expect((await memory.procedural.get(scope, wrong.name))?.statusReason).toMatch(/^its tests fail/);
+  });
+
+  it('keeps a write that can not be applied until it is redriven', async () => {
+    await start();
+    const outbox = new OutboxReader(producer.redis, producer.keys);
+    const dead = new DeadLetters(producer, new TaskStore(producer));
+    await put('use-1', { kind: 'skill_use', scope, name: candidate().name, version: 1, success: true, fingerprint: 'f', cue: 'c', at: 2 });
+    await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
+    expect(await outbox.pending(tenant)).toBe(1);
+    await memory.procedural.store(candidate());
+    expect(await dead.redrive(MemoryWriteJob.name, { all: true })).toEqual({ redriven: 1, refused: [] });
+    await allApplied();
+  });
+
+  it('consolidates pending episodes into a fact and an active skill, once', async () => {
+    await start();
+    await put('e1', { kind: 'episode', episode: episode('1') });
+    await put('e2', { kind: 'episode', episode: episode('2') });
+    const first = await consolidate();
+    expect(first).toMatchObject({ state: 'done', episodesRead: 2, groups: 1, factsAdded: 1, skillsProposed: 1, skillsActivated: 1, modelCalls: 1, scripted: true, error: null });
+    const facts = await memory.semantic.list(scope, 10);
+    expect(facts).toMatchObject([{ episodes: ['1', '2'], source: 'consolidation (scripted)' }]);
+    expect(await consolidate()).toMatchObject({ state: 'done', episodesRead: 2, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, modelCalls: 0 });
+    expect(await memory.semantic.list(scope, 10)).toEqual(facts);
+    expect(model.calls()).toHaveLength(1);
+  });
+
+  it('only plans in a dry run', async () => {
+    await start();
+    await put('e1', { kind: 'episode', episode: episode('1') });
+    await put('e2', { kind: 'episode', episode: episode('2') });
+    const { plan, factsAdded, skillsProposed } = await consolidate(true);
+    expect(plan).toHaveLength(2);
+    expect([factsAdded, skillsProposed, (await memory.semantic.list(scope, 10)).length, (await memory.procedural.list(scope, { limit: 10 })).length]).toEqual([0, 0, 0, 0]);
+  });
+
+  it('records why a run failed', async () => {
+    await model.close();
+    model = await startScriptedModel({ script: { default: { status: 401, error: 'who are you?' } } });
+    await start();
+    await put('e1', { kind: 'episode', episode: episode('1') });
+    await put('e2', { kind: 'episode', episode: episode('2') });
+    expect(await consolidate()).toMatchObject({ state: 'failed', error: expect.stringMatching(/^MODEL_REFUSED: .*401.*who are you/), endedAt: expect.any(Number) });
+  });
+
+  it('schedules the nightly run of a tenant that has learned something', async () => {
+    await start({ ETUDE_CONSOLIDATION_SCHEDULE: '* * * * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
+    await put('e1', { kind: 'episode', episode: episode('1') });
+    const pattern = `${producer.keys.consolidation(tenant, 'nightly-all-')}*`;
+    const [key] = await until(async () => {
+      const keys = await producer.redis.keys(pattern);
+      return keys.length > 0 ? keys : null;
+    }, { what: 'a nightly run' });
+    const runId = key?.split(':').at(-1) ?? '';
+    await until(async () => (await runs.get(tenant, runId))?.state === 'done', { what: 'the nightly run is done' });
+    expect(await runs.get(tenant, runId)).toMatchObject({ tenant, agent: null, days: 7, dryRun: false, error: null });
+  });
+
+  it('is ready while it takes jobs and memory can be read', async () => {
+    await start();
+    const checks = worker.checks();
+    expect(Object.keys(checks).toSorted()).toEqual(['consolidation.run', 'memory', 'memory.write', 'skill.verify']);
+    await Promise.all(Object.values(checks).map((check) => check()));
+    await rm(join(dir, 'memory.db'));
+    await expect(checks['memory']?.()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
+  });
+});
+
+describe('consolidationWorkerConfig', () => {
+  const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_APPROVAL: 'review' };
+  const wrong = (env: Record<string, string>) => consolidationWorkerConfig.safeParse(env).error?.issues.map(({ path }) => path[0]);
+
+  it('has no default for what decides which skills are used', () => {
+    expect(wrong({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_APPROVAL']);
+    expect(wrong(needed)).toBeUndefined();
+  });
+
+  it('refuses a schedule without a time zone, and neither of them when unreadable', () => {
+    expect(wrong({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
+    expect(wrong({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual(['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE']);
+  });
+});
