@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DescService, MessageInitShape } from '@bufbuild/protobuf';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { type TaskSpecSchema, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type TaskSpec, type TaskSpecSchema, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
@@ -134,7 +134,7 @@ export function gatewayForFile(more: Readonly<Record<string, string>> = {}): Gat
   return rig;
 }
 
-export type SpecInit = MessageInitShape<typeof TaskSpecSchema>;
+export type SpecInit = Exclude<MessageInitShape<typeof TaskSpecSchema>, TaskSpec>;
 
 export const SPEC: SpecInit & { readonly prompt: string } = { prompt: 'Read two integers and print their sum.', evaluator: { kind: { case: 'ioCases', value: { cases: [{ stdin: '1 2', expectedStdout: '3' }] } } } };
 

@@ -72,7 +72,7 @@ export function violationsOf(
   root: string,
   name: (path: readonly PropertyKey[], index: number) => string | null = (path, index) => snakeCase(String(path[index])),
 ): readonly Violation[] {
-  return error.issues.map((issue) => {
+  const found = error.issues.map((issue) => {
     let field = root;
     for (const [index, key] of issue.path.entries()) {
       const step = typeof key === 'number' ? key : name(issue.path, index);
@@ -80,6 +80,8 @@ export function violationsOf(
     }
     return { field, description: describe(issue, schema) };
   });
+  // A number can break two rules at once; the range says both.
+  return found.filter(({ field, description }, index) => found.findIndex((one) => one.field === field && one.description === description) === index);
 }
 
 /** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */

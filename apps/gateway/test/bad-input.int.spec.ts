@@ -1,0 +1,143 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { SubmitTaskRequestSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { gatewayForFile, KEYS, refusal, SPEC, type SpecInit } from './gateway.harness.js';
+
+const rig = gatewayForFile();
+let raw: Client | null = null;
+afterAll(() => raw?.close());
+
+/** Sends bytes that no client library would make. */
+function submitBytes(bytes: Uint8Array): Promise<unknown> {
+  raw ??= new Client(rig.address, credentials.createInsecure(), { 'grpc.max_send_message_length': -1 });
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${KEYS.acme}`);
+  return new Promise((resolve, reject) => {
+    raw?.makeUnaryRequest('/etude.v1.Tasks/SubmitTask', (value: Uint8Array) => Buffer.from(value), (answer: Buffer) => answer, bytes, metadata, (error, value) => (error ? reject(error) : resolve(value)));
+  });
+}
+
+const submit = (spec: SpecInit | undefined, requestId = '') => refusal(rig.tasks().submitTask({ spec, requestId }));
+const io = (value: object): SpecInit['evaluator'] => ({ kind: { case: 'ioCases', value } });
+const file = (path: string) => ({ path, content: new Uint8Array([1]) });
+
+describe('a field that is wrong is named as the caller wrote it', () => {
+  const minute = { seconds: 60n };
+  const wrong: Array<[string, SpecInit | undefined]> = [
+    ['spec', undefined],
+    ['spec.prompt', { ...SPEC, prompt: '' }],
+    ['spec.prompt', { ...SPEC, prompt: ' \n\t' }],
+    ['spec.prompt', { ...SPEC, prompt: 'x'.repeat(200_001) }],
+    ['spec.agent', { ...SPEC, agent: '../other' }],
+    ['spec.user', { ...SPEC, user: 'a b' }],
+    ['spec.evaluator', { prompt: 'p' }],
+    ['spec.evaluator', { prompt: 'p', evaluator: {} }],
+    ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: [] }) }],
+    ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: Array.from({ length: 1_001 }, () => ({})) }) }],
+    ['spec.evaluator.io_cases.comparison', { prompt: 'p', evaluator: io({ cases: [{}], comparison: 9 }) }],
+    ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: -1 }) }],
+    ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: NaN }) }],
+    ['spec.evaluator.function_cases.entry_point', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'a b', cases: [{ expected: { kind: { case: 'boolValue', value: true } } }] } } } }],
+    ['spec.evaluator.function_cases.cases[0].expected', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{}] } } } }],
+    ['spec.evaluator.function_cases.cases[0].args', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: Infinity } }] }, expected: { kind: { case: 'boolValue', value: true } } }] } } } }],
+    ['spec.evaluator.python_tests.tests', { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } }],
+    ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: '' } } } }],
+    ['spec.evaluator.command.expected_exit_code', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', expectedExitCode: 256 } } } }],
+    ['spec.limits.attempts', { ...SPEC, limits: { attempts: -1 } }],
+    ['spec.limits.attempts', { ...SPEC, limits: { attempts: 1_000_000 } }],
+    ['spec.limits.steps', { ...SPEC, limits: { steps: 1_000_000 } }],
+    ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { seconds: 1_000_000n } } }],
+    ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { seconds: -1n } } }],
+    ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { nanos: 1 } } }],
+    ['spec.limits.model_tokens', { ...SPEC, limits: { modelTokens: 9_007_199_254_740_993n } }],
+    ['spec.limits.cost_usd', { ...SPEC, limits: { costUsd: -0.5 } }],
+    ['spec.limits.sandbox.memory_mib', { ...SPEC, limits: { sandbox: { memoryMib: 1_000_000 } } }],
+    ['spec.limits.sandbox.cpu_time', { ...SPEC, limits: { sandbox: { cpuTime: { seconds: 1_000_000n } } } }],
+    ['spec.limits.sandbox.output_kib', { ...SPEC, limits: { sandbox: { outputKib: -1 } } }],
+    ['spec.strategy', { ...SPEC, strategy: 'tree' }],
+    ['spec.mode', { ...SPEC, mode: 7 }],
+    ['spec.priority', { ...SPEC, priority: 10 }],
+    ['spec.memory.recall_count', { ...SPEC, memory: { recallCount: 21 } }],
+    ['spec.memory.layers[0]', { ...SPEC, memory: { layers: ['working'] } }],
+    ['spec.labels."x"', { ...SPEC, labels: { x: 'y'.repeat(256) } }],
+    ['spec.labels', { ...SPEC, labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, ''])) }],
+    ['spec.files[0].path', { ...SPEC, files: [file('/etc/passwd')] }],
+    ['spec.files[0].path', { ...SPEC, files: [file('a/../../b')] }],
+    ['spec.files[0].path', { ...SPEC, files: [file('')] }],
+    ['spec.files[0].path', { ...SPEC, files: [file('a\u0000b')] }],
+    ['spec.files[1].path', { ...SPEC, files: [file('a'), file('a')] }],
+    ['spec.files[1].path', { ...SPEC, files: [file('a'), file('a/b')] }],
+    ['spec.files', { ...SPEC, files: [{ path: 'big', content: new Uint8Array(8 * 1024 * 1024 + 1) }] }],
+    ['spec.files', { ...SPEC, files: Array.from({ length: 101 }, (_, n) => file(`f${n}`)) }],
+    ['spec.reference_solution', { ...SPEC, referenceSolution: 'x'.repeat(1_000_001) }],
+  ];
+
+  it.each(wrong)('%s', async (field, spec) => {
+    const refused = await submit(spec);
+    expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, code: 'INVALID_ARGUMENT', fields: [field] });
+    expect(refused.message).toContain(field);
+  });
+
+  it('all of them at once', async () => {
+    const refused = await submit({ ...SPEC, prompt: '', limits: { attempts: 101, wallTime: minute }, strategy: 'tree' });
+    expect(refused.fields.toSorted()).toEqual(['spec.limits.attempts', 'spec.prompt', 'spec.strategy']);
+  });
+
+  it('with the range that is allowed', async () => {
+    expect((await submit({ ...SPEC, limits: { attempts: 1_000_000 } })).descriptions).toEqual(['must be between 1 and 100 (0 means the default)']);
+  });
+});
+
+it.each(['a b', 'x'.repeat(129), '-first', 'ümlaut'])('refuses the request id %j', async (requestId) => {
+  expect(await submit(SPEC, requestId)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['request_id'] });
+});
+
+it.each(['', 'tasks/', 'tasks/../t1', 't0192f0c8a1b2', 'skills/t0192f0c8a1b2', 'tasks/*'])('refuses the task name %j', async (name) => {
+  expect(await refusal(rig.tasks().getTask({ name }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['name'] });
+});
+
+it('takes zero limits for the defaults', async () => {
+  const task = await rig.tasks().submitTask({ spec: { ...SPEC, limits: { attempts: 0, costUsd: 0, sandbox: { memoryMib: 0 } } } });
+  expect(task.spec?.limits).toMatchObject({ attempts: 4, costUsd: 0, sandbox: { memoryMib: 512 } });
+});
+
+it('refuses text that is not UTF-8', async () => {
+  const spec = new BinaryWriter().tag(3, WireType.LengthDelimited).bytes(new Uint8Array([0xc3, 0x28])).finish();
+  const refused = await refusal(submitBytes(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(spec).finish()));
+  expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, code: 'INVALID_ARGUMENT' });
+  expect(refused.message).toContain('UTF-8');
+});
+
+it.each([[[0x0a, 0xff]], [[0xff, 0xff, 0xff]], [[0x0b]], [[0x08, 0x01]]])('refuses the bytes %j', async (bytes) => {
+  expect((await refusal(submitBytes(new Uint8Array(bytes)))).status).toBe(status.INVALID_ARGUMENT);
+});
+
+it('refuses fields that it does not know, wherever they are', async () => {
+  const inside = create(SubmitTaskRequestSchema, { spec: { ...SPEC, limits: { attempts: 1 } } });
+  if (inside.spec?.limits) inside.spec.limits.$unknown = [{ no: 99, wireType: WireType.Varint, data: new Uint8Array([1]) }];
+  const refused = await refusal(submitBytes(toBinary(SubmitTaskRequestSchema, inside)));
+  expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['spec.limits'] });
+  expect(refused.message).toContain('99');
+});
+
+it('refuses a message of more than 16 MiB', async () => {
+  const refused = await refusal(submitBytes(new Uint8Array(16 * 1024 * 1024 + 1)));
+  expect(refused.status).toBe(status.RESOURCE_EXHAUSTED);
+});
+
+it('refuses a message nested five thousand deep', async () => {
+  let nested = new Uint8Array();
+  for (let depth = 0; depth < 5_000; depth += 1) {
+    const list = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(nested).finish();
+    nested = new BinaryWriter().tag(6, WireType.LengthDelimited).bytes(list).finish() as Uint8Array<ArrayBuffer>;
+  }
+  const wrap = (no: number, inner: Uint8Array) => new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(inner).finish();
+  // request.spec.evaluator.function_cases.cases[0].expected
+  expect((await refusal(submitBytes(wrap(1, wrap(6, wrap(2, wrap(2, wrap(3, nested)))))))).status).toBe(status.INVALID_ARGUMENT);
+});
+
+it('goes on answering after all of that', async () => {
+  expect((await rig.tasks().submitTask({ spec: SPEC })).name).toMatch(/^tasks\//);
+});

@@ -1,0 +1,147 @@
+import { TaskState, type TaskEvent } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { rolloutIdOf } from '@etude/contracts/ids';
+import { Usage } from '@etude/contracts/task';
+import { openJournal } from '@etude/queue/journal';
+import { until } from '@etude/test-support/until';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { collect, GatewayRig, refusal, SPEC } from './gateway.harness.js';
+
+const rig = new GatewayRig();
+beforeAll(() => rig.start());
+afterAll(() => rig.stop());
+
+const submit = async () => (await rig.tasks().submitTask({ spec: SPEC })).name;
+const kinds = (events: readonly TaskEvent[]) => events.map(({ event }) => event.case);
+const attempts = (events: readonly TaskEvent[]) => events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
+const attempt = (n: number) => ({ type: 'attempt_started', attempt: n }) as const;
+
+/** Subscribed clients of the wake channels, as Redis counts them. */
+async function watchers(name: string): Promise<number> {
+  const { redis, keys } = rig.producer;
+  const [, count] = (await redis.pubsub('NUMSUB', keys.wake('acme', name.slice('tasks/'.length)))) as [string, number];
+  return count;
+}
+
+it('tells everything from the start and ends with the finished task', async () => {
+  const name = await submit();
+  const watching = collect(rig.tasks().watchTask({ name }));
+  await rig.emit('acme', name, [attempt(1)]);
+  await rig.finish('acme', name);
+  const events = await watching;
+  expect(kinds(events)).toEqual(expect.arrayContaining(['stateChanged', 'attemptStarted', 'finished']));
+  expect(events.at(-1)?.event).toMatchObject({ case: 'finished', value: { task: { name, state: TaskState.SUCCEEDED } } });
+});
+
+it('tells a task that ended long ago in full', async () => {
+  const name = await submit();
+  await rig.finish('acme', name);
+  expect(kinds(await collect(rig.tasks().watchTask({ name }))).at(-1)).toBe('finished');
+});
+
+it('goes on behind every token with nothing missed or repeated', async () => {
+  const name = await submit();
+  for (let n = 1; n <= 5; n += 1) await rig.emit('acme', name, [attempt(n)]);
+  await rig.finish('acme', name);
+  const all = await collect(rig.tasks().watchTask({ name }));
+  for (const [index, { resumeToken }] of all.entries()) {
+    const rest = await collect(rig.tasks().watchTask({ name, resumeToken }));
+    expect(rest.map((event) => event.resumeToken)).toEqual(all.slice(index + 1).map((event) => event.resumeToken));
+  }
+});
+
+it('ends at once behind the last event of a finished task', async () => {
+  const name = await submit();
+  await rig.finish('acme', name);
+  const last = (await collect(rig.tasks().watchTask({ name }))).at(-1);
+  expect(await collect(rig.tasks().watchTask({ name, resumeToken: last?.resumeToken ?? '' }))).toEqual([]);
+});
+
+it('refuses a token of another task and one it never made', async () => {
+  const name = await submit();
+  const [first] = await collect(rig.tasks().watchTask({ name: await submit() }), 1);
+  for (const resumeToken of [first?.resumeToken ?? '', 'nonsense', Buffer.from(`${name.slice(6)}/1-1; DROP`).toString('base64url')]) {
+    expect(await refusal(collect(rig.tasks().watchTask({ name, resumeToken })))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['resume_token'] });
+  }
+});
+
+it('says NOT_FOUND for a task that there is not', async () => {
+  expect((await refusal(collect(rig.tasks().watchTask({ name: 'tasks/t00000000000' })))).status).toBe(status.NOT_FOUND);
+});
+
+it('lets go of the stream when the watcher leaves', async () => {
+  const name = await submit();
+  const leaving = new AbortController();
+  const watching = collect(rig.tasks().watchTask({ name }, { signal: leaving.signal })).catch(() => 'left');
+  await until(async () => (await watchers(name)) === 1, { what: 'the watch is subscribed' });
+  leaving.abort();
+  expect(await watching).toBe('left');
+  await until(async () => (await watchers(name)) === 0, { what: 'the subscription ended' });
+});
+
+it('ends with DEADLINE_EXCEEDED and lets go when the deadline is over', async () => {
+  const name = await submit();
+  expect((await refusal(collect(rig.tasks().watchTask({ name }, { timeoutMs: 300 })))).status).toBe(status.DEADLINE_EXCEEDED);
+  await until(async () => (await watchers(name)) === 0, { what: 'the subscription ended' });
+});
+
+it('serves two hundred watches of one task over one connection', async () => {
+  const name = await submit();
+  const before = (await rig.producer.redis.client('LIST')) as string;
+  const watching = Array.from({ length: 200 }, () => collect(rig.tasks().watchTask({ name })));
+  await rig.emit('acme', name, [attempt(1)]);
+  await rig.finish('acme', name);
+  const lengths = new Set((await Promise.all(watching)).map((events) => events.length));
+  const after = (await rig.producer.redis.client('LIST')) as string;
+  expect(lengths.size).toBe(1);
+  expect(after.split('\n').length - before.split('\n').length).toBeLessThanOrEqual(2);
+});
+
+it('holds little for a watcher that does not read', async () => {
+  const name = await submit();
+  const { redis, keys } = rig.producer;
+  const taskId = name.slice('tasks/'.length);
+  const journal = await openJournal(redis, keys, { tenant: 'acme', taskId, rolloutId: rolloutIdOf(taskId) });
+  const usage = Usage.parse({});
+  const event = { type: 'step', step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'x'.repeat(20_000), durationMs: 1, usage, scripted: false } as const;
+  const slow = rig.tasks().watchTask({ name })[Symbol.asyncIterator]();
+  await slow.next();
+  for (let n = 0; n < 40; n += 1) await journal?.append({ key: `s${n}`, value: null, usage }, Array.from({ length: 100 }, () => event));
+  globalThis.gc?.();
+  // 80 MB of events: what is held is a batch and the windows of the connection.
+  expect(process.memoryUsage().external + process.memoryUsage().heapUsed).toBeLessThan(400 * 1024 * 1024);
+  await rig.finish('acme', name);
+  let seen = 1;
+  for (let next = await slow.next(); !next.done; next = await slow.next()) seen += 1;
+  expect(seen).toBeGreaterThanOrEqual(4_002);
+});
+
+it('ends with UNAVAILABLE when the gateway closes, and goes on with another one', async () => {
+  const name = await submit();
+  await rig.emit('acme', name, [attempt(1)]);
+  const events: TaskEvent[] = [];
+  const watching = (async () => {
+    for await (const event of rig.tasks().watchTask({ name })) events.push(event);
+  })();
+  await until(() => attempts(events).includes(1), { what: 'the first attempt is seen' });
+  const refused = refusal(watching);
+  await rig.stopGateway();
+  expect(await refused).toMatchObject({ status: status.UNAVAILABLE, code: 'SHUTTING_DOWN' });
+  await rig.emit('acme', name, [attempt(2)]);
+  await rig.start();
+  await rig.emit('acme', name, [attempt(3)]);
+  await rig.finish('acme', name);
+  const rest = await until(() => collect(rig.tasks().watchTask({ name, resumeToken: events.at(-1)?.resumeToken ?? '' })).catch(() => null), { what: 'the new gateway answers' });
+  const whole = await collect(rig.tasks().watchTask({ name }));
+  expect([...events, ...rest].map(({ resumeToken }) => resumeToken)).toEqual(whole.map(({ resumeToken }) => resumeToken));
+  expect(attempts(whole)).toEqual([1, 2, 3]);
+});
+
+it('ends a wait with UNAVAILABLE when the gateway closes', async () => {
+  const name = await submit();
+  const waiting = refusal(rig.tasks().waitTask({ name }));
+  await until(async () => (await watchers(name)) === 1, { what: 'the wait listens' });
+  await rig.stopGateway();
+  expect(await waiting).toMatchObject({ status: status.UNAVAILABLE, code: 'SHUTTING_DOWN' });
+  await rig.start();
+});
