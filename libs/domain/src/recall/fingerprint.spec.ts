@@ -6,6 +6,8 @@ const io = (...cases: Array<{ stdin: string; expectedStdout: string; public?: bo
 const HIDDEN = { stdin: '1', expectedStdout: '2' };
 const of = (prompt: string, evaluator: Evaluator = io(HIDDEN)) => fingerprintOf({ prompt, evaluator });
 
+const tests = (entryPoint: string) => Evaluator.parse({ kind: 'python_tests', entryPoint, tests: 'assert True' });
+
 it('is the same for the same task with other hidden cases', () => {
   expect(of('Add.', io({ stdin: '5', expectedStdout: '6' }, { stdin: '', expectedStdout: '' }))).toBe(of('Add.'));
 });
@@ -24,6 +26,5 @@ it.each([
 });
 
 it('differs by entry point', () => {
-  const tests = (entryPoint: string) => Evaluator.parse({ kind: 'python_tests', entryPoint, tests: 'assert True' });
   expect(of('Add.', tests('f'))).not.toBe(of('Add.', tests('g')));
 });

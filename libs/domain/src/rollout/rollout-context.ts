@@ -24,6 +24,8 @@ export interface RolloutDeps {
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
+  /** Whether nobody will try again after this error, so that the task has to end with it. */
+  readonly givesUp: (error: unknown) => boolean;
 }
 
 /** What every step of one rollout needs. */

@@ -96,7 +96,7 @@ export class World {
   get deps(): Omit<RolloutDeps, 'journal'> {
     const { model, sandboxes, outbox, clock } = this;
     const nothing = { search: () => Promise.resolve([]) };
-    return { model, sandboxes, outbox, clock, episodic: nothing, semantic: nothing, procedural: proceduralOf(this.given.skills ?? []), ...this.given.deps };
+    return { model, sandboxes, outbox, clock, givesUp: () => false, episodic: nothing, semantic: nothing, procedural: proceduralOf(this.given.skills ?? []), ...this.given.deps };
   }
 
   /** One worker takes the rollout and runs it as far as it gets. */

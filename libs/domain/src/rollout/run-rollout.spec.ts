@@ -201,6 +201,17 @@ describe('errors', () => {
     expect(model.asked).toHaveLength(5);
   });
 
+  it('ends the task with an error after which nobody tries again, and keeps its best attempt', async () => {
+    const model = new AnsweringModel((text, call) => {
+      if (call === 3) throw new EtudeError('MODEL_UNAVAILABLE', 'gone');
+      return learnsFromCritique(text);
+    });
+    const world = new World({ model, deps: { givesUp: () => true } });
+    await expect(world.run()).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' });
+    expect(world.journals.task.end).toMatchObject({ state: 'failed', stopReason: 'error', result: { verdict: 'WA' }, error: { code: 'MODEL_UNAVAILABLE', message: 'gone' } });
+    expect(world.outbox.of('episode')).toEqual([]);
+  });
+
   it('runs the code again where the sandbox was lost, under another id', async () => {
     let lost = 2;
     const world = new World({ model: new AnsweringModel(() => fenced('right')), runs: (run) => (lost-- > 0 ? { exit: 'node_lost' } : { stdout: run.kind === 'program' && run.stdin === '1' ? '2' : `${HIDDEN}-out` }) });

@@ -1,3 +1,4 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { StopReason } from '@etude/contracts/task';
 import type { RolloutEnd } from '../ports/journal.js';
 import { bestOf, resultOf, type Attempt } from './attempt-record.js';
@@ -16,19 +17,21 @@ import { runAttempt } from './run-attempt.js';
  *
  * @param signal aborted with `cancelledByCaller()` or `wallTimeOver()` it ends the rollout; with anything else it leaves the
  *   rollout to the next worker, and the AbortError is thrown
- * @throws EtudeError JOURNAL_FENCED; retryable system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...)
- *   after which the same call goes on where it was
+ * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...), after which
+ *   the same call goes on where it was, unless `deps.givesUp` says that nobody will make it: then the task has failed with it
  * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {
   const context = contextOf(input, deps, signal);
   const attempts: Attempt[] = [];
-  let stopReason = await attemptUntilStopped(context, attempts);
-  const stoppedLearning = await learnFromRollout(context, attempts, stopReason);
-  if (stoppedLearning === 'cancelled') stopReason = 'cancelled';
-  const end = endOf(context, attempts, stopReason);
-  await deps.journal.finish(end, []);
-  return end;
+  try {
+    const stopReason = await attemptUntilStopped(context, attempts);
+    const stoppedLearning = await learnFromRollout(context, attempts, stopReason);
+    return await finish(context, attempts, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
+  } catch (error) {
+    if (deps.givesUp(error)) await finish(context, attempts, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
+    throw error;
+  }
 }
 
 /** Fills `attempts` as they are evaluated, so that a stop in the middle of one keeps those before it. */
@@ -50,7 +53,9 @@ async function attemptUntilStopped(context: RolloutContext, attempts: Attempt[])
   }
 }
 
-function endOf({ steps }: RolloutContext, attempts: readonly Attempt[], stopReason: StopReason): RolloutEnd {
+async function finish({ steps, deps }: RolloutContext, attempts: readonly Attempt[], stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
   const state = stopReason === 'solved' ? 'succeeded' : stopReason === 'cancelled' ? 'cancelled' : 'failed';
-  return { state, stopReason, result: resultOf(attempts), usage: steps.usage, error: null };
+  const end: RolloutEnd = { state, stopReason, result: resultOf(attempts), usage: steps.usage, error };
+  await deps.journal.finish(end, []);
+  return end;
 }
