@@ -8,7 +8,7 @@ def build(folder):
     codes = {}
     for entry in sorted(os.listdir(folder)):
         name = entry[:-3]
-        if not entry.endswith(".py") or name == "build":
+        if not entry.endswith(".py") or name in ("build", "probe"):
             continue
         with open(os.path.join(folder, entry), encoding="utf-8") as file:
             module = "runner" if name == "__init__" else "runner." + name

@@ -21,23 +21,32 @@ def main(control_fd, stdout_fd, stderr_fd):
     """Runs until the process ends. `control_fd` brings the payload; who keeps it may report over it."""
     try:
         control = socket.socket(fileno=control_fd)
+        _prepare(stdout_fd, stderr_fd)
         go, fds, _flags, _address = socket.recv_fds(control, 1, 3)
         if not go:
             os._exit(0)
         payload = _read_payload(fds[0])
-        keep = [control.detach()] + fds[2:]
-        _take_stdio(fds[1], stdout_fd, stderr_fd)
-        kept = _close_others(keep)
-        os.setsid()
+        os.dup2(fds[1], 0)
+        kept = _close_others([control.detach()] + fds[2:])
         os.chdir(WORK)
         _take_limits(payload["limits"], payload["processesApart"])
-        _reset_signals()
-        _reset_interpreter()
         _run(payload, kept)
     except BaseException as error:
         os.write(2, ("the sandbox could not start the run: %r\n" % (error,)).encode("utf-8", "replace"))
     finally:
         os._exit(70)
+
+
+def _prepare(stdout_fd, stderr_fd):
+    """Whatever can be done before the payload is there, so that it costs the run nothing."""
+    os.dup2(stdout_fd, 1)
+    os.dup2(stderr_fd, 2)
+    os.setsid()
+    # As in an interpreter that was just started.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _reset_interpreter()
+    # Touches what the first compilation needs, while nobody waits.
+    exec(compile("def f(a): return [a]\nf(1)", "<warm>", "exec"), {})
 
 
 def _run(payload, kept):
@@ -63,12 +72,6 @@ def _read_payload(fd):
     with open(fd, "rb") as file:
         file.seek(0)
         return json.loads(file.read())
-
-
-def _take_stdio(stdin_fd, stdout_fd, stderr_fd):
-    os.dup2(stdin_fd, 0)
-    os.dup2(stdout_fd, 1)
-    os.dup2(stderr_fd, 2)
 
 
 def _close_others(keep):
@@ -99,11 +102,6 @@ def _take_limits(limits, processes_apart):
         _soft, hard = resource.getrlimit(kind)
         value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         resource.setrlimit(kind, (value, value))
-
-
-def _reset_signals():
-    """As in an interpreter that was just started."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _ignore_signals():

@@ -23,14 +23,16 @@ VALUE_DEPTH_MAX = 250
 
 
 class Run:
-    """Everything of one run from start to result. `pool` gives cells; `interrupted()` says the controller cancelled."""
+    """Everything of one run from start to result. `pool` gives cells; `interrupted()` says the controller cancelled;
+    `cells_next` cells are forked for the next run while this one is under way."""
 
-    def __init__(self, request, limits, pool, interrupted, apart):
+    def __init__(self, request, limits, pool, interrupted, apart, cells_next):
         self.request = request
         self.limits = limits
         self.pool = pool
         self.interrupted = interrupted
         self.apart = apart
+        self.cells_next = cells_next
         self.cells = []
         self.reaped = {}
         self.ended_early = {}
@@ -49,6 +51,7 @@ class Run:
         self.started = time.monotonic()
         self.answer, self.judge = self._start_cells()
         try:
+            self.pool.fill_while_code_runs(self.cells_next)
             self._watch()
             self.wall_ms = (time.monotonic() - self.started) * 1000
             self._note_how_cells_ended()

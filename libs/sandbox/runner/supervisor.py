@@ -12,7 +12,7 @@ from runner.spare import SpareCell
 from runner.zygote import Zygote, ZygoteLost, preload
 
 PROTOCOL = 1
-# A checked run takes two cells.
+# As many as a checked run takes.
 SPARES = 2
 # The supervisor, the zygote, its middle fork, and cells in waiting are not the code's processes.
 PROCESSES_APART = 4 + SPARES
@@ -29,6 +29,14 @@ class CellPool:
     def fill(self, count):
         while len(self.spares) < count:
             self.spares.append(self._fork())
+
+    def fill_while_code_runs(self, count):
+        """Never starts an interpreter: until it has hidden itself, the code could take it over."""
+        try:
+            while len(self.spares) < count:
+                self.spares.append(SpareCell(self.zygote))
+        except (ZygoteLost, OSError):
+            return
 
     def take(self):
         return self.spares.pop(0) if self.spares else self._fork()
@@ -60,6 +68,10 @@ class CellPool:
         """Processes that belong to no run."""
         zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
         return {1} | zygote | {cell.pid for cell in self.spares}
+
+
+def cells_for(run):
+    return 2 if run["kind"] == "checked" else 1
 
 
 class Supervisor:
@@ -118,7 +130,8 @@ class Supervisor:
             if index > 0:
                 workspace.empty_all()
             workspace.place_files(frame["files"])
-            result = Run(run, frame["limits"], self.pool, self.cancelled, PROCESSES_APART).execute()
+            cells_next = cells_for(runs[index + 1]) if index + 1 < len(runs) else 0
+            result = Run(run, frame["limits"], self.pool, self.cancelled, PROCESSES_APART, cells_next).execute()
             yield result
             if result["exit"] == "cancelled" or (frame["stopOnFailure"] and result["exit"] != "ok"):
                 return

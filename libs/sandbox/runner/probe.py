@@ -1,0 +1,78 @@
+"""Tries every control from inside, as code would meet it. Prints control names with what was found instead."""
+import json
+import os
+import resource
+import socket
+
+limits = json.loads(input())
+failed = {}
+
+
+def expect(control, ok, found):
+    if not ok:
+        failed.setdefault(control, found)
+
+
+def refused(attempt):
+    try:
+        attempt()
+    except OSError:
+        return True
+    return False
+
+
+def connect(address):
+    with socket.socket() as sock:
+        sock.settimeout(0.2)
+        sock.connect(address)
+
+
+def status(name):
+    with open("/proc/self/status") as file:
+        return next(line.split()[1] for line in file if line.startswith(name + ":"))
+
+
+def soft(kind):
+    return resource.getrlimit(kind)[0]
+
+
+with open("/proc/net/dev") as file:
+    devices = [line.partition(":")[0].strip() for line in file.readlines()[2:]]
+expect("network", devices == ["lo"], "it has the network devices %s" % devices)
+expect("network", refused(lambda: connect(("192.0.2.1", 9))), "an address outside can be reached")
+
+pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+expect("processes", os.getppid() == 1 and len(pids) <= 8, "it sees the processes %s" % pids)
+expect("hiding", refused(lambda: os.listdir("/proc/1/fd")) and refused(lambda: open("/proc/1/mem")), "the supervisor can be read")
+
+visible = sorted(os.listdir("/"))
+expect("mounts", set(visible) <= {"bin", "dev", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
+for path in ("/", "/usr", "/dev", "/run/etude"):
+    expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
+
+expect("identity", os.getuid() != 0 and int(status("CapEff"), 16) == 0 and status("NoNewPrivs") == "1", "it has privileges")
+expect("syscalls", status("Seccomp") == "2", "no system call filter is active")
+
+disk = os.statvfs("/tmp")
+expect("disk", disk.f_blocks * disk.f_frsize == limits["diskMiB"] << 20, "/tmp is of another size")
+expect("limits", soft(resource.RLIMIT_NPROC) < 64 and soft(resource.RLIMIT_NOFILE) == limits["openFiles"], "processes or files are not limited")
+expect("limits", soft(resource.RLIMIT_FSIZE) == limits["fileSizeMiB"] << 20 and soft(resource.RLIMIT_CPU) < 600, "file size or time are not limited")
+
+children = []
+for _ in range(64):
+    try:
+        pid = os.fork()
+    except OSError:
+        break
+    if pid == 0:
+        os.read(os.pipe()[0], 1)
+        os._exit(0)
+    children.append(pid)
+expect("limits", len(children) < 64, "more processes start than allowed")
+try:
+    bytearray(256 << 20)
+    expect("limits", False, "more memory is given than allowed")
+except MemoryError:
+    pass
+
+print(json.dumps(failed))

@@ -1,0 +1,159 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { RunResult, type ExecutionRequest } from '@etude/contracts/sandbox';
+import { bubblewrapCommand, type BubblewrapOptions } from './bubblewrap-command.js';
+import type { ClaimedSandbox, SandboxDriver, SandboxShape } from './sandbox-driver.js';
+import { SandboxProcess, type SupervisorFrame } from './sandbox-process.js';
+
+export interface BubblewrapSettings extends BubblewrapOptions {
+  readonly bundle: Buffer;
+  readonly seccomp: Buffer | null;
+  readonly uid: number | undefined;
+  /** Sandboxes kept ready. */
+  readonly warm: number;
+  /** Shape of the ready ones; others are started when they are asked for. */
+  readonly warmShape: SandboxShape;
+}
+
+/** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */
+const SUPERVISOR_GRACE_MS = 8_000;
+
+/** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
+export class BubblewrapDriver implements SandboxDriver {
+  private readonly ready: SandboxProcess[] = [];
+  private readonly live = new Set<SandboxProcess>();
+  private starting = 0;
+  private claims = 0;
+  private claimsOpen = 0;
+  private closed = false;
+
+  constructor(private readonly settings: BubblewrapSettings) {}
+
+  /** Ready sandboxes at this moment. */
+  get warmCount(): number {
+    return this.ready.length;
+  }
+
+  async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
+    signal.throwIfAborted();
+    this.claimsOpen += 1;
+    try {
+      const process = this.takeReady(shape) ?? (await this.startFor(shape, signal));
+      return new BubblewrapSandbox(process, `claim-${(this.claims += 1)}`, () => this.released(process));
+    } catch (error) {
+      this.claimsOpen -= 1;
+      throw error;
+    }
+  }
+
+  /** Fills the pool; resolves when it is full or a sandbox could not be started. */
+  async warmUp(): Promise<void> {
+    const missing = this.settings.warm - this.ready.length - this.starting;
+    await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.addReady()));
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.ready.length = 0;
+    await Promise.all([...this.live].map((process) => process.destroy()));
+  }
+
+  private takeReady(shape: SandboxShape): SandboxProcess | null {
+    if (shape.diskMiB !== this.settings.warmShape.diskMiB) return null;
+    for (let process = this.ready.shift(); process; process = this.ready.shift()) if (process.alive) return process;
+    return null;
+  }
+
+  private async startFor(shape: SandboxShape, signal: AbortSignal): Promise<SandboxProcess> {
+    const process = this.launch(shape);
+    const stop = () => void process.destroy();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await process.hello();
+      return process;
+    } catch (error) {
+      await process.destroy();
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  private launch(shape: SandboxShape): SandboxProcess {
+    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down');
+    const { bundle, seccomp, uid } = this.settings;
+    const process = new SandboxProcess({ command: bubblewrapCommand(this.settings, shape), bundle, seccomp, uid });
+    this.live.add(process);
+    void process.gone.then(() => this.live.delete(process));
+    return process;
+  }
+
+  private async addReady(): Promise<void> {
+    this.starting += 1;
+    try {
+      const process = await this.startFor(this.settings.warmShape, new AbortController().signal);
+      if (this.closed) await process.destroy();
+      else this.ready.push(process);
+    } finally {
+      this.starting -= 1;
+    }
+  }
+
+  /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
+  private released(process: SandboxProcess): void {
+    this.claimsOpen -= 1;
+    void process.destroy();
+    if (this.closed || (this.claimsOpen > 0 && this.ready.length > 0)) return;
+    // What fails here fails again on the next claim, which reports it.
+    setImmediate(() => void this.warmUp().catch(() => undefined));
+  }
+}
+
+class BubblewrapSandbox implements ClaimedSandbox {
+  private open = true;
+
+  constructor(
+    private readonly process: SandboxProcess,
+    private readonly claim: string,
+    private readonly onRelease: () => void,
+  ) {}
+
+  async execute(request: ExecutionRequest, onRun: (result: RunResult) => void, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const stop = () => void this.process.destroy();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      this.process.send({ type: 'bind', claim: this.claim });
+      this.process.send({ type: 'execute', claim: this.claim, ...request });
+      return await this.follow(request, onRun);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      if (signal.aborted) await this.process.gone;
+      signal.throwIfAborted();
+    }
+  }
+
+  async release(): Promise<void> {
+    if (this.open) {
+      this.open = false;
+      this.onRelease();
+    }
+    await this.process.destroy();
+  }
+
+  /** Reads frames until `done`; false when the supervisor was lost or fell silent. */
+  private async follow(request: ExecutionRequest, onRun: (result: RunResult) => void): Promise<boolean> {
+    for (;;) {
+      const watchdog = setTimeout(() => void this.process.destroy(), request.limits.wallMs + SUPERVISOR_GRACE_MS);
+      const frame = await this.process.receive().finally(() => clearTimeout(watchdog));
+      if (frame === null) return false;
+      if (frame.type === 'done') return true;
+      if (frame.type === 'refused') throw refused(frame);
+      if (frame.type === 'run') onRun(RunResult.parse(frame.result));
+    }
+  }
+}
+
+function refused(frame: SupervisorFrame): EtudeError {
+  return new EtudeError('SANDBOX_UNAVAILABLE', `the sandbox refused the execution: ${String(frame.reason)}`);
+}

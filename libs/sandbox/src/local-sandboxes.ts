@@ -1,0 +1,69 @@
+import { availableParallelism } from 'node:os';
+import { SandboxLimits, type ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import { BubblewrapDriver } from './bubblewrap-driver.js';
+import { DrivenSandboxes } from './driven-sandboxes.js';
+import { enforceableSettings } from './control-check.js';
+
+export interface LocalSandboxesOptions {
+  /** Sandboxes kept ready; default 2. */
+  readonly warm?: number;
+  /** Sandboxes that run at once; default two per core, at most 32. */
+  readonly concurrencyMax?: number;
+  /** Executions that may wait for their turn; default 1,000. */
+  readonly waitingMax?: number;
+  /** Disk of a ready sandbox in MiB; executions that ask for another size start one of their own. */
+  readonly warmDiskMiB?: number;
+  /** Controls that this machine need not enforce, by name; see OPTIONAL_CONTROLS. */
+  readonly allowMissingControls?: readonly string[];
+  readonly pythonPath?: string;
+  readonly bwrapPath?: string;
+}
+
+/**
+ * Untrusted Python in local processes under bubblewrap, one fresh sandbox per execution.
+ *
+ * Needs Linux, bubblewrap and Python 3.10; as root it runs sandboxes as `nobody`.
+ */
+export class LocalSandboxes implements Sandboxes {
+  private constructor(
+    private readonly driver: BubblewrapDriver,
+    private readonly driven: DrivenSandboxes,
+  ) {}
+
+  /**
+   * Proves every control by trying it, then fills the pool.
+   *
+   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it where there is one
+   */
+  static async start(options: LocalSandboxesOptions = {}): Promise<LocalSandboxes> {
+    const warm = options.warm ?? 2;
+    const warmShape = { diskMiB: options.warmDiskMiB ?? SandboxLimits.parse({}).diskMiB };
+    const settings = await enforceableSettings({
+      bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
+      pythonPath: options.pythonPath ?? '/usr/bin/python3',
+      allowMissingControls: options.allowMissingControls ?? [],
+      warm,
+      warmShape,
+    });
+    const driver = new BubblewrapDriver(settings);
+    await driver.warmUp();
+    const concurrencyMax = options.concurrencyMax ?? Math.min(32, 2 * availableParallelism());
+    return new LocalSandboxes(driver, new DrivenSandboxes(driver, { concurrencyMax, waitingMax: options.waitingMax ?? 1_000 }));
+  }
+
+  execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
+    return this.driven.execute(request, signal);
+  }
+
+  /** Sandboxes that are ready at this moment. */
+  get warmCount(): number {
+    return this.driver.warmCount;
+  }
+
+  /** Stops whatever runs and destroys every sandbox. */
+  async close(): Promise<void> {
+    this.driven.close();
+    await this.driver.close();
+  }
+}

@@ -1,0 +1,122 @@
+/** Syscall numbers by what they are denied for; from the kernel's tables of x86-64 and of generic (arm64). */
+interface Architecture {
+  readonly audit: number;
+  readonly clone: number;
+  readonly clone3: number;
+  readonly prlimit64: number;
+  readonly socket: number;
+  readonly denied: readonly number[];
+}
+
+const X64: Architecture = {
+  audit: 0xc000003e,
+  clone: 56,
+  clone3: 435,
+  prlimit64: 302,
+  socket: 41,
+  denied: [
+    101, 310, 311, 312, 438, // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
+    29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241, // shared memory, semaphores, message queues: outlive a run
+    248, 249, 250, 321, 298, 323, 425, 426, 427, // keys, bpf, perf_event_open, userfaultfd, io_uring
+    165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442, // mounts, roots, namespaces
+    440, 448, // process_madvise, process_mrelease
+  ],
+};
+
+const ARM64: Architecture = {
+  audit: 0xc00000b7,
+  clone: 220,
+  clone3: 435,
+  prlimit64: 261,
+  socket: 198,
+  denied: [
+    117, 270, 271, 272, 438,
+    194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181,
+    217, 218, 219, 280, 241, 282, 425, 426, 427,
+    40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442,
+    440, 448,
+  ],
+};
+
+const ALLOW = 0x7fff0000;
+const errno = (code: number) => 0x00050000 | code;
+const EPERM = 1;
+const ENOSYS = 38;
+const CLONE_NAMESPACES = 0x7e020000;
+
+const LOAD = 0x20;
+const EQUALS = 0x15;
+const ANY_BIT = 0x45;
+const AT_LEAST = 0x35;
+const RETURN = 0x06;
+
+type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
+
+/**
+ * A filter for `bwrap --seccomp`: refuses what reaches into other processes, outlives a run, or opens namespaces,
+ * and every family of sockets that a network namespace does not hold back. null where the machine's architecture is not known here.
+ */
+export function seccompFilter(arch: string): Buffer | null {
+  const machine = { x64: X64, arm64: ARM64 }[arch];
+  return machine ? assemble(instructions(machine)) : null;
+}
+
+function instructions(machine: Architecture): Instruction[] {
+  const refuse = (number: number, code: number): Instruction[] => [
+    [EQUALS, 0, 1, number],
+    [RETURN, 0, 0, errno(code)],
+  ];
+  return [
+    [LOAD, 0, 0, 4],
+    [EQUALS, 1, 0, machine.audit],
+    [RETURN, 0, 0, errno(EPERM)],
+    [LOAD, 0, 0, 0],
+    // The x32 numbers are another door to the same calls.
+    [AT_LEAST, 0, 1, 0x40000000],
+    [RETURN, 0, 0, errno(ENOSYS)],
+    // Its flags can't be seen from here; libraries fall back to clone.
+    ...refuse(machine.clone3, ENOSYS),
+    ...machine.denied.flatMap((number) => refuse(number, EPERM)),
+    ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
+    // Limits of other processes: only pid 0, oneself, is fine.
+    ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
+    ...allowFamilies(machine.socket),
+    [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+/** Refuses call `number` when its 32-bit argument at `offset` does (`when`) or does not satisfy the test. */
+function refuseWhen(number: number, offset: number, [code, value]: readonly [number, number], when: boolean): Instruction[] {
+  return [
+    [EQUALS, 0, 4, number],
+    [LOAD, 0, 0, offset],
+    [code, when ? 0 : 1, when ? 1 : 0, value],
+    [RETURN, 0, 0, errno(EPERM)],
+    [LOAD, 0, 0, 0],
+  ];
+}
+
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, such as AF_VSOCK, reach out of a network namespace. */
+function allowFamilies(socket: number): Instruction[] {
+  return [
+    [EQUALS, 0, 7, socket],
+    [LOAD, 0, 0, 16],
+    [EQUALS, 4, 0, 1],
+    [EQUALS, 3, 0, 2],
+    [EQUALS, 2, 0, 10],
+    [EQUALS, 1, 0, 16],
+    [RETURN, 0, 0, errno(EPERM)],
+    [LOAD, 0, 0, 0],
+  ];
+}
+
+function assemble(program: readonly Instruction[]): Buffer {
+  const bytes = Buffer.alloc(program.length * 8);
+  program.forEach(([code, ifTrue, ifFalse, value], i) => {
+    bytes.writeUInt16LE(code, i * 8);
+    bytes.writeUInt8(ifTrue, i * 8 + 2);
+    bytes.writeUInt8(ifFalse, i * 8 + 3);
+    bytes.writeUInt32LE(value >>> 0, i * 8 + 4);
+  });
+  return bytes;
+}
