@@ -1,0 +1,71 @@
+import { RolloutRun } from '@etude/contracts/queues';
+import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
+import type { HealthCheck } from '@etude/platform/health';
+import { CancelBus } from '@etude/queue/cancel';
+import { type Consumer, consume } from '@etude/queue/consumer';
+import { QueueSandboxes } from '@etude/queue/executions';
+import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
+import { Producer } from '@etude/queue/producer';
+import { connectRedis, type QueueLogger } from '@etude/queue/redis';
+import { TaskStore } from '@etude/queue/task-store';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { rolloutRunProcessor } from './rollout-run.processor.js';
+import type { RolloutWorkerConfig } from './rollout-worker.config.js';
+
+/** Below the 10 s after which a service is ended. */
+const CLOSE_GRACE_MS = 8_000;
+
+/** The consumer of `rollout.run` with what it uses. Any number of workers may run. */
+export class RolloutWorker implements OnApplicationShutdown {
+  private constructor(
+    private readonly memory: Memory,
+    private readonly producer: Producer,
+    private readonly redis: ReturnType<typeof connectRedis>,
+    private readonly cancels: CancelBus,
+    private readonly consumer: Consumer,
+  ) {}
+
+  /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
+  static async start(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RolloutWorker> {
+    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: path } = config;
+    const model = chatModelFrom(config);
+    const memory = await openMemory({ path, embedder: embedderFrom(config) ?? new LexicalEmbedder() });
+    const producer = new Producer(redisUrl, prefix, logger);
+    const redis = connectRedis(redisUrl, 'worker', logger);
+    const cancels = new CancelBus(redisUrl, prefix, logger);
+    const tasks = new TaskStore(producer);
+    const { episodic, semantic, procedural } = memory;
+    const ports = { model, episodic, semantic, procedural, sandboxes: new QueueSandboxes(producer), outbox: new RedisMemoryOutbox(producer), clock: { now: Date.now } };
+    await cancels.ready();
+    const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys }, cancels, ports }), {
+      redisUrl,
+      prefix,
+      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
+      logger,
+      async onDead(rollout, failure, diedAt) {
+        if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
+      },
+    });
+    await consumer.ready();
+    return new RolloutWorker(memory, producer, redis, cancels, consumer);
+  }
+
+  /** For readiness: that memory can be read, and that rollouts are being taken. */
+  checks(): Record<string, HealthCheck> {
+    return { [RolloutRun.name]: () => this.consumer.check(), memory: () => this.memory.check() };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+
+  /** Running rollouts go back to waiting and go on elsewhere, behind their last journaled step. */
+  async close(): Promise<void> {
+    await this.consumer.close(CLOSE_GRACE_MS);
+    await Promise.all([this.cancels.close(), this.producer.close()]);
+    this.redis.disconnect();
+    this.memory.close();
+  }
+}
