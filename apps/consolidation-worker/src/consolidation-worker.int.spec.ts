@@ -204,9 +204,12 @@ describe('ConsolidationWorker', () => {
   });
 });
 
+function wrong(env: Record<string, string>) {
+  return consolidationWorkerConfig.safeParse(env).error?.issues.map(({ path }) => path[0]);
+}
+
 describe('consolidationWorkerConfig', () => {
   const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_APPROVAL: 'review' };
-  const wrong = (env: Record<string, string>) => consolidationWorkerConfig.safeParse(env).error?.issues.map(({ path }) => path[0]);
 
   it('has no default for what decides which skills are used', () => {
     expect(wrong({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_APPROVAL']);
