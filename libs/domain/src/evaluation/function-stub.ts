@@ -1,7 +1,9 @@
 /** A setup that ends inside a function which the answer may complete, such as a HumanEval prompt. */
 export interface FunctionStub {
-  /** The setup, made valid Python by itself and ending with a line break. */
-  readonly completed: string;
+  /** The setup above it: imports and helpers. */
+  readonly before: string;
+  /** The function with its decorators, made valid Python by itself and ending with a line break. */
+  readonly text: string;
   /** Indentation of the function's body. */
   readonly indent: string;
 }
@@ -18,7 +20,17 @@ export function endsWithStub(setup: string, entryPoint: string): FunctionStub | 
   if (/\S/.test(rest.replaceAll(/#.*$/gm, ''))) return null;
   const indent = /^([ \t]+)\S/m.exec(body)?.[1] ?? '    ';
   const hasDocstring = rest !== body;
-  return { indent, completed: `${setup.trimEnd()}\n${hasDocstring ? '' : `${indent}pass\n`}` };
+  const from = withDecorators(setup, head.index);
+  const text = `${setup.slice(from).trimEnd()}\n${hasDocstring ? '' : `${indent}pass\n`}`;
+  return { before: setup.slice(0, from), text, indent };
+}
+
+/** Where the decorators directly above a line start. */
+function withDecorators(text: string, lineAt: number): number {
+  const above = text.slice(0, lineAt).split('\n');
+  let first = above.length - 1;
+  while (first > 0 && above[first - 1]!.startsWith('@')) first -= 1;
+  return above.slice(0, first).join('\n').length + (first > 0 ? 1 : 0);
 }
 
 /** Where the body starts: behind the colon that ends the signature whose parenthesis is already open. */

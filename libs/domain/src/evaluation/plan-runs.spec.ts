@@ -8,13 +8,14 @@ const PROMPT = 'from typing import List\n\n\ndef total(xs: List[int], start: int
 const TESTS = '\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate([1, 2]) == 3\n    assert candidate([]) == 0\n';
 const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: TESTS, setup });
 
-/** Puts the two texts together as the sandbox does and runs the tests with the machine's Python. */
+/** Runs setup, answer and tests one after the other, each Python by itself, with the machine's Python. */
 function outcome(setup: string, code: string): string {
   const run = planRuns(tests(setup), code)[0];
   if (run?.kind !== 'checked') throw new Error('planned something else');
-  execFileSync('/usr/bin/python3', ['-c', run.setup]);
-  const program = `${run.setup}${run.code}\n${run.tests}\nprint("passed")`;
-  return execFileSync('/usr/bin/python3', ['-c', program], { stdio: ['ignore', 'pipe', 'pipe'] }).toString().trim();
+  const program = 'import json, sys\nspace = {}\nfor text in json.load(sys.stdin): exec(compile(text, "<text>", "exec"), space)\nprint("passed")';
+  const texts = (parts: readonly string[]) => execFileSync('/usr/bin/python3', ['-c', program], { input: JSON.stringify(parts), stdio: 'pipe' }).toString().trim();
+  expect(texts([`${run.setup}${run.code}`, run.tests])).toBe('passed');
+  return texts([run.setup, run.code, run.tests]);
 }
 
 describe('planRuns for python_tests', () => {
@@ -33,6 +34,7 @@ describe('planRuns for python_tests', () => {
   it.each([
     ['no docstring', 'def total(xs, start=0):\n'],
     ['a comment only', 'def total(xs, start=0):\n    # sums\n'],
+    ['decorators', 'import functools\n\n@functools.wraps(print)\ndef total(xs, start=0):\n    """Sums."""\n'],
     ['no line break at its end', 'def total(xs, start=0):\n    "Sums."'],
     ['its indentation already written', 'def total(xs, start=0):\n    """Sums."""\n    '],
   ])('completes a stub with %s', (_, setup) => {

@@ -41,19 +41,16 @@ export function stopOnFailure(evaluator: Evaluator): boolean {
 }
 
 /**
- * The sandbox compiles `setup + code` as one text. An answer that defines the entry point stands on its own below the setup; one
- * that doesn't is the body of the stub that the setup ends with, if it ends with one.
+ * An answer that defines the entry point stands on its own below the setup; one that doesn't is the body of the stub that the
+ * setup ends with, if it ends with one. The stub itself goes with the answer, so that both texts are Python by themselves.
  */
 function planTests({ entryPoint, setup, tests }: PythonTests, code: string): SandboxRun {
   const stub = endsWithStub(setup, entryPoint);
-  const ground = stub ? stub.completed : setup;
+  const ground = stub ? stub.before : setup;
   const isBody = stub !== null && !definesName(code, entryPoint);
-  const answer = isBody ? continueStub(stub, code) : separated(ground, code);
-  return { kind: 'checked', setup: ground, code: answer, entryPoint, tests: callingCheck(tests, entryPoint) };
-}
-
-function separated(setup: string, code: string): string {
-  return setup === '' ? code : `\n\n${code}`;
+  const answer = isBody ? `${stub.text}${continueStub(stub, code)}` : code;
+  const separator = ground === '' ? '' : '\n\n';
+  return { kind: 'checked', setup: ground, code: `${separator}${answer}`, entryPoint, tests: callingCheck(tests, entryPoint) };
 }
 
 /** HumanEval's tests define `check(candidate)` and leave the call to the harness; uncalled they would pass anything. */
