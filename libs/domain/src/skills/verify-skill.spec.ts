@@ -53,7 +53,7 @@ describe('verifySkill', () => {
     const seeded = {
       async execute(request: ExecutionRequest) {
         const answer = await sandboxes.execute(request);
-        const runs = answer.runs.map((run) => (run.value === undefined ? run : { ...run, value: Number(run.value) + (request.hashSeed === 1 ? 0 : 1e-12) }));
+        const runs = answer.runs.map((run) => (run.value === undefined ? run : { ...run, value: Number(run.value) + (request.hashSeed === undefined ? 0 : 1e-12) }));
         return { ...answer, runs };
       },
     };
