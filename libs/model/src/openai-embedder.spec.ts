@@ -1,0 +1,115 @@
+import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ask, chatModel, impatient, json, never, rawServer } from '../test/raw-server.js';
+import { CachedEmbedder } from './cached-embedder.js';
+import { calibration, OpenAiEmbedder } from './openai-embedder.js';
+import type { OpenAiEmbedderOptions } from './openai-embedder.js';
+import { startScriptedModel } from './scripted-server.js';
+
+const MODEL = { model: 'words', dimension: 256 };
+
+async function scripted() {
+  const server = await startScriptedModel({ script: {} });
+  const embedder = new OpenAiEmbedder({ ...MODEL, baseUrl: server.url });
+  const close = async () => {
+    embedder.close();
+    await server.close();
+  };
+  return { server, embedder, close };
+}
+
+function embedderFor(baseUrl: string, options: Partial<OpenAiEmbedderOptions> = {}) {
+  const embedder = new OpenAiEmbedder({ model: 'm', dimension: 3, baseUrl, timers: impatient().timers, ...options });
+  onTestFinished(() => embedder.close());
+  return embedder;
+}
+
+const vectors = (...embeddings: unknown[]) => json({ data: embeddings.map((embedding, index) => ({ index, embedding })) });
+
+describe('OpenAiEmbedder', () => {
+  embedderConformance(scripted);
+
+  it('finds texts with the same words near each other', async () => {
+    const { embedder, close } = await scripted();
+    onTestFinished(close);
+    const [a, b, c] = await embedder.embed(['sum of two numbers', 'the sum of two large numbers', 'shortest path in a graph']);
+    if (!a || !b || !c) throw new Error('vectors are missing');
+    expect(cosine(a, b)).toBeGreaterThan(cosine(a, c) + 0.3);
+  });
+
+  it('asks for floats, in batches, without empty or overlong texts', async () => {
+    const server = await rawServer((response, request) => vectors(...(request.body['input'] as string[]).map(() => [1, 2, 3]))(response, request));
+    await embedderFor(server.url, { batchSize: 2, textCharsMax: 5 }).embed(['', 'a long text', 'c']);
+    expect(server.requests.map((request) => request.body)).toEqual([
+      { model: 'm', input: [' ', 'a lon'], encoding_format: 'float' },
+      { model: 'm', input: ['c'], encoding_format: 'float' },
+    ]);
+  });
+
+  it('puts vectors into the order of the texts', async () => {
+    const server = await rawServer(json({ data: [{ index: 1, embedding: [0, 1, 0] }, { index: 0, embedding: [1, 0, 0] }] }));
+    expect((await embedderFor(server.url).embed(['a', 'b'])).map((vector) => [...vector])).toEqual([[1, 0, 0], [0, 1, 0]]);
+  });
+
+  it('reads base64 of a server that knows nothing else', async () => {
+    const bytes = Buffer.from(Float32Array.of(1, 0.5, -2).buffer).toString('base64');
+    const server = await rawServer(vectors(bytes));
+    expect([...((await embedderFor(server.url).embed(['a']))[0] ?? [])]).toEqual([1, 0.5, -2]);
+  });
+
+  it.each([
+    ['another length', [1, 2, 3, 4], /vector of 4 numbers for model m, where 3 were expected\. Set ETUDE_EMBEDDING_DIMENSION to 4/],
+    ['numbers that are none', [1, null, 'x'], /1 finite numbers/],
+  ])('refuses vectors of %s', async (_what, vector, message) => {
+    const server = await rawServer(vectors(vector));
+    await expect(embedderFor(server.url).embed(['a'])).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG', message: expect.stringMatching(message) });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('asks again when vectors are missing or the server is busy', async () => {
+    const server = await rawServer(json({}, 503), vectors([1, 2, 3]), vectors([1, 2, 3], [4, 5, 6]));
+    expect(await embedderFor(server.url).embed(['a', 'b'])).toHaveLength(2);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it('names its own settings when refused', async () => {
+    const server = await rawServer(json({ error: { message: 'no' } }, 401));
+    const settings = { baseUrl: 'ETUDE_EMBEDDING_BASE_URL', apiKey: 'ETUDE_EMBEDDING_API_KEY', model: 'ETUDE_EMBEDDING_MODEL' };
+    await expect(embedderFor(server.url, { settings }).embed(['a'])).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('ETUDE_EMBEDDING_API_KEY') });
+  });
+
+  it('refuses an answer that is a chat', async () => {
+    const server = await rawServer(json({ choices: [] }));
+    await expect(embedderFor(server.url).embed(['a'])).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
+    await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({ code: 'MODEL_ANSWER_EMPTY' });
+  });
+
+  it('maps its two anchors to 0.7 and 0.9', () => {
+    const calibrate = calibration(0.5, 0.8);
+    expect([-1, 0, 0.25, 0.5, 0.8, 1, 1.01].map(calibrate)).toEqual([0, 0, 0.35, 0.7, 0.9, 1, 1]);
+  });
+});
+
+describe('CachedEmbedder', () => {
+  embedderConformance(async () => {
+    const { embedder, close } = await scripted();
+    return { embedder: new CachedEmbedder(embedder, 100), close };
+  });
+
+  it('asks once for the same text and forgets the one used longest ago', async () => {
+    const asked: string[][] = [];
+    const inner = {
+      profile: { model: 'm', dimension: 1, denseWeight: 1, calibrate: (cosineValue: number) => cosineValue },
+      embed: async (texts: readonly string[]) => {
+        asked.push([...texts]);
+        return texts.map((text) => Float32Array.of(text.length));
+      },
+    };
+    const embedder = new CachedEmbedder(inner, 2);
+    expect((await embedder.embed(['a', 'bb', 'a'])).map((vector) => vector[0])).toEqual([1, 2, 1]);
+    await embedder.embed(['a']);
+    await embedder.embed(['ccc']);
+    await embedder.embed(['a', 'bb']);
+    expect(asked).toEqual([['a', 'bb'], ['ccc'], ['bb']]);
+  });
+});

@@ -1,0 +1,40 @@
+import { startProcess } from '@etude/test-support/processes';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const inLib = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const MAIN = inLib('dist/scripted-main.js');
+const run = promisify(execFile);
+let directory = '';
+
+beforeAll(async () => {
+  await run(process.execPath, [inLib('../../node_modules/ts7/bin/tsc'), '-b', inLib('.')]);
+  directory = await mkdtemp(join(tmpdir(), 'scripted-'));
+}, 120_000);
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+describe('the scripted model as a process', () => {
+  it('says where it listens, answers, and ends on SIGTERM', async () => {
+    const script = join(directory, 'script.yaml');
+    await writeFile(script, 'name: demo\ndefault: {reply: hi}\n');
+    const server = await startProcess({ args: [MAIN, '--script', script] });
+    const ready = JSON.parse(server.output().split('\n')[0] ?? '') as { url: string; model: string };
+    expect(ready.model).toBe('scripted/demo');
+    const response = await fetch(`${ready.url}/chat/completions`, { method: 'POST', body: JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] }) });
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
+    expect(await server.stop()).toBe(0);
+  });
+
+  it.each([
+    [[], '--script is missing'],
+    [['--script', 'none.yaml'], "can't read script none.yaml"],
+    [['--script', 'x', '--port', 'many'], '--port must be 0 to 65535'],
+  ])('ends with 2 and a reason for %j', async (args, reason) => {
+    await expect(run(process.execPath, [MAIN, ...args])).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+  });
+});
