@@ -22,6 +22,7 @@ export class Output {
     return this.stderr.isTTY === true;
   }
 
+  /** Where `text` is empty, it has been said to people in other words. */
   data(value: unknown, text: string): void {
     this.#clear();
     this.stdout.write(this.json ? `${JSON.stringify(value)}\n` : text.endsWith('\n') || text === '' ? text : `${text}\n`);

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { refusedSample, type SampleResult, summarize } from './eval-result.js';
+
+const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({ ...refusedSample(id, n, ''), error: null, stopReason: 'solved', ...over });
+
+describe('summarize', () => {
+  const results = [
+    sample('a', 1, { solved: true, verdict: 'AC', attempts: 1, modelCalls: 2, inputTokens: 10, outputTokens: 5 }),
+    sample('a', 2, { solved: false, verdict: 'WA', attempts: 4, modelCalls: 12, inputTokens: 40, outputTokens: 9 }),
+    sample('b', 1, { solved: false, verdict: 'TLE', attempts: 4, modelCalls: 12 }),
+    refusedSample('b', 2, 'MODEL_UNAVAILABLE: gone'),
+  ];
+
+  it('counts what the samples say and nothing else', () => {
+    const summary = summarize('r', results, 2, 1.5);
+    expect(summary).toMatchObject({ problems: 2, attempts: 9, modelCalls: 26, inputTokens: 50, outputTokens: 14, tokens: 64, errors: 1, seconds: 1.5 });
+    expect(summary.verdicts).toEqual({ AC: 1, WA: 1, TLE: 1, NONE: 1 });
+  });
+
+  it('reports pass@k up to the number of samples', () => {
+    const { passAt1, passAtK } = summarize('r', results, 2, 0);
+    expect(passAt1).toBeCloseTo(0.25, 10);
+    expect(passAtK).toEqual({ 1: passAt1, 2: 0.5 });
+  });
+
+  it('says that the answers were scripted when one was', () => {
+    expect(summarize('r', results, 2, 0).scripted).toBe(false);
+    expect(summarize('r', [sample('a', 1, { scripted: true })], 1, 0).scripted).toBe(true);
+  });
+});

@@ -1,0 +1,58 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RequestId } from '@etude/contracts/ids';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { refusedSample } from './eval-result.js';
+import { type EvalPlan, EvalStore } from './eval-store.js';
+
+const plan: EvalPlan = {
+  run: '20260101-000000-beef',
+  format: 'humaneval',
+  file: '/data/x.jsonl',
+  sha256: 'ab',
+  limit: null,
+  attempts: 2,
+  samples: 1,
+  memory: 'off',
+  agent: 'eval',
+  createdAt: '2026-01-01T00:00:00.000Z',
+};
+
+describe('EvalStore', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'etude-eval-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  it('finds plan and results again', () => {
+    const store = EvalStore.create(home, plan);
+    store.add({ ...refusedSample('HumanEval/1', 1, ''), error: null });
+    const again = EvalStore.open(home, plan.run);
+    expect(again.plan).toEqual(plan);
+    expect([...again.latest().keys()]).toEqual(['HumanEval/1#1']);
+  });
+
+  it('takes half a last line for a sample that is not finished', () => {
+    const store = EvalStore.create(home, plan);
+    store.add(refusedSample('a', 1, ''));
+    appendFileSync(join(home, 'eval', `${plan.run}.jsonl`), '{"kind":"problem","id":"b","samp');
+    expect(EvalStore.open(home, plan.run).latest().size).toBe(1);
+  });
+
+  it('asks under the same request id until an error ended that task', () => {
+    const store = EvalStore.create(home, plan);
+    const first = store.requestId('HumanEval/1', 1);
+    expect(RequestId.safeParse(first).success).toBe(true);
+    expect(store.requestId('HumanEval/1', 1)).toBe(first);
+    expect(store.requestId('HumanEval/1', 2)).not.toBe(first);
+    store.add(refusedSample('HumanEval/1', 1, 'MODEL_UNAVAILABLE: gone'));
+    expect(store.requestId('HumanEval/1', 1)).toBe(`${first}-again1`);
+  });
+
+  it('says which run it can not find', () => {
+    expect(() => EvalStore.open(home, 'nope')).toThrow('there is no run nope');
+    expect(() => EvalStore.open(home, '../../etc/passwd')).toThrow('there is no run');
+  });
+});

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseProblems, readProblems } from './read-problems.js';
+
+const humanEval = {
+  task_id: 'HumanEval/900',
+  prompt: 'from typing import List\n\n\ndef total(xs: List[int]) -> int:\n    """ Sum of xs. """\n',
+  entry_point: 'total',
+  canonical_solution: '    return sum(xs)\n',
+  test: 'def check(candidate):\n    assert candidate([1, 2]) == 3\n',
+};
+const mbpp = {
+  task_id: 901,
+  text: 'Write a function to find the longest chain.',
+  code: 'class Pair(object):\r\n    def __init__(self, a, b):\r\n        self.a = a\r\ndef longest(arr, n):\r\n  return n',
+  test_setup_code: 'root = Pair(1, 2)',
+  test_list: ['assert longest([Pair(5, 24), Pair(15, 25)], 2) == 2', 'assert longest([root], 1) == 1'],
+  challenge_test_list: [],
+};
+const lines = (...values: object[]) => values.map((value) => JSON.stringify(value)).join('\n');
+
+function testsOf(problem: ReturnType<typeof parseProblems>[number] | undefined) {
+  const kind = problem?.spec.evaluator?.kind;
+  if (kind?.case !== 'pythonTests') throw new Error('no python_tests');
+  return kind.value;
+}
+
+describe('HumanEval', () => {
+  it('keeps the prompt verbatim and hides the tests', () => {
+    const [problem] = parseProblems('humaneval', lines(humanEval));
+    const tests = testsOf(problem);
+    expect(problem?.id).toBe('HumanEval/900');
+    expect(problem?.spec.prompt.endsWith(humanEval.prompt)).toBe(true);
+    expect(problem?.spec.prompt).not.toContain('assert');
+    expect(tests).toMatchObject({ entryPoint: 'total', setup: humanEval.prompt, public: false });
+    expect(tests.tests).toBe(`${humanEval.test}\n\ncheck(total)`);
+  });
+
+  it('takes prompt and canonical solution together as the reference', () => {
+    const [problem] = parseProblems('humaneval', lines(humanEval));
+    expect(problem?.spec.referenceSolution).toBe(humanEval.prompt + humanEval.canonical_solution);
+  });
+});
+
+describe('MBPP', () => {
+  it('finds the function under test among helper classes', () => {
+    const [problem] = parseProblems('mbpp', lines(mbpp));
+    expect(testsOf(problem).entryPoint).toBe('longest');
+  });
+
+  it('puts the setup code in front of the tests and shows the tests', () => {
+    const tests = testsOf(parseProblems('mbpp', lines(mbpp))[0]);
+    expect(tests.tests.split('\n')).toEqual(['root = Pair(1, 2)', ...mbpp.test_list]);
+    expect(tests).toMatchObject({ setup: '', public: true });
+  });
+
+  it('reads the sanitized file, an array with imports', () => {
+    const entry = { source_file: 'x', task_id: 2, prompt: 'Add.', code: 'def add(a, b):\n    return a + b', test_imports: ['import math'], test_list: ['assert math.isclose(add(1, 2), 3)'] };
+    const [problem] = parseProblems('mbpp', JSON.stringify([entry], null, 2));
+    expect(testsOf(problem)).toMatchObject({ entryPoint: 'add', setup: 'import math', tests: entry.test_list[0] });
+    expect(problem?.id).toBe('MBPP/2');
+    expect(problem?.spec.prompt).toContain('Add. Your code should pass these tests:\n\nassert math.isclose(add(1, 2), 3)');
+  });
+
+  it('names the line whose tests call nothing that is defined', () => {
+    const stray = { ...mbpp, task_id: 902, code: 'def other():\n  pass' };
+    expect(() => parseProblems('mbpp', lines(mbpp, stray))).toThrow('line 2: test_list calls no function that code defines');
+  });
+});
+
+describe('own format', () => {
+  it('reads a TaskSpec per line with its id', () => {
+    const [problem] = parseProblems('etude', lines({ id: 'p1', prompt: 'Echo.', evaluator: { ioCases: { cases: [{ stdin: 'a', expectedStdout: 'a' }] } } }));
+    expect(problem).toMatchObject({ id: 'p1', spec: { prompt: 'Echo.', evaluator: { kind: { case: 'ioCases' } } } });
+  });
+
+  it('refuses a field that a TaskSpec does not have', () => {
+    expect(() => parseProblems('etude', lines({ id: 'p1', promt: 'Echo.' }))).toThrow(/line 1: .*promt/);
+  });
+});
+
+describe('bad files', () => {
+  it.each([
+    ['is no JSON', `${lines(humanEval)}\n\n{"task_id":`, 'line 3: is not JSON'],
+    ['lacks a field', lines({ ...humanEval, test: undefined }), 'line 1: test:'],
+    ['has an id twice', lines(humanEval, humanEval), 'line 2: has the id HumanEval/900 of line 1'],
+    ['is empty', '\n\n', 'the file has no problems'],
+  ])('are refused before anything is submitted when a line %s', (_what, text, message) => {
+    expect(() => parseProblems('humaneval', text)).toThrow(message);
+  });
+});
+
+describe('files', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'etude-problems-'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  it('are read gzipped or not, with the same problems', () => {
+    writeFileSync(join(dir, 'a.jsonl'), lines(humanEval));
+    writeFileSync(join(dir, 'a.jsonl.gz'), gzipSync(lines(humanEval)));
+    const [plain, zipped] = ['a.jsonl', 'a.jsonl.gz'].map((name) => readProblems('humaneval', join(dir, name)));
+    expect(zipped?.problems).toEqual(plain?.problems);
+    expect(zipped?.sha256).not.toBe(plain?.sha256);
+  });
+
+  it('that are not UTF-8 are refused by name', () => {
+    writeFileSync(join(dir, 'bad.jsonl'), Buffer.from([0x7b, 0xff, 0xfe]));
+    expect(() => readProblems('humaneval', join(dir, 'bad.jsonl'))).toThrow('bad.jsonl is not UTF-8 text');
+  });
+
+  it('that are cut gzip streams are refused by name', () => {
+    writeFileSync(join(dir, 'cut.gz'), gzipSync(lines(humanEval)).subarray(0, 40));
+    expect(() => readProblems('humaneval', join(dir, 'cut.gz'))).toThrow("cut.gz can't be unpacked");
+  });
+});

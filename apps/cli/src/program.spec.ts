@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { describe, expect, it, vi } from 'vitest';
+import type { GlobalOptions } from './cli.js';
+import { buildProgram } from './program.js';
+
+interface Started {
+  readonly name: string;
+  readonly globals: GlobalOptions;
+}
+
+async function run(...args: string[]): Promise<Started | null> {
+  let started: Started | null = null;
+  const program = buildProgram(async (command: Command) => {
+    started = { name: `${command.parent?.name()} ${command.name()}`, globals: command.optsWithGlobals() };
+  });
+  const silence = (command: Command) => {
+    command.configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
+    for (const child of command.commands) silence(child);
+  };
+  silence(program);
+  await program.parseAsync(['node', 'etude', ...args]);
+  return started;
+}
+
+describe('command line', () => {
+  it.each([
+    'tasks submit --prompt x',
+    'tasks get t1',
+    'tasks list',
+    'tasks cancel t1',
+    'tasks watch t1',
+    'skills list',
+    'skills show s',
+    'skills approve s --digest d',
+    'memory search words',
+    'queues list',
+    'queues dead rollout.run',
+    'queues redrive rollout.run --all',
+    'keys create --tenant acme',
+    'keys list',
+    'eval run f --format mbpp',
+  ])('knows %s', async (line) => {
+    expect((await run(...line.split(' ')))?.name).toBe(line.split(' ').slice(0, 2).join(' '));
+  });
+
+  it.each(['up', 'down', 'status', 'doctor', 'test', 'bench x', 'demo', 'consolidate'])('knows %s', async (line) => {
+    expect((await run(...line.split(' ')))?.name).toBe(`etude ${line.split(' ')[0]}`);
+  });
+
+  it('takes global flags before and after the command', async () => {
+    expect((await run('--json', 'tasks', 'list'))?.globals.json).toBe(true);
+    expect((await run('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5'))?.globals).toMatchObject({ json: true, address: 'h:1', timeout: 2.5 });
+  });
+
+  it.each([
+    ['an unknown command', ['tasks', 'lst']],
+    ['an unknown flag', ['tasks', 'list', '--nope']],
+    ['a number that is none', ['eval', 'run', 'f', '--limit', '0']],
+    ['a missing argument', ['tasks', 'get']],
+    ['watch together with wait', ['tasks', 'submit', '--prompt', 'x', '--watch', '--wait']],
+    ['a label without a value', ['tasks', 'list', '--label', 'x']],
+    ['a format it does not know', ['eval', 'run', 'f', '--format', 'csv']],
+  ])('refuses %s', async (_what, args) => {
+    vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+    await expect(run(...args)).rejects.toMatchObject({ name: 'CommanderError', exitCode: 1 });
+    vi.restoreAllMocks();
+  });
+});

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyPath, keysPath } from './home.js';
+import { addKey, ensureLocalKey, readKeys } from './key-file.js';
+
+describe('key file', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'etude-keys-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  it('keeps digests and never the key', () => {
+    const key = addKey(home, { tenant: 'acme', roles: ['user'], name: 'ci' });
+    expect(readFileSync(keysPath(home), 'utf8')).not.toContain(key);
+    expect(readKeys(home)).toEqual([{ sha256: createHash('sha256').update(key).digest('hex'), tenant: 'acme', roles: ['user'], name: 'ci' }]);
+  });
+
+  it('is readable by its owner only', () => {
+    ensureLocalKey(home);
+    for (const path of [keyPath(home), keysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps the local key from one start to the next', () => {
+    ensureLocalKey(home);
+    const key = readFileSync(keyPath(home), 'utf8');
+    ensureLocalKey(home);
+    expect(readFileSync(keyPath(home), 'utf8')).toBe(key);
+    expect(readKeys(home)).toHaveLength(1);
+  });
+
+  it('makes a new local key where its digest is gone', () => {
+    ensureLocalKey(home);
+    rmSync(keysPath(home));
+    ensureLocalKey(home);
+    expect(readKeys(home)[0]?.sha256).toBe(createHash('sha256').update(readFileSync(keyPath(home), 'utf8').trim()).digest('hex'));
+  });
+});

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Mode } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { taskSpec } from './task-spec.js';
+
+describe('taskSpec', () => {
+  let dir: string;
+  const put = (name: string, content: string) => {
+    writeFileSync(join(dir, name), content);
+    return join(dir, name);
+  };
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'etude-spec-'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  it('takes the final answer where no evaluator is given', async () => {
+    expect(await taskSpec({ prompt: 'Say hello.' })).toMatchObject({ prompt: 'Say hello.', evaluator: { kind: { case: 'none' } } });
+  });
+
+  it('reads prompt, cases and reference from files', async () => {
+    const spec = await taskSpec({
+      prompt: `@${put('p.txt', 'Add.')}`,
+      functionCases: put('c.json', '[{"args":[1,2],"expected":3,"public":true}]'),
+      entryPoint: 'add',
+      reference: put('r.py', 'def add(a, b): return a + b'),
+    });
+    expect(spec).toMatchObject({ prompt: 'Add.', referenceSolution: 'def add(a, b): return a + b' });
+    expect(spec.evaluator?.kind).toMatchObject({ case: 'functionCases', value: { entryPoint: 'add', cases: [{ public: true }] } });
+  });
+
+  it('lets flags win over the spec file and keeps the rest of it', async () => {
+    const path = put('s.json', '{"prompt":"a","agent":"x","limits":{"attempts":2,"steps":9},"labels":{"k":"1"}}');
+    const spec = await taskSpec({ spec: path, attempts: 7, label: { l: '2' }, memory: 'off' });
+    expect(spec).toMatchObject({ prompt: 'a', agent: 'x', limits: { attempts: 7, steps: 9 }, labels: { k: '1', l: '2' }, memory: { off: true, readOnly: true } });
+  });
+
+  it('trains where memory is to learn', async () => {
+    expect(await taskSpec({ prompt: 'a', memory: 'learn' })).toMatchObject({ mode: Mode.TRAINING, memory: { off: false, readOnly: false } });
+  });
+
+  it('names a huge file without reading it', async () => {
+    const path = put('huge.bin', '');
+    truncateSync(path, 2 ** 30);
+    await expect(taskSpec({ prompt: 'a', file: [path] })).rejects.toThrow('the files have 1024.0 MiB together; a task takes 8 MiB');
+  });
+
+  it('counts files together', async () => {
+    const paths = ['a.bin', 'b.bin'].map((name) => put(name, ''));
+    for (const path of paths) truncateSync(path, 5 * 2 ** 20);
+    await expect(taskSpec({ prompt: 'a', file: paths })).rejects.toThrow('the files have 10.0 MiB together');
+  });
+
+  it('places a file under the name it is given', async () => {
+    const spec = await taskSpec({ prompt: 'a', file: [`data/in.csv=${put('x.csv', '1,2')}`] });
+    expect(spec.files.map(({ path, content }) => [path, Buffer.from(content).toString()])).toEqual([['data/in.csv', '1,2']]);
+  });
+
+  it.each([
+    ['two evaluators', { prompt: 'a', tests: 't.py', command: 'true' }, 'a task has one evaluator'],
+    ['tests without an entry point', { prompt: 'a', tests: 't.py' }, '--tests needs --entry-point'],
+    ['a file that is not there', { prompt: '@/nowhere' }, 'there is no file /nowhere'],
+  ])('refuses %s', async (_what, options, message) => {
+    await expect(taskSpec(options)).rejects.toThrow(message);
+  });
+
+  it('names the field that a spec file has wrong', async () => {
+    await expect(taskSpec({ spec: put('s.json', '{"prompt":1}') })).rejects.toThrow(/s\.json: .*prompt/);
+    await expect(taskSpec({ spec: put('t.json', '{"promt":"x"}') })).rejects.toThrow(/t\.json: .*promt/);
+  });
+
+  it('refuses a prompt that is no UTF-8', async () => {
+    writeFileSync(join(dir, 'bad'), Buffer.from([0xc3, 0x28]));
+    await expect(taskSpec({ prompt: `@${join(dir, 'bad')}` })).rejects.toThrow('is not UTF-8 text');
+  });
+});

@@ -1,0 +1,154 @@
+// Who may import what, read from the sources themselves. `node tools/boundaries.mjs [ROOT]` lists violations and ends with 1
+// where there are any; `--canary` first breaks every rule on purpose and ends with 1 where one of them goes unnoticed.
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { canary } from './boundaries.canary.mjs';
+
+/** What each type of package may import of the others. Test code may import more, see `mayReach`. */
+const DIRECTION = {
+  'type:contracts': [],
+  'type:domain': ['type:contracts'],
+  'type:platform': ['type:contracts'],
+  'type:adapter': ['type:contracts', 'type:domain'],
+  'type:app': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter'],
+  'type:cli': ['type:contracts'],
+  'type:support': [],
+  'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support'],
+  'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support'],
+};
+
+/** Vendors that only one library knows; benchmarks may measure against the bare vendor. */
+const VENDORS = {
+  bullmq: '@etude/queue',
+  ioredis: '@etude/queue',
+  openai: '@etude/model',
+  'sqlite-vec': '@etude/memory',
+  'node:sqlite': '@etude/memory',
+  '@kubernetes/client-node': '@etude/sandbox',
+};
+
+/** Whatever else a package may import from outside the workspace, by type. Test code may also use the root's tools. */
+const OUTSIDE = {
+  'type:contracts': [/^zod$/, /^@bufbuild\/protobuf$/, /^@grpc\/grpc-js$/, /^rxjs$/],
+  // Hashing and bytes are functions of their input; everything else of Node is a side effect.
+  'type:domain': [/^zod$/, /^node:(crypto|buffer)$/],
+  'type:app': [/^@nestjs\//, /^nestjs-pino$/, /^@grpc\//, /^grpc-health-check$/, /^zod$/, /^rxjs$/, /^@bufbuild\/protobuf$/, /^reflect-metadata$/, /^node:/],
+  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^node:/],
+};
+
+/** Settings are parsed once, where a process begins. */
+const MAY_READ_ENVIRONMENT = [/(^|\/)([a-z-]+-)?main\.ts$/, /^libs\/platform\/src\/config\.ts$/, /^test\//, /^bench\//];
+
+const isTestFile = (path) => /^test\/|\.spec\.ts$|\/testing\/|\/test\/|vitest\.config\.ts$/.test(path);
+const packageOf = (specifier) => (specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : specifier.split('/')[0]);
+const typeOf = (pkg) => pkg.nx?.tags?.find((tag) => tag.startsWith('type:'));
+
+function readPackages(root) {
+  return globSync(['apps/*/package.json', 'libs/*/package.json', 'test/*/package.json', 'bench/package.json'], { cwd: root }).map((file) => {
+    const json = JSON.parse(readFileSync(join(root, file), 'utf8'));
+    return { ...json, dir: dirname(file), type: typeOf(json) };
+  });
+}
+
+function* violationsOfImport(from, file, specifier, packages, rootTools) {
+  const test = isTestFile(file);
+  if (specifier.startsWith('.')) {
+    const target = relative('.', resolve('/', dirname(file), specifier).slice(1));
+    // vitest.config.ts of each package extends the one at the root.
+    if (!target.startsWith(`${from.dir}/`) && !file.endsWith('vitest.config.ts')) yield ['relative', `reaches out of its package: ${specifier}`];
+    return;
+  }
+  const name = isBuiltin(specifier) ? (specifier.startsWith('node:') ? specifier : `node:${specifier}`) : packageOf(specifier);
+  const owner = VENDORS[name];
+  if (owner && from.name !== owner && from.type !== 'type:bench') yield ['vendor', `only ${owner} may import ${name}`];
+  const target = packages.find((pkg) => pkg.name === name);
+  if (target) {
+    if (target !== from) yield* violationsOfDirection(from, target, specifier, test);
+  } else if (!name.startsWith('node:') || OUTSIDE[from.type]) {
+    const allowed = OUTSIDE[from.type];
+    if (allowed && !test && !owner && !allowed.some((pattern) => pattern.test(name))) yield ['outside', `${from.type} may not import ${name}`];
+  }
+  if (name.startsWith('node:') || target === from) return;
+  const declared = { ...from.dependencies, ...(test ? { ...from.devDependencies, ...rootTools } : {}) };
+  if (!(name in declared)) yield ['undeclared', `imports ${name} without naming it in ${test ? 'devDependencies' : 'dependencies'}`];
+}
+
+function* violationsOfDirection(from, target, specifier, test) {
+  const testing = specifier.includes('/testing/');
+  const mayReach = DIRECTION[from.type].includes(target.type) || (test && target.type === 'type:support');
+  if (!mayReach) yield ['direction', `${from.name} (${from.type}) may not import ${target.name} (${target.type})`];
+  if (testing && !test && !['type:test', 'type:bench'].includes(from.type)) yield ['testing', `only tests may import ${specifier}`];
+  if (specifier === target.name) yield ['subpath', `import ${target.name} by subpath`];
+}
+
+function* violationsOfSource(file, source) {
+  if (/^\s*export\s+\*/m.test(source)) yield ['barrel', 'export * makes a barrel; import from where it is'];
+  if (/(^|\/)index\.ts$/.test(file)) yield ['barrel', 'index.ts is a barrel; import by subpath'];
+  const free = isTestFile(file) || MAY_READ_ENVIRONMENT.some((pattern) => pattern.test(file));
+  if (!free && /\bprocess\s*\.\s*env\b/.test(source.replaceAll(/\/\/.*|\/\*[^]*?\*\//g, ''))) yield ['environment', 'process.env is read in main.ts only'];
+}
+
+/** Every violation under `root` as {file, rule, message}. */
+export function check(root) {
+  const packages = readPackages(root);
+  const rootFile = join(root, 'package.json');
+  const rootTools = existsSync(rootFile) ? JSON.parse(readFileSync(rootFile, 'utf8')).devDependencies : {};
+  const found = [];
+  let files = 0;
+  for (const pkg of packages) {
+    if (!DIRECTION[pkg.type]) found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
+    if (!DIRECTION[pkg.type]) continue;
+    for (const file of globSync(`${pkg.dir}/**/*.ts`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
+      files++;
+      const source = readFileSync(join(root, file), 'utf8');
+      const specifiers = new Set(ts.preProcessFile(source, true, true).importedFiles.map(({ fileName }) => fileName));
+      for (const specifier of specifiers) {
+        for (const [rule, message] of violationsOfImport(pkg, file, specifier, packages, rootTools)) found.push({ file, rule, message });
+      }
+      for (const [rule, message] of violationsOfSource(file, source)) found.push({ file, rule, message });
+    }
+  }
+  return { found, files, packages: packages.length };
+}
+
+/** Breaks each rule in a workspace of its own and answers which breaches went unnoticed, or were seen where there are none. */
+function blindSpots() {
+  const root = mkdtempSync(join(tmpdir(), 'etude-boundaries-'));
+  try {
+    for (const [file, text] of Object.entries(canary.files)) {
+      mkdirSync(dirname(join(root, file)), { recursive: true });
+      writeFileSync(join(root, file), text);
+    }
+    const seen = check(root).found.map(({ file, rule }) => `${rule}: ${file}`).toSorted();
+    const expected = canary.expected.toSorted();
+    return [
+      ...expected.filter((line) => !seen.includes(line)).map((line) => `not noticed: ${line}`),
+      ...seen.filter((line) => !expected.includes(line)).map((line) => `noticed without cause: ${line}`),
+    ];
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+}
+
+function main(args) {
+  if (args.includes('--canary')) {
+    const blind = blindSpots();
+    if (blind.length > 0) {
+      console.log(`the check itself is broken:\n${blind.join('\n')}`);
+      return 1;
+    }
+    console.log(`canary ok: ${canary.expected.length} breaches noticed`);
+  }
+  const root = args.find((arg) => !arg.startsWith('--')) ?? fileURLToPath(new URL('..', import.meta.url));
+  const { found, files, packages } = check(root);
+  for (const { file, rule, message } of found) console.log(`${file}: ${message} [${rule}]`);
+  if (packages === 0 || files === 0) console.log(`nothing to check under ${root}`);
+  else if (found.length === 0) console.log(`boundaries ok: ${files} files of ${packages} packages`);
+  return found.length > 0 || files === 0 ? 1 : 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
