@@ -48,9 +48,9 @@ function planTests({ entryPoint, setup, tests }: PythonTests, code: string): San
   const stub = endsWithStub(setup, entryPoint);
   const ground = stub ? stub.before : setup;
   const isBody = stub !== null && !definesName(code, entryPoint);
-  const answer = isBody ? `${stub.text}${continueStub(stub, code)}` : code;
-  const separator = ground === '' ? '' : '\n\n';
-  return { kind: 'checked', setup: ground, code: `${separator}${answer}`, entryPoint, tests: callingCheck(tests, entryPoint) };
+  const whole = ground === '' ? code : `\n\n${code}`;
+  const answer = isBody ? `${stub.text}${continueStub(stub, code)}` : whole;
+  return { kind: 'checked', setup: ground, code: answer, entryPoint, tests: callingCheck(tests, entryPoint) };
 }
 
 /** HumanEval's tests define `check(candidate)` and leave the call to the harness; uncalled they would pass anything. */
