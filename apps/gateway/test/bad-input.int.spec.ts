@@ -57,7 +57,7 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.limits.sandbox.cpu_time', { ...SPEC, limits: { sandbox: { cpuTime: { seconds: 1_000_000n } } } }],
     ['spec.limits.sandbox.output_kib', { ...SPEC, limits: { sandbox: { outputKib: -1 } } }],
     ['spec.strategy', { ...SPEC, strategy: 'tree' }],
-    ['spec.mode', { ...SPEC, mode: 7 }],
+    ['spec.mode', { ...SPEC, mode: 7 as number }],
     ['spec.priority', { ...SPEC, priority: 10 }],
     ['spec.memory.recall_count', { ...SPEC, memory: { recallCount: 21 } }],
     ['spec.memory.layers[0]', { ...SPEC, memory: { layers: ['working'] } }],

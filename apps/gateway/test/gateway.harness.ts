@@ -68,8 +68,8 @@ export class GatewayRig {
     };
   }
 
-  async startRedis(): Promise<void> {
-    this.#redis = await startRedis({ durable: false });
+  async startRedis({ durable = false } = {}): Promise<void> {
+    this.#redis = await startRedis({ durable });
   }
 
   async start(more: Readonly<Record<string, string>> = {}): Promise<void> {

@@ -1,7 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { ApproveSkillRequest, GetSkillRequest, ListSkillsRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import type { Skill } from '@etude/contracts/memory';
 import { approveSkill } from '@etude/domain/skills/approve';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -29,11 +28,13 @@ export class SkillsController implements GrpcController<typeof Skills> {
     const agent = optionalAgent(request.agent);
     const status = statusFilterOf(request.status);
     const bound = ['ListSkills', tenant, agent, status];
-    const afterName = afterPageToken(request.pageToken, bound) ?? undefined;
+    const [afterName, afterAgent] = afterPageToken(request.pageToken, bound)?.split('/') ?? [];
     const { procedural } = await this.memory.open();
     // One more than asked for tells whether a page follows.
-    const { page, nextAfter } = cutPage(await procedural.list({ tenant, agent }, { status, limit: pageSize + 1, afterName }), pageSize);
-    return { skills: page.map(skillMessage), nextPageToken: pageToken(nextAfter, bound) };
+    const found = await procedural.list({ tenant, agent }, { status, limit: pageSize + 1, afterName, afterAgent });
+    const page = found.slice(0, pageSize);
+    const last = found.length > pageSize ? page.at(-1) : undefined;
+    return { skills: page.map(skillMessage), nextPageToken: pageToken(last ? `${last.name}/${last.scope.agent}` : null, bound) };
   }
 
   @GrpcMethod('Skills')
@@ -54,13 +55,4 @@ export class SkillsController implements GrpcController<typeof Skills> {
     const { procedural } = await this.memory.open();
     return skillMessage(await approveSkill({ tenant, agent: null }, { name, digest, by: tenant }, procedural, Date.now()));
   }
-}
-
-/** Ends a page between two names: two agents may have a skill of the same one, and the next page starts behind a name. */
-export function cutPage(skills: readonly Skill[], pageSize: number): { page: readonly Skill[]; nextAfter: string | null } {
-  if (skills.length <= pageSize) return { page: skills, nextAfter: null };
-  const following = skills[pageSize]?.name;
-  const cut = skills.slice(0, pageSize).filter(({ name }) => name !== following);
-  const page = cut.length > 0 ? cut : skills.slice(0, pageSize);
-  return { page, nextAfter: page.at(-1)?.name ?? null };
 }

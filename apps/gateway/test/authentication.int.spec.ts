@@ -1,0 +1,88 @@
+import { createServiceClient } from '@etude/contracts/grpc-client';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { rmSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { collect, GatewayRig, KEYS, refusal, SPEC, writeKeys } from './gateway.harness.js';
+
+const rig = new GatewayRig();
+beforeAll(() => rig.start());
+afterAll(() => rig.stop());
+
+function withHeader(authorization: string): Promise<unknown> {
+  const client = new Client(rig.address, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', authorization);
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest('/etude.v1.Tasks/ListTasks', () => Buffer.alloc(0), (bytes: Buffer) => bytes, {}, metadata, (error, value) => {
+      client.close();
+      if (error) reject(error);
+      else resolve(value);
+    });
+  });
+}
+
+describe('with a key file', () => {
+  afterEach(() => writeKeys(rig.keysPath));
+
+  it('refuses a call without a key', async () => {
+    expect(await refusal(rig.tasks(null).listTasks({}))).toMatchObject({ status: status.UNAUTHENTICATED, code: 'UNAUTHENTICATED' });
+  });
+
+  it.each([['Bearer wrong'], ['Basic a2V5'], [KEYS.acme], ['Bearer'], [`Bearer ${KEYS.acme} x`]])('refuses the header %j', async (header) => {
+    expect((await refusal(withHeader(header))).status).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('takes the scheme in any case', async () => {
+    await expect(withHeader(`bearer ${KEYS.acme}`)).resolves.toBeDefined();
+  });
+
+  it('refuses a watch without a key', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    expect((await refusal(collect(rig.tasks(null).watchTask({ name })))).status).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('says nothing about a request before it knows the caller', async () => {
+    expect((await refusal(rig.tasks(null).submitTask({}))).status).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('stops taking a key that was revoked', async () => {
+    writeKeys(rig.keysPath, ['acme']);
+    expect((await refusal(rig.tasks('globex').listTasks({}))).status).toBe(status.UNAUTHENTICATED);
+    await expect(rig.tasks('acme').listTasks({})).resolves.toBeDefined();
+  });
+
+  it('takes no key once the file is gone', async () => {
+    rmSync(rig.keysPath);
+    expect((await refusal(rig.tasks('acme').listTasks({}))).status).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('keeps queues to operators', async () => {
+    expect(await refusal(rig.client(Queues, 'acme').listQueues({}))).toMatchObject({ status: status.PERMISSION_DENIED, code: 'PERMISSION_DENIED' });
+    await expect(rig.client(Queues, 'ops').listQueues({})).resolves.toBeDefined();
+  });
+});
+
+describe('with an anonymous tenant', () => {
+  const anonymous = new GatewayRig();
+  beforeAll(() => anonymous.start({ ETUDE_AUTH_ANONYMOUS_TENANT: 'local' }));
+  afterAll(() => anonymous.stop());
+
+  it('takes calls without a key for that tenant, with every role', async () => {
+    const { name } = await anonymous.tasks(null).submitTask({ spec: SPEC });
+    expect((await anonymous.tasks(null).listTasks({})).tasks.map((task) => task.name)).toContain(name);
+    await expect(anonymous.client(Queues, null).listQueues({})).resolves.toBeDefined();
+  });
+
+  it('keeps that tenant apart from those with keys', async () => {
+    const { name } = await anonymous.tasks(null).submitTask({ spec: SPEC });
+    expect((await refusal(anonymous.tasks('acme').getTask({ name }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it('refuses a wrong key all the same', async () => {
+    const client = createServiceClient(Tasks, anonymous.address, { apiKey: 'wrong' });
+    expect((await refusal(client.listTasks({}))).status).toBe(status.UNAUTHENTICATED);
+    client.close();
+  });
+});

@@ -1,0 +1,108 @@
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { status } from '@grpc/grpc-js';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+
+const rig = gatewayForFile();
+const TENANTS = ['acme', 'globex'] as const;
+type Tenant = (typeof TENANTS)[number];
+
+const other = (tenant: Tenant): Tenant => (tenant === 'acme' ? 'globex' : 'acme');
+
+type Step = { readonly tenant: Tenant; readonly requestId: string } & (
+  | { readonly do: 'submit'; readonly prompt: string }
+  | { readonly do: 'get' | 'cancel' | 'wait' | 'watch' | 'finish'; readonly which: number }
+  | { readonly do: 'list'; readonly pageSize: number }
+);
+
+const tenant = fc.constantFrom(...TENANTS);
+const requestId = fc.constantFrom('', 'r1', 'r2', 'r3');
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('submit' as const), tenant, requestId, prompt: fc.constantFrom('one', 'two') }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('get' as const, 'cancel' as const, 'wait' as const, 'watch' as const, 'finish' as const), tenant, requestId, which: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('list' as const), tenant, requestId, pageSize: fc.integer({ min: 1, max: 4 }) }) },
+);
+
+/** What each tenant was told it owns, and by which request id. */
+interface Model {
+  readonly owned: Record<Tenant, Set<string>>;
+  readonly requests: Map<string, { prompt: string; name: string }>;
+  /** A fresh suffix per run, so that request ids of earlier runs don't reach in. */
+  readonly run: string;
+}
+
+async function submit(model: Model, { tenant: by, prompt, requestId: id }: Step & { do: 'submit' }): Promise<void> {
+  const key = `${by}/${id}`;
+  const earlier = id === '' ? undefined : model.requests.get(key);
+  const call = rig.tasks(by).submitTask({ spec: { ...SPEC, prompt }, requestId: id === '' ? '' : `${model.run}.${id}` });
+  if (earlier && earlier.prompt !== prompt) {
+    expect((await refusal(call)).status).toBe(status.ALREADY_EXISTS);
+    return;
+  }
+  const { name } = await call;
+  if (earlier) expect(name).toBe(earlier.name);
+  expect(model.owned[other(by)]).not.toContain(name);
+  model.owned[by].add(name);
+  if (id !== '') model.requests.set(key, { prompt, name });
+}
+
+function ask(by: Tenant, what: 'get' | 'cancel' | 'wait' | 'watch', name: string): Promise<unknown> {
+  const tasks = rig.tasks(by);
+  if (what === 'get') return tasks.getTask({ name });
+  if (what === 'cancel') return tasks.cancelTask({ name });
+  if (what === 'wait') return tasks.waitTask({ name, timeout: { nanos: 1_000_000 } });
+  return collect(tasks.watchTask({ name }), 1);
+}
+
+async function listAll(by: Tenant, pageSize: number): Promise<string[]> {
+  const names: string[] = [];
+  for (let pageToken = ''; ; ) {
+    const page = await rig.tasks(by).listTasks({ pageSize, pageToken });
+    names.push(...page.tasks.map(({ name }) => name));
+    pageToken = page.nextPageToken;
+    if (pageToken === '') return names;
+  }
+}
+
+async function take(model: Model, one: Step): Promise<void> {
+  const { tenant: by } = one;
+  if (one.do === 'submit') return submit(model, one);
+  if (one.do === 'list') {
+    const listed = await listAll(by, one.pageSize);
+    expect(listed.filter((name) => model.owned[other(by)].has(name))).toEqual([]);
+    expect([...model.owned[by]].filter((name) => !listed.includes(name))).toEqual([]);
+    return;
+  }
+  const known = [...model.owned.acme, ...model.owned.globex];
+  const name = known[one.which % Math.max(1, known.length)];
+  if (name === undefined) return;
+  if (one.do === 'finish') {
+    const owner = model.owned.acme.has(name) ? 'acme' : 'globex';
+    await rig.finish(owner, name).catch(() => undefined); // final already
+    return;
+  }
+  const call = ask(by, one.do, name);
+  if (model.owned[by].has(name)) await expect(call).resolves.toBeDefined();
+  else expect((await refusal(call)).status).toBe(status.NOT_FOUND);
+}
+
+it('never shows a tenant anything of another, whatever both do', async () => {
+  let runs = 0;
+  const run = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+    const model: Model = { owned: { acme: new Set(), globex: new Set() }, requests: new Map(), run: `p${(runs += 1)}` };
+    for (const one of steps) await take(model, one);
+  });
+  await fc.assert(run, { numRuns: 40 });
+}, 120_000);
+
+it('finds no consolidation run of another tenant', async () => {
+  const { name } = await rig.client(Consolidation, 'acme').runConsolidation({});
+  expect((await refusal(rig.client(Consolidation, 'globex').getConsolidationRun({ name }))).status).toBe(status.NOT_FOUND);
+});
+
+it('takes no page token of another tenant', async () => {
+  for (let n = 0; n < 2; n += 1) await rig.tasks('acme').submitTask({ spec: SPEC });
+  const { nextPageToken } = await rig.tasks('acme').listTasks({ pageSize: 1 });
+  expect(await refusal(rig.tasks('globex').listTasks({ pageSize: 1, pageToken: nextPageToken }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['page_token'] });
+});

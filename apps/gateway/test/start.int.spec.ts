@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { freePort } from '@etude/test-support/ports';
+import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { until } from '@etude/test-support/until';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { builtMain } from './built.js';
+import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
+
+const rig = new GatewayRig();
+let main = '';
+beforeAll(async () => {
+  main = await builtMain();
+  await rig.startRedis();
+  rig.port = await freePort();
+  writeKeys(rig.keysPath);
+}, 120_000);
+afterAll(() => rig.stop());
+
+interface Ending {
+  readonly code: number | null;
+  readonly said: { readonly code: string; readonly message: string };
+}
+
+/** Starts it with settings that it must refuse. */
+async function ending(more: Record<string, string>, without: readonly string[] = []): Promise<Ending> {
+  const env = Object.fromEntries(Object.entries({ PATH: process.env['PATH'] ?? '', ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)));
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return { code, said: JSON.parse(said.trim().split('\n').at(-1) ?? '{}') as Ending['said'] };
+}
+
+const start = (more: Record<string, string> = {}): Promise<TestProcess> => startProcess({ args: [main], env: rig.environment(more) });
+
+it('refuses to start where nobody could call, and says what to set', async () => {
+  const { code, said } = await ending({}, ['ETUDE_AUTH_KEYS_PATH']);
+  expect(code).toBe(1);
+  expect(said.message).toMatch(/ETUDE_AUTH_KEYS_PATH.*ETUDE_AUTH_ANONYMOUS_TENANT/);
+});
+
+it('refuses an anonymous tenant where others could reach it', async () => {
+  const { code, said } = await ending({ ETUDE_AUTH_ANONYMOUS_TENANT: 'local', ETUDE_GRPC_HOST: '0.0.0.0' });
+  expect(code).toBe(1);
+  expect(said.message).toContain('ETUDE_GRPC_HOST');
+});
+
+it('names every setting that is wrong, and never its value', async () => {
+  const { code, said } = await ending({ ETUDE_GRPC_PORT: 'secret', ETUDE_REDIS_URL: 'http://secret' }, ['ETUDE_MEMORY_PATH']);
+  expect(code).toBe(1);
+  for (const name of ['ETUDE_GRPC_PORT', 'ETUDE_REDIS_URL', 'ETUDE_MEMORY_PATH']) expect(said.message).toContain(name);
+  expect(said.message).not.toContain('secret');
+});
+
+it.each(['ETUDE_GRPC_PORT', 'ETUDE_HTTP_PORT'])('names a taken port and %s', async (setting) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const { code, said } = await ending({ [setting]: String(port) });
+  expect(code).toBe(1);
+  expect(said.message).toContain(String(port));
+  expect(said.message).toContain(setting);
+  taken.close();
+});
+
+it('names a key file that is wrong', async () => {
+  const path = `${rig.keysPath}.wrong`;
+  writeFileSync(path, '{"keys":[{"sha256":"short","tenant":"acme"}]}');
+  const { code, said } = await ending({ ETUDE_AUTH_KEYS_PATH: path });
+  expect(code).toBe(1);
+  expect(said.message).toMatch(/keys\.0\.sha256/);
+});
+
+it('ends with 0 on SIGTERM, and its watches with UNAVAILABLE', async () => {
+  const gateway = await start();
+  const { name } = await rig.tasks().submitTask({ spec: SPEC });
+  let seen = 0;
+  const watching = refusal(
+    (async () => {
+      for await (const _event of rig.tasks().watchTask({ name })) seen += 1;
+    })(),
+  );
+  await until(() => seen > 0, { what: 'the watch has begun' });
+  expect(await gateway.stop()).toBe(0);
+  expect(await watching).toMatchObject({ status: status.UNAVAILABLE, code: 'SHUTTING_DOWN' });
+});
+
+it('loses no accepted task when it is killed', async () => {
+  const gateway = await start();
+  const names = await Promise.all(Array.from({ length: 20 }, async () => (await rig.tasks().submitTask({ spec: SPEC })).name));
+  await gateway.kill();
+  const next = await start();
+  for (const name of names) expect(await collect(rig.tasks().watchTask({ name }), 1)).toHaveLength(1);
+  expect(await next.stop()).toBe(0);
+});
+
+it('says over HTTP that it is ready, and what is not', async () => {
+  const httpPort = await freePort();
+  const gateway = await start({ ETUDE_HTTP_PORT: String(httpPort) });
+  const get = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`);
+    return { status: answer.status, body: await answer.text() };
+  };
+  expect(await get('/healthz')).toMatchObject({ status: 200 });
+  expect(JSON.parse((await get('/readyz')).body)).toEqual({ ready: true, checks: { redis: 'ok', memory: 'ok' } });
+  await rig.tasks().listTasks({});
+  expect((await get('/metrics')).body).toContain('etude_grpc_calls_total{method="/etude.v1.Tasks/ListTasks",code="OK"}');
+  await rig.redis.pause();
+  const unready = await get('/readyz');
+  expect(unready.status).toBe(503);
+  expect((JSON.parse(unready.body) as { checks: { redis: string } }).checks.redis).toContain('Redis');
+  await rig.redis.resume();
+  await until(async () => (await get('/readyz')).status === 200, { what: 'it is ready again' });
+  expect(await gateway.stop()).toBe(0);
+});
+
+it('writes no key, prompt or code into its log', async () => {
+  const gateway = await start({ ETUDE_LOG_LEVEL: 'trace' });
+  await rig.tasks().submitTask({ spec: { ...SPEC, prompt: 'prompt-that-is-secret', referenceSolution: 'code-that-is-secret' } });
+  await refusal(rig.tasks().submitTask({ spec: { ...SPEC, prompt: 'prompt-that-is-secret', priority: 99 } }));
+  await gateway.stop();
+  expect(gateway.output()).not.toMatch(/that-is-secret|key-of-acme/);
+});
