@@ -54,12 +54,15 @@ describe('buildSkillCandidate', () => {
 
   it('completes the stub whose body the answer is', () => {
     const evaluator = Evaluator.parse({ ...python, setup: 'import math\n\ndef add(a, b):\n    """Adds."""\n' });
-    expect(buildSkillCandidate(solved({ evaluator, code: '    return a + b' }))?.code).toBe(
-      'import math\n\ndef add(a, b):\n    """Adds."""\n    return a + b',
-    );
-    expect(buildSkillCandidate(solved({ evaluator, code: 'def add(a, b):\n    return a + b' }))?.code).toBe(
-      'import math\n\ndef add(a, b):\n    return a + b',
-    );
+    const completed = buildSkillCandidate(solved({ evaluator, code: '    return a + b' }))?.code;
+    expect(completed).toBe('import math\n\n\ndef add(a, b):\n    """Adds."""\n    return a + b');
+    const whole = 'def add(a, b):\n    return a + b';
+    expect(buildSkillCandidate(solved({ evaluator, code: whole }))?.code).toBe(`import math\n\n\n${whole}`);
+  });
+
+  it('keeps imports from the future ahead of the setup', () => {
+    const code = 'from __future__ import annotations\ndef add(a: int, b: int): return a + b';
+    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(/^from __future__ import annotations\n+import math\n+def add/);
   });
 
   it('calls code without a function a snippet', () => {

@@ -1,7 +1,6 @@
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../evaluation/answer-code.js';
-import { endsWithStub } from '../evaluation/function-stub.js';
 import { planRuns } from '../evaluation/plan-runs.js';
 import { contentDigest } from './content-digest.js';
 import { skillName } from './skill-name.js';
@@ -74,21 +73,21 @@ export function skillDigest({ code, entryPoint, tests }: Pick<Skill, 'code' | 'e
 
 /** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
-  const setup = tests.find((test) => test.kind === 'python')?.setup ?? '';
-  if (entryPoint === null || setup.trim() === '' || code.includes(setup.trim())) return code;
-  const whole = definesName(code, entryPoint);
-  const ground = whole ? withoutStub(setup, entryPoint) : setup;
-  const [run] = planRuns({ kind: 'python_tests', entryPoint, setup: ground, tests: 'pass', public: false }, code);
-  return run?.kind === 'checked' ? `${run.setup}${run.code}`.trim() : code;
+  const python = tests.find((test) => test.kind === 'python');
+  if (entryPoint === null || python === undefined) return code;
+  const [run] = planRuns({ ...python, kind: 'python_tests', entryPoint, public: false }, code);
+  if (run?.kind !== 'checked') return code;
+  const answer = run.code.replace(/^\n+/, '');
+  const ground = run.setup.trim();
+  return ground === '' || answer.includes(ground) ? answer : inOneText(ground, answer);
 }
 
-/** What a stub announces is defined below it anyway. */
-function withoutStub(setup: string, entryPoint: string): string {
-  if (endsWithStub(setup, entryPoint) === null) return setup;
-  const lines = setup.split('\n');
-  let at = lines.findLastIndex((line) => new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${entryPoint}\\b`).test(line));
-  while (lines[at - 1]?.startsWith('@')) at -= 1;
-  return lines.slice(0, at).join('\n').trimEnd();
+/** Python takes imports from `__future__` only before all other code. */
+function inOneText(ground: string, answer: string): string {
+  const future = /^from __future__ import .+\n?/gm;
+  const first = [...ground.matchAll(future), ...answer.matchAll(future)].map(([line]) => line.trim()).join('\n');
+  const rest = [ground, answer].map((text) => text.replaceAll(future, '').replace(/^\n+/, '').trimEnd());
+  return [first, ...rest].filter((text) => text !== '').join('\n\n\n');
 }
 
 /** A class can be looked up but not called across processes as a skill is. */
