@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
 import { CliError } from './cli-error.js';
 import { EXIT } from './exit-codes.js';
 
@@ -6,18 +6,45 @@ const MIB = 1024 * 1024;
 /** Of a text that a flag names: prompts, tests, cases. */
 export const TEXT_MAX_BYTES = 16 * MIB;
 
-/** Size in bytes. @throws CliError where there is no such file, or it is a folder */
-export function sizeOf(path: string): number {
+function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) throw new CliError(EXIT.usage, `there is no file ${path}`);
-  if (!stat.isFile()) throw new CliError(EXIT.usage, `${path} is no regular file`);
-  return stat.size;
+  if (stat.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder`);
+  return stat;
+}
+
+const tooLarge = (path: string, bytes: number, maxBytes: number) =>
+  new CliError(EXIT.usage, `${path} is too large${bytes > maxBytes + 1 ? ` (${(bytes / MIB).toFixed(1)} MiB)` : ''}: at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`);
+
+/** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError where there is no such file */
+export function sizeOf(path: string): number {
+  return statOf(path).size;
+}
+
+/** Of a pipe or a device, which may never end. */
+function readBounded(path: string, maxBytes: number): Buffer {
+  const fd = openSync(path, 'r');
+  try {
+    const chunks: Buffer[] = [];
+    let left = maxBytes + 1;
+    while (left > 0) {
+      const chunk = Buffer.alloc(Math.min(left, MIB));
+      const bytes = readSync(fd, chunk);
+      if (bytes === 0) return Buffer.concat(chunks);
+      chunks.push(chunk.subarray(0, bytes));
+      left -= bytes;
+    }
+    throw tooLarge(path, maxBytes + 1, maxBytes);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Looked at before it is read, so that a huge file costs nothing. */
 export function readBytes(path: string, maxBytes: number): Buffer {
-  const size = sizeOf(path);
-  if (size > maxBytes) throw new CliError(EXIT.usage, `${path} has ${(size / MIB).toFixed(1)} MiB; at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`);
+  const stat = statOf(path);
+  if (!stat.isFile()) return readBounded(path, maxBytes);
+  if (stat.size > maxBytes) throw tooLarge(path, stat.size, maxBytes);
   return readFileSync(path);
 }
 

@@ -63,6 +63,7 @@ function parse<T>(source: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
+    if (error instanceof CliError) throw error;
     throw new CliError(EXIT.usage, `${source}: ${(error as Error).message}`, ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'], { cause: error });
   }
 }
