@@ -32,7 +32,7 @@ export class RolloutWorker implements OnApplicationShutdown {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: path } = config;
     const model = chatModelFrom(config);
     const memory = await openMemory({ path, embedder: embedderFrom(config) ?? new LexicalEmbedder() });
-    const producer = new Producer(redisUrl, prefix, logger);
+    const producer = new Producer(redisUrl, prefix, logger, { patient: true });
     const redis = connectRedis(redisUrl, 'worker', logger);
     const cancels = new CancelBus(redisUrl, prefix, logger);
     const tasks = new TaskStore(producer);

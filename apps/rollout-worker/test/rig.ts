@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SandboxExecute } from '@etude/contracts/queues';
+import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { isFinal, type TaskRecord, TaskSpec } from '@etude/contracts/task';
+import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import { loadConfig } from '@etude/platform/config';
+import { consume } from '@etude/queue/consumer';
+import { DeadLetters } from '@etude/queue/dead-letters';
+import { ExecutionStore } from '@etude/queue/executions';
+import { Producer } from '@etude/queue/producer';
+import { TaskStore } from '@etude/queue/task-store';
+import { type TestRedis, startRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import { onTestFinished } from 'vitest';
+import { RolloutWorker } from '../src/rollout-worker.js';
+import { rolloutWorkerConfig } from '../src/rollout-worker.config.js';
+
+export type Script = Extract<Parameters<typeof startScriptedModel>[0], { script: unknown }>['script'];
+
+export const TENANT = 'acme';
+const silent = { info() {}, warn() {}, error() {} };
+const CLEAN: RunResult = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 };
+
+export const fenced = (code: string) => `\`\`\`python\n${code}\n\`\`\``;
+export const spec = (given: object = {}) =>
+  TaskSpec.parse({ prompt: 'Print twice the number.', evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] }, ...given });
+
+export interface Rig {
+  readonly redis: TestRedis;
+  readonly producer: Producer;
+  readonly tasks: TaskStore;
+  readonly dead: DeadLetters;
+  readonly model: RunningScriptedModel;
+  /** Closed with the test where it was not before. */
+  startWorker(): Promise<RolloutWorker>;
+  submit(given?: object): Promise<string>;
+  finished(taskId: string): Promise<TaskRecord>;
+}
+
+/** Real Redis, the real queue, memory file and model client; code with the word "right" answers 2. */
+export async function startRig(script: Script): Promise<Rig> {
+  const dir = await mkdtemp(join(tmpdir(), 'rollout-worker-'));
+  const [redis, model] = await Promise.all([startRedis(), startScriptedModel({ script })]);
+  const producer = new Producer(redis.url, 'etude', silent);
+  const tasks = new TaskStore(producer);
+  const controller = fakeController(redis.url, producer);
+  await controller.ready();
+  const workers: RolloutWorker[] = [];
+  onTestFinished(async () => {
+    await Promise.all(workers.map((worker) => worker.close()));
+    await controller.close(1_000);
+    await producer.close();
+    await Promise.all([model.close(), redis.stop(), rm(dir, { recursive: true, force: true })]);
+  });
+  const config = loadConfig(rolloutWorkerConfig, {
+    ETUDE_REDIS_URL: redis.url,
+    ETUDE_MEMORY_PATH: join(dir, 'memory.sqlite'),
+    OPENAI_BASE_URL: model.url,
+    OPENAI_MODEL: 'scripted',
+  });
+  return {
+    redis,
+    producer,
+    tasks,
+    model,
+    dead: new DeadLetters(producer, tasks),
+    async startWorker() {
+      const worker = await RolloutWorker.start(config, silent);
+      workers.push(worker);
+      return worker;
+    },
+    submit: async (given) => (await tasks.submit(TENANT, spec(given), '')).record.id,
+    finished: (taskId) =>
+      until(
+        async () => {
+          const task = await tasks.get(TENANT, taskId);
+          return task && isFinal(task.state) ? task : null;
+        },
+        { what: `the end of ${taskId}` },
+      ),
+  };
+}
+
+const run = (planned: SandboxRun): RunResult => ({ ...CLEAN, stdout: 'code' in planned && planned.code.includes('right') ? '2' : 'no' });
+
+function fakeController(redisUrl: string, producer: Producer) {
+  const store = new ExecutionStore(producer.redis, producer.keys);
+  const execute = async ({ tenant, executionId }: { tenant: string; executionId: string }) => {
+    const stored = await store.load(tenant, executionId);
+    if (stored) await store.save(tenant, executionId, { executionId, runs: stored.request.runs.map(run) });
+    return { executionId };
+  };
+  return consume(SandboxExecute, execute, { redisUrl, prefix: 'etude', concurrency: 8, logger: silent });
+}

@@ -1,0 +1,102 @@
+import { rolloutIdOf } from '@etude/contracts/ids';
+import { openJournal } from '@etude/queue/journal';
+import { OutboxReader } from '@etude/queue/memory-outbox';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it } from 'vitest';
+import { fenced, type Rig, startRig, TENANT } from './rig.js';
+
+const SOLVES = { rules: [{ match: { regex: 'critique', flags: 'i' }, reply: fenced('right') }], default: { reply: fenced('no') } };
+const HANGS = { default: { reply: fenced('right'), delay_ms: 600_000 } };
+const SLOW = { default: { reply: fenced('right'), delay_ms: 400 } };
+
+const modelAsked = (rig: Rig, times: number) => until(() => rig.model.calls().length >= times, { what: `call ${times} of the model` });
+
+describe('the rollout worker', () => {
+  it('solves a submitted task and leaves what it learned in the outbox', async () => {
+    const rig = await startRig(SOLVES);
+    await rig.startWorker();
+    const taskId = await rig.submit();
+    const task = await rig.finished(taskId);
+    expect(task).toMatchObject({ state: 'succeeded', stopReason: 'solved', result: { verdict: 'AC', scripted: true }, usage: { attempts: 2, modelCalls: 4, executions: 2 } });
+    expect(await new OutboxReader(rig.producer.redis, rig.producer.keys).pending(TENANT)).toBe(3);
+  });
+
+  it('runs many tasks at once', async () => {
+    const rig = await startRig(SOLVES);
+    await rig.startWorker();
+    const ids = await Promise.all(Array.from({ length: 20 }, () => rig.submit()));
+    const states = await Promise.all(ids.map(async (id) => (await rig.finished(id)).state));
+    expect(new Set(states)).toEqual(new Set(['succeeded']));
+  });
+
+  it('stops a model call in the middle when the task is cancelled', async () => {
+    const rig = await startRig(HANGS);
+    await rig.startWorker();
+    const taskId = await rig.submit();
+    await modelAsked(rig, 1);
+    await rig.tasks.requestCancel(TENANT, taskId);
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });
+  });
+
+  it('stops a model call in the middle when the wall time is over', async () => {
+    const rig = await startRig(HANGS);
+    await rig.startWorker();
+    const taskId = await rig.submit({ limits: { wallMs: 300 } });
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'wall_time' });
+  });
+
+  it('hands a rollout to another worker when it is closed', async () => {
+    const rig = await startRig(SLOW);
+    const first = await rig.startWorker();
+    const taskId = await rig.submit();
+    await modelAsked(rig, 1);
+    await first.close();
+    await rig.startWorker();
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', usage: { modelCalls: 2, attempts: 1 } });
+    expect(rig.model.calls()).toHaveLength(3);
+  });
+
+  it('fails the task with the error that the queue does not retry, and keeps the job as a dead letter', async () => {
+    const rig = await startRig({ default: { status: 400, error: 'no such model' } });
+    await rig.startWorker();
+    const taskId = await rig.submit();
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'MODEL_REFUSED' } });
+    const letters = await until(async () => {
+      const found = (await rig.dead.list('rollout.run', { pageSize: 10 })).letters;
+      return found.length > 0 ? found : null;
+    });
+    expect(letters).toMatchObject([{ id: rolloutIdOf(taskId), code: 'MODEL_REFUSED' }]);
+  });
+
+  it('gives up on a rollout that has lost worker after worker', async () => {
+    const rig = await startRig(SOLVES);
+    const taskId = await rig.submit();
+    await rig.producer.redis.hset(rig.producer.keys.rollout(rolloutIdOf(taskId)), { generation: 0, epoch: 20 });
+    await rig.startWorker();
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'WORKER_LOST' } });
+    expect(rig.model.calls()).toEqual([]);
+  });
+
+  it('ends quietly when another worker has taken the rollout', async () => {
+    const rig = await startRig(SLOW);
+    const taskId = await rig.submit();
+    const worker = await rig.startWorker();
+    await modelAsked(rig, 1);
+    const address = { tenant: TENANT, taskId, rolloutId: rolloutIdOf(taskId) };
+    const other = await openJournal(rig.producer.redis, rig.producer.keys, address);
+    await until(async () => (await rig.producer.queue('rollout.run').getJobCounts('completed')).completed === 1, { what: 'the end of the job' });
+    expect(await rig.tasks.get(TENANT, taskId)).toMatchObject({ state: 'running', usage: { steps: 0 } });
+    expect((await rig.dead.list('rollout.run', { pageSize: 10 })).letters).toEqual([]);
+    expect(other?.epoch).toBe(2);
+    await worker.close();
+  });
+
+  it('says ready only while it can take rollouts and read memory', async () => {
+    const rig = await startRig(SOLVES);
+    const worker = await rig.startWorker();
+    const checks = worker.checks();
+    await expect(Promise.all(Object.values(checks).map((check) => check()))).resolves.toBeDefined();
+    await worker.close();
+    await expect(checks['rollout.run']?.()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+  });
+});
