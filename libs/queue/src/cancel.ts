@@ -30,9 +30,8 @@ export class CancelBus {
     this.#publisher = connectRedis(redisUrl, 'worker', logger);
     this.#subscriber = connectRedis(redisUrl, 'subscriber', logger);
     this.#subscriber.on('message', (channel: string, message: string) => this.#heard(channel, message));
-    this.#subscribed = this.#subscriber.subscribe(this.#keys.cancel, this.#keys.cancelExecution).then(() => {
-      this.#subscriber.on('ready', () => this.#reconnects.forEach((listener) => listener()));
-    });
+    this.#subscriber.on('ready', () => this.#reconnects.forEach((listener) => listener()));
+    this.#subscribed = this.#subscriber.subscribe(this.#keys.cancel, this.#keys.cancelExecution);
     // Shown by `ready`.
     this.#subscribed.catch(() => undefined);
   }

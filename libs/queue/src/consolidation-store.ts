@@ -5,7 +5,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { RedisKeys } from './keys.js';
 import { parseOr } from './job-failure.js';
 import { whileRedisAnswers } from './redis.js';
-import { runScript } from './scripts.js';
+import { runScript } from './run-script.js';
 import { RETENTION_MS } from './task-keys.js';
 import type { Redis } from 'ioredis';
 
@@ -33,7 +33,7 @@ export class ConsolidationStore {
     const record = ConsolidationRecord.parse({ ...ask, id: newRunId(), tenant, state: 'queued', createdAt: Date.now() });
     const requestKey = requestId ? this.keys.request(tenant, 'consolidate', requestId) : '';
     const args = [record.id, contentDigest(ask), JSON.stringify(record), this.#retentionMs];
-    const [outcome, id] = await this.#bounded(runScript<[string, string]>(this.redis, 'createConsolidation', [this.keys.consolidation(tenant, record.id), requestKey], args));
+    const [outcome, id] = await runScript<[string, string]>(this.redis, 'createConsolidation', [this.keys.consolidation(tenant, record.id), requestKey], args);
     if (outcome === 'created') return { record, created: true };
     if (outcome === 'other') throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for run ${id} with other settings; use a new request_id`, { field: 'request_id' });
     const first = await this.get(tenant, id);

@@ -33,6 +33,8 @@ function start(declaration = Echo) {
   return { producer, options: { ...options, onDead }, dead, queue: producer.queue(declaration.name), ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()) };
 }
 
+const nothing = () => {};
+
 /** Resolves when the signal aborts, with the reason's lease. */
 const untilStopped = ({ signal }: JobContext) => new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
@@ -48,7 +50,7 @@ describe('add and wait', () => {
     let runs = 0;
     startConsumer(Echo, async () => ({ text: String(++runs) }), options);
     expect([await ask('j1'), await ask('j1')]).toEqual([{ text: '1' }, { text: '1' }]);
-    expect(await Promise.all([ask('j2'), ask('j2'), ask('j2')])).toEqual(Array(3).fill({ text: '2' }));
+    expect(await Promise.all([ask('j2'), ask('j2'), ask('j2')])).toEqual(['2', '2', '2'].map((text) => ({ text })));
   });
 
   it('answers two hundred callers over one connection', async () => {
@@ -194,7 +196,7 @@ describe('consume', () => {
   it('holds a job that runs much longer than its lock', async () => {
     const { producer, options, queue } = start();
     let runs = 0;
-    let finish = () => {};
+    let finish = nothing;
     startConsumer(Echo, async () => {
       runs++;
       await new Promise<void>((resolve) => (finish = resolve));

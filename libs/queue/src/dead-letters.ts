@@ -114,7 +114,7 @@ export async function retryJob(job: Job): Promise<void> {
 function declarationOf(name: string): QueueDeclaration {
   const declaration = QUEUES.find((queue) => queue.name === name);
   if (!declaration) throw new EtudeError('NOT_FOUND', `there is no queue "${name}"; the queues are ${QUEUES.map((queue) => queue.name).join(', ')}`, { field: 'queue' });
-  return declaration as unknown as QueueDeclaration;
+  return declaration;
 }
 
 async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts> {

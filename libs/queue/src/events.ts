@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { bellsOf } from './bells.js';
 import type { Bell } from './bells.js';
 import type { RedisKeys } from './keys.js';
+import { whileRedisAnswers } from './redis.js';
 
 export interface StoredEvent {
   /** Give it as `afterId` to get what came after this event. */
@@ -23,7 +24,8 @@ const BATCH = 100;
  * @param afterId id of the last event seen; empty for everything
  * @throws EtudeError INVALID_ARGUMENT for an id that is none, NOT_FOUND when the task has no events (none such, or expired)
  *
- * Ends without an error when `signal` aborts.
+ * Ends without an error when `signal` aborts. On a producer's connection an outage ends it with QUEUE_UNAVAILABLE, to be resumed
+ * behind the last event; on a worker's it waits.
  */
 export async function* readEvents(
   redis: Redis,
@@ -61,13 +63,13 @@ function checkedId(afterId: string): string {
 }
 
 async function readBatch(redis: Redis, stream: string, after: string): Promise<StoredEvent[]> {
-  const entries = await redis.xrange(stream, `(${after}`, '+', 'COUNT', BATCH);
+  const entries = await whileRedisAnswers(redis, redis.xrange(stream, `(${after}`, '+', 'COUNT', BATCH));
   return entries.map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? 'null') as TaskEvent, at: Number(id.split('-')[0]) }));
 }
 
 /** Whether the reader has seen the end already. */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
-  const [end, there] = await Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]);
+  const [end, there] = await whileRedisAnswers(redis, Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]));
   if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention after the end is over`);
   return end !== null && !isBefore(last, end);
 }

@@ -8,7 +8,8 @@ import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import { abortError, leaseEndOf } from './lease.js';
 import type { Producer } from './producer.js';
-import { runScript } from './scripts.js';
+import { whileRedisAnswers } from './redis.js';
+import { runScript } from './run-script.js';
 import { memberOf } from './task-keys.js';
 
 const RESULT_TTL_MS = 3_600_000;
@@ -32,7 +33,7 @@ export class ExecutionStore {
 
   /** null where the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
-    const [request, result, cancelled] = await this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested');
+    const [request, result, cancelled] = await whileRedisAnswers(this.redis, this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested'));
     if (!request) return null;
     return {
       request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
@@ -54,12 +55,12 @@ export class ExecutionStore {
   }
 
   async result(tenant: string, executionId: string): Promise<ExecutionResult | null> {
-    const text = await this.redis.hget(this.keys.execution(tenant, executionId), 'result');
+    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'result'));
     return text ? readResult(text, executionId) : null;
   }
 
   async cancelRequested(tenant: string, executionId: string): Promise<boolean> {
-    return (await this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested')) === '1';
+    return (await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
   }
 
   /** Notes the wish and tells the controllers. @returns whether there was anything to cancel */
@@ -78,7 +79,6 @@ export class QueueSandboxes implements Sandboxes {
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    if (signal.aborted) throw abortError(signal);
     const known = await this.#store.prepare(request);
     if (known) return known;
     for (let round = 1; round <= ROUNDS_MAX; round++) {
@@ -93,6 +93,7 @@ export class QueueSandboxes implements Sandboxes {
   }
 
   async #run({ tenant, executionId }: ExecutionRequest, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw abortError(signal);
     const rollout = RolloutId.safeParse(executionId.split('.')[0]);
     const payload = { v: 1 as const, tenant, executionId, taskId: rollout.success ? taskIdOf(rollout.data) : null };
     const patience = new AbortController();

@@ -69,7 +69,7 @@ export class JobResults {
     this.#stopPolling();
     const events = await this.#events?.catch(() => null);
     await events?.close();
-    for (const waiters of this.#waiters.values()) for (const end of [...waiters]) end({ kind: 'failed', error: new Error('the producer was closed') });
+    for (const waiters of this.#waiters.values()) for (const end of waiters) end({ kind: 'failed', error: new Error('the producer was closed') });
   }
 
   async #open(): Promise<QueueEvents> {
@@ -86,7 +86,7 @@ export class JobResults {
   }
 
   #settle(jobId: string, end: JobEnd): void {
-    for (const waiter of [...(this.#waiters.get(jobId) ?? [])]) waiter(end);
+    for (const waiter of this.#waiters.get(jobId) ?? []) waiter(end);
   }
 
   #checkAll(): void {

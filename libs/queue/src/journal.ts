@@ -4,7 +4,7 @@ import type { TaskEvent } from '@etude/contracts/task';
 import type { Journal, JournalEntry, RolloutEnd } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import type { RedisKeys } from './keys.js';
-import { runScript } from './scripts.js';
+import { runScript } from './run-script.js';
 import { memberOf, RETENTION_MS, taskKeys } from './task-keys.js';
 import type { RolloutAddress } from './task-keys.js';
 
@@ -104,6 +104,12 @@ export class RedisJournal implements Journal {
 }
 
 /** From [step key, "<place> <JSON>", ...] to entries in their order. */
+/** What was journaled of a rollout, in order, without taking it: for looking at it afterwards. Empty where nothing is kept. */
+export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: string): Promise<JournalEntry[]> {
+  const stored = await redis.hgetall(keys.journal(rolloutId));
+  return [...readEntries(Object.entries(stored).flat()).values()];
+}
+
 function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
   const stored: Array<{ place: number; entry: JournalEntry }> = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {

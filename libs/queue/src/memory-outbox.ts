@@ -6,7 +6,8 @@ import type { Redis } from 'ioredis';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import type { Producer } from './producer.js';
-import { runScript } from './scripts.js';
+import { whileRedisAnswers } from './redis.js';
+import { runScript } from './run-script.js';
 import { memberOf } from './task-keys.js';
 
 /** `MemoryOutbox` in Redis: the write first, then its job `memory.write`. */
@@ -35,7 +36,7 @@ export class OutboxReader {
 
   /** null where it was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path that is wrong */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
-    const text = await this.redis.hget(this.keys.memoryOutbox(tenant), writeId);
+    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
     return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
   }
 
@@ -46,6 +47,6 @@ export class OutboxReader {
 
   /** Writes of this tenant that memory does not show yet. */
   async pending(tenant: string): Promise<number> {
-    return this.redis.hlen(this.keys.memoryOutbox(tenant));
+    return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }
 }

@@ -16,6 +16,11 @@ export interface AddOptions {
   readonly priority?: number;
 }
 
+export interface ProducerOptions {
+  /** Waits out an outage of Redis instead of failing in seconds: for workers, whose jobs would only be tried again. */
+  readonly patient?: boolean;
+}
+
 /** Kept to answer a repeat with the first result. */
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
 const EVENTS_MAX = 5_000;
@@ -36,8 +41,9 @@ export class Producer {
     redisUrl: string,
     prefix: string,
     private readonly logger?: QueueLogger,
+    { patient = false }: ProducerOptions = {},
   ) {
-    this.redis = connectRedis(redisUrl, 'producer', logger);
+    this.redis = connectRedis(redisUrl, patient ? 'worker' : 'producer', logger);
     this.keys = new RedisKeys(prefix);
   }
 

@@ -16,7 +16,7 @@ export interface QueueLogger {
 export type RedisRole = 'producer' | 'worker' | 'subscriber';
 
 /** Longest that a producer's command may take, connection included. */
-export const COMMAND_TIMEOUT_MS = 5_000;
+const COMMAND_TIMEOUT_MS = 5_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 
@@ -66,17 +66,19 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Waits for `work`, at most `timeoutMs`.
+ * Waits for `work`: on a producer's connection for a bounded time, on a worker's for as long as Redis is away.
  *
- * @throws EtudeError QUEUE_UNAVAILABLE when Redis does not answer, refuses to write (full disk, no memory), or is gone
+ * @throws EtudeError QUEUE_UNAVAILABLE when Redis does not answer in time, refuses to write (full disk, no memory), or is gone
  * Why bounded here too: a command that waits for a first connection never times out by itself.
  */
-export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>, timeoutMs = COMMAND_TIMEOUT_MS): Promise<T> {
+export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Promise<T> {
+  const timeoutMs = redis.options.commandTimeout;
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unavailable(redis, `no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
   try {
+    if (timeoutMs === undefined) return await work;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(unavailable(redis, `no answer within ${timeoutMs} ms`)), timeoutMs);
+    });
     return await Promise.race([work, late]);
   } catch (error) {
     throw toUnavailable(redis, error);

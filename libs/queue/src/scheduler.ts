@@ -44,7 +44,7 @@ const schedulerId = (tenant: string, agent: string | null) => `nightly.${tenant}
 
 function checkTimeZone(timeZone: string): void {
   try {
-    new Intl.DateTimeFormat('en', { timeZone });
+    Intl.DateTimeFormat('en', { timeZone });
   } catch (error) {
     throw new EtudeError('INVALID_ARGUMENT', `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`, {}, { cause: error });
   }

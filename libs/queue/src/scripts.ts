@@ -1,5 +1,3 @@
-import type { Redis } from 'ioredis';
-
 /**
  * Everything here that must be atomic, as Lua: one script is one round trip, one fsync, all or nothing.
  * Time is Redis's own, so that several hosts share one clock. Keys made inside a script start with the
@@ -255,14 +253,3 @@ export const SCRIPTS = {
 };
 
 export type ScriptName = keyof typeof SCRIPTS;
-
-/** Runs one script. The answer's shape is in the script's comment. */
-export async function runScript<Answer>(
-  redis: Redis,
-  name: ScriptName,
-  keys: readonly string[],
-  args: ReadonlyArray<string | number>,
-): Promise<Answer> {
-  const commands = redis as unknown as Record<ScriptName, (...parts: Array<string | number>) => Promise<Answer>>;
-  return commands[name](...keys, ...args);
-}

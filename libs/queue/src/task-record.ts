@@ -10,9 +10,9 @@ export function readTaskRecord(tenant: string, id: string, fields: Record<string
     spec: JSON.parse(fields.spec) as TaskSpec,
     state: fields.state as TaskState,
     stopReason: (fields.stopReason || null) as StopReason | null,
-    result: json<TaskResult>(fields.result),
-    usage: json<Usage>(fields.usage) ?? Usage.parse({}),
-    error: json<{ code: string; message: string }>(fields.error),
+    result: json(fields.result) as TaskResult | null,
+    usage: (json(fields.usage) ?? Usage.parse({})) as Usage,
+    error: json(fields.error) as { code: string; message: string } | null,
     cancelRequested: fields.cancelRequested === '1',
     createdAt: Number(fields.createdAt),
     updatedAt: Number(fields.updatedAt),
@@ -40,10 +40,11 @@ export function matches(state: string | null, labelsJson: string | null, filter:
   if (filter.state && state !== filter.state) return false;
   const wanted = Object.entries(filter.labels ?? {});
   if (wanted.length === 0) return true;
-  const labels = json<Record<string, string>>(labelsJson ?? '') ?? {};
+  const labels = (json(labelsJson) ?? {}) as Record<string, string>;
   return wanted.every(([name, value]) => labels[name] === value);
 }
 
-function json<T>(text: string | undefined): T | null {
-  return text ? (JSON.parse(text) as T) : null;
+/** null for a field that is missing or empty. */
+function json(text: string | null | undefined): unknown {
+  return text ? JSON.parse(text) : null;
 }

@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import type { RedisKeys } from './keys.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from './redis.js';
-import { runScript } from './scripts.js';
+import { runScript } from './run-script.js';
 import type { ScriptName } from './scripts.js';
 import { newTaskId } from './task-id.js';
 import { memberOf, RETENTION_MS, taskKeys } from './task-keys.js';
@@ -109,7 +109,7 @@ export class TaskStore {
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
     const keys = [this.#keys.task(tenant, taskId), this.#keys.tasks(tenant), this.#keys.rolloutOutbox, this.#keys.events(tenant, taskId), requestKey];
     const args = [taskId, memberOf(tenant, rolloutId), contentDigest(spec), this.#keys.wake(tenant, taskId), JSON.stringify({ type: 'state', state: 'queued' })];
-    return whileRedisAnswers(this.#redis, runScript(this.#redis, 'submitTask', keys, [...args, ...newTaskFields(spec, requestKey)]));
+    return runScript(this.#redis, 'submitTask', keys, [...args, ...newTaskFields(spec, requestKey)]);
   }
 
   async #enqueue({ tenant, taskId, rolloutId }: RolloutAddress, priority: number): Promise<void> {
@@ -125,7 +125,7 @@ export class TaskStore {
 
   #run<Answer>(script: ScriptName, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
     const first = [memberOf(address.tenant, address.rolloutId), this.#keys.wake(address.tenant, address.taskId)];
-    return whileRedisAnswers(this.#redis, runScript<Answer>(this.#redis, script, taskKeys(this.#keys, address), [...first, ...args]));
+    return runScript<Answer>(this.#redis, script, taskKeys(this.#keys, address), [...first, ...args]);
   }
 }
 

@@ -1,0 +1,172 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { never, redisForFile, startConsumer, startProducer } from '../test/rig.js';
+import { CancelBus } from './cancel.js';
+import type { JobHandler } from './consumer.js';
+import { ExecutionStore, QueueSandboxes } from './executions.js';
+import { LeaseEnded } from './lease.js';
+
+const file = redisForFile();
+
+const request = (executionId: string, stdin = '') => ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
+const run = (stdout: string): RunResult => ({ exit: 'ok', exitCode: 0, signal: null, stdout, stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 });
+
+type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
+
+/** A controller as it is built on this library: load, run, save; a cancelled execution ends without a result. */
+async function start(execute: Execute) {
+  const prefix = file.prefix();
+  const { producer, redis, keys } = startProducer(file.server.url, prefix);
+  const store = new ExecutionStore(redis, keys);
+  const bus = new CancelBus(file.server.url, prefix);
+  onTestFinished(() => bus.close());
+  await bus.ready();
+  const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
+    const stored = await store.load(tenant, executionId);
+    if (!stored || stored.result) return { executionId };
+    const stop = new AbortController();
+    const release = bus.watch('execution', { tenant, id: executionId }, () => store.cancelRequested(tenant, executionId), () => stop.abort());
+    try {
+      await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      release();
+    }
+    return { executionId };
+  };
+  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4 });
+  await consumer.ready();
+  return { sandboxes: new QueueSandboxes(producer), store, producer, redis, keys };
+}
+
+const nothing = () => {};
+const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+
+describe('sandboxes over the queue', () => {
+  it('runs an execution once however often it is asked for', async () => {
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
+    const asked = await Promise.all([sandboxes.execute(request('t00000000-r1.a1.execute'), never()), sandboxes.execute(request('t00000000-r1.a1.execute'), never())]);
+    const later = await sandboxes.execute(request('t00000000-r1.a1.execute', 'another body'), never());
+    expect([...asked, later].map((result) => result.runs[0]?.stdout)).toEqual(['1', '1', '1']);
+  });
+
+  it('names the task of a rollout in the job', async () => {
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [] }));
+    await sandboxes.execute(request('t00000000-r1.a1.execute'), never());
+    await sandboxes.execute(request('verify.abc'), never());
+    const jobs = await producer.queue(SandboxExecute.name).getCompleted();
+    expect(jobs.map(({ data }) => (data as { taskId: string | null }).taskId)).toEqual(expect.arrayContaining(['t00000000', null]));
+  });
+
+  it('carries requests and results of megabytes', async () => {
+    const { sandboxes, redis, keys } = await start(async ({ executionId, runs }) => ({ executionId, runs: [run((runs[0] as { stdin: string }).stdin)] }));
+    const text = 'x'.repeat(6 * 1024 * 1024);
+    expect((await sandboxes.execute(request('big', text), never())).runs[0]?.stdout).toBe(text);
+    expect(await redis.pttl(keys.execution('acme', 'big'))).toBeLessThanOrEqual(3_600_000);
+  });
+
+  it('throws AbortError after the code was stopped', async () => {
+    let running = false;
+    let stopped = false;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      running = true;
+      await untilAborted(signal);
+      stopped = true;
+      signal.throwIfAborted();
+      return { executionId, runs: [] };
+    });
+    const stop = new AbortController();
+    const executing = sandboxes.execute(request('e1'), stop.signal);
+    await until(() => running);
+    const from = performance.now();
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    expect(stopped).toBe(true);
+    expect(performance.now() - from).toBeLessThan(250);
+  });
+
+  it('runs again what was cancelled before', async () => {
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      if (++runs === 1) await untilAborted(signal);
+      signal.throwIfAborted();
+      return { executionId, runs: [run('second')] };
+    });
+    const stop = new AbortController();
+    const executing = sandboxes.execute(request('e1'), stop.signal);
+    await until(() => runs === 1);
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await sandboxes.execute(request('e1'), never())).runs[0]?.stdout).toBe('second');
+  });
+
+  it('leaves an execution running when only its worker goes', async () => {
+    let finish = nothing;
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      runs++;
+      await new Promise<void>((resolve, reject) => {
+        finish = resolve;
+        signal.addEventListener('abort', () => reject(new Error('stopped')));
+      });
+      return { executionId, runs: [run('kept')] };
+    });
+    for (const lease of ['shutdown', 'lost'] as const) {
+      const stop = new AbortController();
+      const executing = sandboxes.execute(request('e1'), AbortSignal.any([stop.signal]));
+      await until(() => runs === 1);
+      stop.abort(new LeaseEnded(lease));
+      await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    }
+    const next = sandboxes.execute(request('e1'), never());
+    finish();
+    expect((await next).runs[0]?.stdout).toBe('kept');
+    expect(runs).toBe(1);
+  });
+
+  it('does not wait long for a controller that is gone', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.server.url, prefix);
+    const stop = new AbortController();
+    const executing = new QueueSandboxes(producer).execute(request('e1'), stop.signal);
+    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
+    const from = performance.now();
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    expect(performance.now() - from).toBeLessThan(2_000);
+  });
+
+  it('throws the error of the controller', async () => {
+    const { sandboxes } = await start(async () => {
+      throw new EtudeError('SANDBOX_CONTROL_MISSING', 'no user namespaces');
+    });
+    await expect(sandboxes.execute(request('e1'), never())).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
+  });
+});
+
+describe('cancel bus', () => {
+  it('tells a cancel to whoever watches, and what was asked before', async () => {
+    const prefix = file.prefix();
+    const bus = new CancelBus(file.server.url, prefix);
+    onTestFinished(() => bus.close());
+    await bus.ready();
+    const heard: string[] = [];
+    bus.onCancel(({ tenant, id }) => heard.push(`${tenant} ${id}`));
+    let stopped = 0;
+    const release = bus.watch('task', { tenant: 'acme', id: 't1' }, async () => false, () => stopped++);
+    bus.watch('task', { tenant: 'acme', id: 't2' }, async () => true, () => stopped++);
+    await until(() => stopped === 1);
+    await bus.publish('acme', 't1');
+    await until(() => stopped === 2);
+    release();
+    await bus.publish('acme', 't1');
+    await until(() => heard.length === 2);
+    expect([heard, stopped]).toEqual([['acme t1', 'acme t1'], 2]);
+  });
+});
