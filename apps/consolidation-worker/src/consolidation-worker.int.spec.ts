@@ -111,7 +111,11 @@ describe('ConsolidationWorker', () => {
     for (const _ of [1, 2]) {
       await put('use-1', use);
       await allApplied();
-      await producer.forget(MemoryWriteJob.name, 'use-1');
+      // A job that is kept would answer the second put.
+      await until(async () => {
+        await producer.forget(MemoryWriteJob.name, 'use-1');
+        return !(await producer.queue(MemoryWriteJob.name).getJob('use-1'));
+      }, { what: 'the job is forgotten' });
     }
     expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 1 });
   });
@@ -204,7 +208,7 @@ describe('ConsolidationWorker', () => {
   });
 });
 
-function wrong(env: Record<string, string>) {
+function wrongSettings(env: Record<string, string>) {
   return consolidationWorkerConfig.safeParse(env).error?.issues.map(({ path }) => path[0]);
 }
 
@@ -212,12 +216,12 @@ describe('consolidationWorkerConfig', () => {
   const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_APPROVAL: 'review' };
 
   it('has no default for what decides which skills are used', () => {
-    expect(wrong({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_APPROVAL']);
-    expect(wrong(needed)).toBeUndefined();
+    expect(wrongSettings({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_APPROVAL']);
+    expect(wrongSettings(needed)).toBeUndefined();
   });
 
   it('refuses a schedule without a time zone, and neither of them when unreadable', () => {
-    expect(wrong({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
-    expect(wrong({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual(['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE']);
+    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
+    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual(['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE']);
   });
 });
