@@ -27,8 +27,6 @@ import { redisEvents } from './tasks/task-events.js';
 import { TaskWatcher } from './tasks/task-watcher.js';
 import { TasksController } from './tasks/tasks.controller.js';
 
-const CHECK_TIMEOUT_MS = 2_000;
-
 /** What the server needs before the module exists, made once. */
 export interface GatewayParts {
   readonly producer: Producer;
@@ -41,7 +39,7 @@ export interface GatewayParts {
 export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: QueueLogger): GatewayParts {
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
   const memory = new MemoryAccess(() => openMemory({ path: config.ETUDE_MEMORY_PATH, embedder }));
-  const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping(), CHECK_TIMEOUT_MS));
+  const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping()));
   const checks = { redis, memory: () => memory.check() };
   return { producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };
 }
