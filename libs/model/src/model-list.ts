@@ -1,25 +1,26 @@
-import { errorCode } from '@etude/contracts/errors';
-import type { OpenAiConnection } from './openai-connection.js';
+import { abortError } from './abort.js';
+import type { Exchange, OpenAiConnection } from './openai-connection.js';
 
 const LIST_CHARS_MAX = 4 * 1024 * 1024;
+const LIST_TIMEOUT_MS = 5_000;
 
 /**
- * The first model that a server lists, or `default`, which single-model servers take, where it lists none.
+ * The first model that a server lists, or `default`, which single-model servers take, where no list comes within 5 s.
  *
- * @throws EtudeError MODEL_UNAVAILABLE when it can't be reached; an AbortError
+ * Asked once: it is the chat call that matters, and that one says why a server can't be used.
+ * @throws an AbortError
  */
 export async function firstModel(connection: OpenAiConnection, signal: AbortSignal): Promise<string> {
-  try {
-    const list = await connection.call(async ({ client, signal: ending, text }) => {
-      const response = await client.models.list({ signal: ending }).asResponse();
-      return text(response, LIST_CHARS_MAX);
-    }, signal);
-    return firstId(list) ?? 'default';
-  } catch (error) {
-    // A server without a list refuses; it is the chat call that matters.
-    if (errorCode(error) === 'MODEL_REFUSED') return 'default';
-    throw error;
-  }
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
+  const list = await connection.once(listed, bounded).catch(() => {
+    if (signal.aborted) throw abortError(signal);
+    return '';
+  });
+  return firstId(list) ?? 'default';
+}
+
+async function listed({ client, signal, text }: Exchange): Promise<string> {
+  return text(await client.models.list({ signal }).asResponse(), LIST_CHARS_MAX);
 }
 
 function firstId(text: string): string | null {

@@ -37,9 +37,9 @@ export class OpenAiChatModel implements ChatModel {
   }
 
   async chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
-    this.#model ??= await firstModel(this.#connection, signal);
-    const model = this.#model;
+    const model = this.#model ?? (await firstModel(this.#connection, signal));
     const answer = await this.#connection.call((exchange) => this.#negotiate(request, model, exchange), signal);
+    this.#model = model;
     return this.#response(request, model, answer);
   }
 

@@ -79,14 +79,15 @@ export class OpenAiConnection {
    * @throws EtudeError MODEL_*; an AbortError
    */
   call<T>(exchange: (exchange: Exchange) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return withRetries(() => this.#once(exchange, signal), signal, this.#policy, this.#timers);
+    return withRetries(() => this.once(exchange, signal), signal, this.#policy, this.#timers);
   }
 
   close(): void {
     this.#transport.close();
   }
 
-  async #once<T>(exchange: (exchange: Exchange) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** The same without repeating it. */
+  async once<T>(exchange: (exchange: Exchange) => Promise<T>, signal: AbortSignal): Promise<T> {
     const leave = await this.#inFlight.enter(signal);
     const watch = new CallWatch(signal, this.#limits);
     try {

@@ -5,6 +5,10 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
 /** Of an error page or JSON; more is not read. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
+/** Idle connections are closed soon: a server with one thread serves nobody else while one is open. */
+const IDLE_HTTP_MS = 1_000;
+/** Longer, since making one costs round trips; such servers have threads. */
+const IDLE_HTTPS_MS = 4_000;
 const HEADERS_KEPT = ['content-type', 'retry-after', 'retry-after-ms', 'location', 'x-request-id', 'x-etude-scripted'];
 
 /** The connection failed before an answer came. */
@@ -32,8 +36,8 @@ export class Transport {
 
   constructor(proxyUrl?: string) {
     const proxyEnv = proxyUrl ? { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl } : undefined;
-    this.#http = new http.Agent({ keepAlive: true, proxyEnv });
-    this.#https = new https.Agent({ keepAlive: true, proxyEnv });
+    this.#http = new http.Agent({ keepAlive: true, timeout: IDLE_HTTP_MS, proxyEnv });
+    this.#https = new https.Agent({ keepAlive: true, timeout: IDLE_HTTPS_MS, proxyEnv });
   }
 
   readonly fetch = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {

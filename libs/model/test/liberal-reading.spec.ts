@@ -102,9 +102,11 @@ describe('answers of minimal servers', () => {
     await model.chat(ask(), never());
     await model.chat(ask(), never());
     expect(listing.requests.map((request) => request.body['model'])).toEqual([undefined, 'one', 'one']);
-    const bare = await rawServer(json({ detail: 'Not Found' }, 404), json(whole('hi')));
-    await chatModel(bare.url, { model: undefined }).chat(ask(), never());
-    expect(bare.requests[1]?.body['model']).toBe('default');
+    for (const noList of [json({ detail: 'Not Found' }, 404), json({}, 500), json([]), broken('')]) {
+      const bare = await rawServer(noList, json(whole('hi')));
+      await chatModel(bare.url, { model: undefined }).chat(ask(), never());
+      expect(bare.requests[1]?.body['model']).toBe('default');
+    }
   });
 
   it('uses one connection for calls one after the other', async () => {

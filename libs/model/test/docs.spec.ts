@@ -1,0 +1,21 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { modelConfig } from '../src/model-config.js';
+import { parseScript } from '../src/script-loader.js';
+import { ScriptRule } from '../src/script-schema.js';
+
+const page = (name: string) => readFile(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
+
+describe('the pages about models', () => {
+  it('show scripts that are right', async () => {
+    const scripts = [...(await page('scripted-model.md')).matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
+    expect(scripts.length).toBeGreaterThan(1);
+    expect(scripts.map((script) => parseScript(script, 'the page').name)).toEqual(['weather', 'second-time-right']);
+  });
+
+  it('name every field of a rule and every setting', async () => {
+    const [scripts, models] = await Promise.all([page('scripted-model.md'), page('models.md')]);
+    expect(Object.keys(ScriptRule.shape).filter((field) => !scripts.includes(`\`${field}`))).toEqual([]);
+    expect(Object.keys(modelConfig.shape).filter((setting) => !models.includes(`\`${setting}\``))).toEqual([]);
+  });
+});
