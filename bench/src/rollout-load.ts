@@ -1,0 +1,54 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { Comparison, Tasks, type Task, type TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import type { TestStack } from '@etude/test-support/stack';
+
+/** What the scripted model answers `oneAttempt` with, reading from a text: the bare baseline has no stdin. */
+export const BARE_SOLUTION = 'a, b = map(int, "20 22".split())\nprint(a + b)\n';
+
+/** A plain object, so that variants can be spread. */
+type Spec = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>;
+
+export type TasksClient = ServiceClient<typeof Tasks>;
+export const tasksClient = (stack: TestStack): TasksClient => createServiceClient(Tasks, stack.address);
+
+/** Solved in one attempt: a sum, judged by one case. Every prompt differs, nothing is recalled from the one before. */
+export function oneAttempt(i: number): Spec {
+  return {
+    prompt: `bench solve ${i}: print the sum of the two integers on one line of input`,
+    memory: { preferSkills: false },
+    evaluator: {
+      kind: { case: 'ioCases' as const, value: { cases: [{ stdin: '20 22\n', expectedStdout: '42\n', public: true }], comparison: Comparison.WHITESPACE } },
+    },
+  };
+}
+
+/** Journaled steps without code to run: the model answers in prose, so each attempt ends in a verdict at once. */
+export function onlySteps(i: number, attempts: number): Spec {
+  return { ...oneAttempt(i), prompt: `bench prose ${i}: say something`, memory: { off: true, readOnly: true }, limits: { attempts } };
+}
+
+export interface Followed {
+  readonly task: Task;
+  /** From the call of SubmitTask. */
+  readonly firstEventMs: number;
+  readonly totalMs: number;
+  /** Duration of each kind of step, as the worker measured it. */
+  readonly phases: ReadonlyMap<string, number>;
+}
+
+/** Submits a task and follows it to its end. */
+export async function follow(tasks: TasksClient, spec: Spec): Promise<Followed> {
+  const start = performance.now();
+  const submitted = await tasks.submitTask({ spec });
+  let firstEventMs = Number.NaN;
+  let last: Task | undefined;
+  const phases = new Map<string, number>();
+  for await (const { event } of tasks.watchTask({ name: submitted.name })) {
+    if (Number.isNaN(firstEventMs)) firstEventMs = performance.now() - start;
+    if (event.case === 'stepFinished') phases.set(event.value.kind, (phases.get(event.value.kind) ?? 0) + Number(event.value.durationMs));
+    if (event.case === 'finished') last = event.value.task;
+  }
+  if (!last) throw new Error(`the watch of ${submitted.name} ended early`);
+  return { task: last, firstEventMs, totalMs: performance.now() - start, phases };
+}

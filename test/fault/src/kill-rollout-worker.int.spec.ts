@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { createServiceClient } from '@etude/contracts/grpc-client';
+import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { openMemory } from '@etude/memory/sqlite-memory';
+import type { TestProcess } from '@etude/test-support/processes';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { comparable, follow, journalOf, TENANT } from './observed.js';
+
+const SCRIPT = fileURLToPath(new URL('./kill-steps.yaml', import.meta.url));
+/** Longest time that a killed worker's rollout may stand still. */
+const TAKEOVER_MAX_MS = 5_000;
+
+let stack: TestStack;
+let worker: TestProcess;
+let standby: TestProcess;
+
+beforeAll(async () => {
+  stack = await startStack({ script: SCRIPT });
+  [worker, standby] = await Promise.all([stack.startRolloutWorker(), stack.startRolloutWorker()]);
+}, 60_000);
+afterAll(async () => {
+  await stack.stop();
+}, 60_000);
+
+/** Solved in the second attempt, in training mode, so that every kind of step occurs. Each agent has a memory of its own. */
+async function submit(agent: string): Promise<Task> {
+  const tasks = createServiceClient(Tasks, stack.address);
+  try {
+    const cases = [{ stdin: '2 3\n', expectedStdout: '6\n', public: true }, { stdin: '7 8\n', expectedStdout: '56\n' }];
+    const evaluator = { kind: { case: 'ioCases' as const, value: { cases } } };
+    return await tasks.submitTask({ spec: { agent, prompt: 'Read two integers from one line and print their product.', mode: Mode.TRAINING, evaluator } });
+  } finally {
+    tasks.close();
+  }
+}
+
+/** Names of the script's rules that were answered to the end, in order; an aborted call was never answered. */
+async function answeredRules(): Promise<string[]> {
+  const response = await fetch(`${stack.modelUrl}/scripted/calls`);
+  const { calls } = (await response.json()) as { calls: Array<{ rule: string; answered: string }> };
+  return calls.filter(({ answered }) => answered === 'fully').map(({ rule }) => rule);
+}
+
+async function transitionsOf(agent: string, taskId: string): Promise<readonly number[]> {
+  const memory = await openMemory({ path: stack.memoryPath, embedder: new LexicalEmbedder() });
+  try {
+    const stored = await memory.episodic.transitions({ tenant: TENANT, agent }, `${taskId}-r1`);
+    return stored.map(({ attempt }) => attempt);
+  } finally {
+    memory.close();
+  }
+}
+
+async function outcomeOf(agent: string, killAfter: string | null) {
+  const before = (await answeredRules()).length;
+  const submitted = await submit(agent);
+  const taskId = submitted.name.slice('tasks/'.length);
+  const killedAt: number[] = [];
+  const followed = await follow(stack, submitted.name, async (step) => {
+    if (step !== killAfter || killedAt.length > 0) return;
+    // Either of the two may hold the rollout; whichever it is, it is gone after both were killed, and a new pair takes over.
+    await Promise.all([worker.kill(), standby.kill()]);
+    killedAt.push(performance.now());
+    [worker, standby] = await Promise.all([stack.startRolloutWorker(), stack.startRolloutWorker()]);
+  });
+  const transitions = await until(async () => {
+    const attempts = await transitionsOf(agent, taskId);
+    return attempts.length >= 2 ? attempts : null;
+  }, { what: 'both transitions in memory' });
+  const task = followed.task;
+  return {
+    state: TaskState[task.state],
+    result: comparable(task.result, taskId),
+    usage: task.usage,
+    journal: await journalOf(stack, taskId),
+    events: followed.events,
+    transitions,
+    answered: (await answeredRules()).slice(before),
+  };
+}
+
+describe('a rollout worker that is killed with SIGKILL', () => {
+  it('leaves the same outcome whichever journaled step it is killed behind', async () => {
+    expect(await readFile(SCRIPT, 'utf8')).toContain('delay_ms');
+    const undisturbed = await outcomeOf('undisturbed', null);
+    expect(undisturbed.state).toBe('SUCCEEDED');
+    expect(undisturbed.transitions).toEqual([1, 2]);
+    const steps = undisturbed.journal.map(([key]) => key);
+    expect(steps.length).toBeGreaterThanOrEqual(15);
+    for (const step of steps) {
+      const disturbed = await outcomeOf(`killed-${step.replace('.', '-')}`, step);
+      expect(disturbed, `killed behind ${step}`).toEqual(undisturbed);
+    }
+  }, 300_000);
+
+  it('is replaced within five seconds', async () => {
+    const submitted = await submit('replaced');
+    const times: number[] = [];
+    let killedAt = 0;
+    await follow(stack, submitted.name, async (step) => {
+      if (killedAt > 0 && times.length === 0) times.push(performance.now() - killedAt);
+      if (step !== 'a1.execute') return;
+      const fresh = await stack.startRolloutWorker();
+      await Promise.all([worker.kill(), standby.kill()]);
+      killedAt = performance.now();
+      [worker, standby] = [fresh, await stack.startRolloutWorker()];
+    });
+    expect(times[0]).toBeLessThan(TAKEOVER_MAX_MS);
+  }, 60_000);
+});

@@ -1,0 +1,67 @@
+import { Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { createServiceClient } from '@etude/contracts/grpc-client';
+import { connectRedis } from '@etude/queue/redis';
+import { readJournal } from '@etude/queue/journal';
+import { RedisKeys } from '@etude/queue/keys';
+import type { TestStack } from '@etude/test-support/stack';
+
+export const TENANT = 'test';
+
+/** What a rollout left behind, without what differs between any two runs: ids, times, durations. */
+export interface Outcome {
+  readonly state: string;
+  readonly result: unknown;
+  readonly usage: unknown;
+  /** Step keys in the order in which they were journaled, with their values. */
+  readonly journal: ReadonlyArray<readonly [string, unknown]>;
+  /** Events as a watcher saw them, takeovers left out. */
+  readonly events: readonly string[];
+  /** Attempts whose transitions reached memory, one entry per stored record. */
+  readonly transitions: readonly number[];
+}
+
+const TIMES = new Set(['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB']);
+
+/** The same value with ids of this task replaced and times removed. */
+export function comparable(value: unknown, taskId: string): unknown {
+  if (typeof value === 'string') return value.replaceAll(taskId, '<task>');
+  if (Array.isArray(value)) return value.map((item) => comparable(item, taskId));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !TIMES.has(key))
+      .map(([key, item]) => [key, comparable(item, taskId)]),
+  );
+}
+
+export async function journalOf(stack: TestStack, taskId: string): Promise<Array<readonly [string, unknown]>> {
+  const redis = connectRedis(stack.redis.url, 'producer');
+  try {
+    const entries = await readJournal(redis, new RedisKeys('etude'), `${taskId}-r1`);
+    return entries.map(({ key, value }) => [key, comparable(value, taskId)] as const);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Follows a task to its end; `onStep` is awaited for each journaled step before the next event is read. */
+export async function follow(stack: TestStack, name: string, onStep: (step: string) => Promise<void>): Promise<{ task: Task; events: string[] }> {
+  const tasks = createServiceClient(Tasks, stack.address);
+  const events: string[] = [];
+  let last: Task | undefined;
+  try {
+    for await (const { event } of tasks.watchTask({ name })) {
+      if (event.case === 'stepFinished') {
+        events.push(`step ${event.value.step}`);
+        await onStep(event.value.step);
+      } else if (event.case === 'finished') last = event.value.task;
+      else if (event.case === 'attemptFinished') events.push(`attempt ${event.value.attempt} ${event.value.verdict}`);
+      else if (event.case === 'stateChanged') events.push(`state ${TaskState[event.value.state]}`);
+      else if (event.case === 'attemptStarted') events.push(`start ${event.value.attempt}`);
+    }
+  } finally {
+    tasks.close();
+  }
+  if (!last) throw new Error(`the watch of ${name} ended without a finished event`);
+  return { task: last, events };
+}

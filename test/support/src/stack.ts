@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from './ports.js';
+import { startProcess, type TestProcess } from './processes.js';
+import { startRedis, type TestRedis } from './redis.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+export interface TestStackOptions {
+  /** Script of the scripted model. */
+  readonly script: string;
+  /** Added to every service's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The four services as real processes, with a Redis, a memory file and a scripted model of their own. */
+export interface TestStack {
+  /** "host:port" of the gateway; calls without a key belong to tenant "test". */
+  readonly address: string;
+  readonly redis: TestRedis;
+  readonly memoryPath: string;
+  /** Base URL of the scripted model, without "/v1". */
+  readonly modelUrl: string;
+  readonly gateway: TestProcess;
+  readonly controller: TestProcess;
+  readonly consolidator: TestProcess;
+  /** One more rollout worker; the stack starts with none. */
+  startRolloutWorker(): Promise<TestProcess>;
+  start(service: 'gateway' | 'sandbox-controller' | 'consolidation-worker'): Promise<TestProcess>;
+  stop(): Promise<void>;
+}
+
+/** Starts everything but the rollout workers. Needs the built services (`tsc -b`). */
+export async function startStack({ script, env = {} }: TestStackOptions): Promise<TestStack> {
+  const dir = await mkdtemp(join(tmpdir(), 'etude-stack-'));
+  const redis = await startRedis();
+  const [grpcPort, modelPort] = [await freePort(), await freePort()];
+  const modelUrl = `http://127.0.0.1:${modelPort}`;
+  const memoryPath = join(dir, 'memory.sqlite');
+  const settings = {
+    ETUDE_LOG_LEVEL: 'warn',
+    ETUDE_REDIS_URL: redis.url,
+    ETUDE_MEMORY_PATH: memoryPath,
+    ETUDE_GRPC_PORT: String(grpcPort),
+    ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
+    ETUDE_SKILLS_APPROVAL: 'automatic',
+    OPENAI_BASE_URL: `${modelUrl}/v1`,
+    OPENAI_MODEL: 'scripted',
+    ...env,
+  };
+  const started: TestProcess[] = [];
+  const launch = async (args: readonly string[]) => {
+    const child = await startProcess({ args, env: settings });
+    started.push(child);
+    return child;
+  };
+  const service = (name: string) => launch([join(ROOT, 'apps', name, 'dist/main.js')]);
+  const stop = async () => {
+    await Promise.all(started.toReversed().map((child) => child.stop()));
+    await redis.stop();
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const [, gateway, controller, consolidator] = await Promise.all([
+      launch([join(ROOT, 'libs/model/dist/scripted-main.js'), '--script', script, '--port', String(modelPort)]),
+      service('gateway'),
+      service('sandbox-controller'),
+      service('consolidation-worker'),
+    ]);
+    return {
+      address: `127.0.0.1:${grpcPort}`,
+      redis,
+      memoryPath,
+      modelUrl,
+      gateway,
+      controller,
+      consolidator,
+      startRolloutWorker: () => service('rollout-worker'),
+      start: service,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Resolves when the process has ended, however that came about. */
+export async function ended({ child }: TestProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
