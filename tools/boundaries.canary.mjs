@@ -8,7 +8,22 @@ const pkg = (name, type, dependencies = [], devDependencies = []) =>
     ...(type ? { nx: { tags: [type] } } : {}),
   });
 
-const everything = ['@etude/contracts', '@etude/domain', '@etude/queue', '@etude/memory', '@etude/model', '@etude/platform', '@etude/test-support', 'bullmq', 'ioredis', 'openai', 'sqlite-vec', 'zod', 'express', 'commander'];
+const everything = [
+  '@etude/contracts',
+  '@etude/domain',
+  '@etude/queue',
+  '@etude/memory',
+  '@etude/model',
+  '@etude/platform',
+  '@etude/test-support',
+  'bullmq',
+  'ioredis',
+  'openai',
+  'sqlite-vec',
+  'zod',
+  'express',
+  'commander',
+];
 
 const broken = {
   // Direction.
@@ -44,8 +59,10 @@ const broken = {
 const kept = {
   'libs/contracts/src/x.ts': "import { z } from 'zod';\nexport const x = z;",
   'libs/domain/src/x.ts': "import { createHash } from 'node:crypto';\nimport { x } from '@etude/contracts/x';\nexport { x, createHash };",
-  'libs/queue/src/fine.ts': "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/x';\n// process.env and import 'openai' in words only\nexport { x, Queue };",
-  'libs/queue/src/fine.spec.ts': "import { x } from '@etude/domain/testing/x';\nimport { y } from '@etude/test-support/x';\nimport 'vitest';\nprocess.env['X'] = '1';",
+  'libs/queue/src/fine.ts':
+    "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/x';\n// process.env and import 'openai' in words only\nexport { x, Queue };",
+  'libs/queue/src/fine.spec.ts':
+    "import { x } from '@etude/domain/testing/x';\nimport { y } from '@etude/test-support/x';\nimport 'vitest';\nprocess.env['X'] = '1';",
   'apps/worker/src/main.ts': "import { x } from '@etude/queue/fine';\nexport const y = process.env['X'] ?? x;",
   'apps/worker/vitest.config.ts': "export { default } from '../../vitest.base.js';",
   'bench/src/bare.bench.ts': "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/testing/x';\nexport { x, Queue };",

@@ -36,7 +36,17 @@ const OUTSIDE = {
   'type:contracts': [/^zod$/, /^@bufbuild\/protobuf$/, /^@grpc\/grpc-js$/, /^rxjs$/],
   // Hashing and bytes are functions of their input; everything else of Node is a side effect.
   'type:domain': [/^zod$/, /^node:(crypto|buffer)$/],
-  'type:app': [/^@nestjs\//, /^nestjs-pino$/, /^@grpc\//, /^grpc-health-check$/, /^zod$/, /^rxjs$/, /^@bufbuild\/protobuf$/, /^reflect-metadata$/, /^node:/],
+  'type:app': [
+    /^@nestjs\//,
+    /^nestjs-pino$/,
+    /^@grpc\//,
+    /^grpc-health-check$/,
+    /^zod$/,
+    /^rxjs$/,
+    /^@bufbuild\/protobuf$/,
+    /^reflect-metadata$/,
+    /^node:/,
+  ],
   'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^node:/],
 };
 
@@ -48,10 +58,12 @@ const packageOf = (specifier) => (specifier.startsWith('@') ? specifier.split('/
 const typeOf = (pkg) => pkg.nx?.tags?.find((tag) => tag.startsWith('type:'));
 
 function readPackages(root) {
-  return globSync(['apps/*/package.json', 'libs/*/package.json', 'test/*/package.json', 'bench/package.json'], { cwd: root }).map((file) => {
-    const json = JSON.parse(readFileSync(join(root, file), 'utf8'));
-    return { ...json, dir: dirname(file), type: typeOf(json) };
-  });
+  return globSync(['apps/*/package.json', 'libs/*/package.json', 'test/*/package.json', 'bench/package.json'], { cwd: root }).map(
+    (file) => {
+      const json = JSON.parse(readFileSync(join(root, file), 'utf8'));
+      return { ...json, dir: dirname(file), type: typeOf(json) };
+    },
+  );
 }
 
 function* violationsOfImport(from, file, specifier, packages, rootTools) {
@@ -59,7 +71,8 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   if (specifier.startsWith('.')) {
     const target = relative('.', resolve('/', dirname(file), specifier).slice(1));
     // vitest.config.ts of each package extends the one at the root.
-    if (!target.startsWith(`${from.dir}/`) && !file.endsWith('vitest.config.ts')) yield ['relative', `reaches out of its package: ${specifier}`];
+    if (!target.startsWith(`${from.dir}/`) && !file.endsWith('vitest.config.ts'))
+      yield ['relative', `reaches out of its package: ${specifier}`];
     return;
   }
   const name = isBuiltin(specifier) ? (specifier.startsWith('node:') ? specifier : `node:${specifier}`) : packageOf(specifier);
@@ -70,7 +83,8 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
     if (target !== from) yield* violationsOfDirection(from, target, specifier, test);
   } else if (!name.startsWith('node:') || OUTSIDE[from.type]) {
     const allowed = OUTSIDE[from.type];
-    if (allowed && !test && !owner && !allowed.some((pattern) => pattern.test(name))) yield ['outside', `${from.type} may not import ${name}`];
+    if (allowed && !test && !owner && !allowed.some((pattern) => pattern.test(name)))
+      yield ['outside', `${from.type} may not import ${name}`];
   }
   if (name.startsWith('node:') || target === from) return;
   const declared = { ...from.dependencies, ...(test ? { ...from.devDependencies, ...rootTools } : {}) };
@@ -89,7 +103,8 @@ function* violationsOfSource(file, source) {
   if (/^\s*export\s+\*/m.test(source)) yield ['barrel', 'export * makes a barrel; import from where it is'];
   if (/(^|\/)index\.ts$/.test(file)) yield ['barrel', 'index.ts is a barrel; import by subpath'];
   const free = isTestFile(file) || MAY_READ_ENVIRONMENT.some((pattern) => pattern.test(file));
-  if (!free && /\bprocess\s*\.\s*env\b/.test(source.replaceAll(/\/\/.*|\/\*[^]*?\*\//g, ''))) yield ['environment', 'process.env is read in main.ts only'];
+  if (!free && /\bprocess\s*\.\s*env\b/.test(source.replaceAll(/\/\/.*|\/\*[^]*?\*\//g, '')))
+    yield ['environment', 'process.env is read in main.ts only'];
 }
 
 /** Every violation under `root` as {file, rule, message}. */
@@ -100,7 +115,8 @@ export function check(root) {
   const found = [];
   let files = 0;
   for (const pkg of packages) {
-    if (!DIRECTION[pkg.type]) found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
+    if (!DIRECTION[pkg.type])
+      found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
     if (!DIRECTION[pkg.type]) continue;
     for (const file of globSync(`${pkg.dir}/**/*.ts`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
       files++;
@@ -123,7 +139,9 @@ function blindSpots() {
       mkdirSync(dirname(join(root, file)), { recursive: true });
       writeFileSync(join(root, file), text);
     }
-    const seen = check(root).found.map(({ file, rule }) => `${rule}: ${file}`).toSorted();
+    const seen = check(root)
+      .found.map(({ file, rule }) => `${rule}: ${file}`)
+      .toSorted();
     const expected = canary.expected.toSorted();
     return [
       ...expected.filter((line) => !seen.includes(line)).map((line) => `not noticed: ${line}`),

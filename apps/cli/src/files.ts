@@ -14,7 +14,10 @@ function statOf(path: string): Stats {
 }
 
 const tooLarge = (path: string, bytes: number, maxBytes: number) =>
-  new CliError(EXIT.usage, `${path} is too large${bytes > maxBytes + 1 ? ` (${(bytes / MIB).toFixed(1)} MiB)` : ''}: at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`);
+  new CliError(
+    EXIT.usage,
+    `${path} is too large${bytes > maxBytes + 1 ? ` (${(bytes / MIB).toFixed(1)} MiB)` : ''}: at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`,
+  );
 
 /** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError where there is no such file */
 export function sizeOf(path: string): number {

@@ -33,8 +33,10 @@ function hints(error: ServiceError, address: string, details: Details): string[]
   const { violations = [], retryAfterMs } = details ?? {};
   const lines = violations.map(({ field, description }) => `${field}: ${description}`);
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
-  if (error.code === status.UNAUTHENTICATED) lines.push('give a key with --api-key or ETUDE_API_KEY; etude keys create makes one for the local stack');
-  if (error.code === status.UNAVAILABLE && !retryAfterMs) lines.push(`is the gateway at ${address} up? etude status says; etude up starts one here`);
+  if (error.code === status.UNAUTHENTICATED)
+    lines.push('give a key with --api-key or ETUDE_API_KEY; etude keys create makes one for the local stack');
+  if (error.code === status.UNAVAILABLE && !retryAfterMs)
+    lines.push(`is the gateway at ${address} up? etude status says; etude up starts one here`);
   if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
   return lines;
 }

@@ -33,7 +33,13 @@ describe('Output', () => {
 
 describe('text', () => {
   it('lines up columns without trailing blanks', () => {
-    expect(table([['A', 'LONG'], ['bbb', 'c'], ['d', '']])).toBe('A    LONG\nbbb  c\nd');
+    expect(
+      table([
+        ['A', 'LONG'],
+        ['bbb', 'c'],
+        ['d', ''],
+      ]),
+    ).toBe('A    LONG\nbbb  c\nd');
   });
 
   it('keeps the first line only', () => {

@@ -49,7 +49,11 @@ describe('command line', () => {
 
   it('takes global flags before and after the command', async () => {
     expect((await run('--json', 'tasks', 'list'))?.globals.json).toBe(true);
-    expect((await run('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5'))?.globals).toMatchObject({ json: true, address: 'h:1', timeout: 2.5 });
+    expect((await run('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5'))?.globals).toMatchObject({
+      json: true,
+      address: 'h:1',
+      timeout: 2.5,
+    });
   });
 
   it.each([

@@ -38,7 +38,9 @@ function addQueues(program: Command, start: Start): void {
     .command('redrive <queue> [ids...]')
     .description('put dead letters back to work')
     .option('--all', 'all of them')
-    .action((queue: string, ids: string[], options: RedriveOptions, command: Command) => start(command, (cli) => redrive(cli, queue, ids, options)));
+    .action((queue: string, ids: string[], options: RedriveOptions, command: Command) =>
+      start(command, (cli) => redrive(cli, queue, ids, options)),
+    );
 }
 
 function addKeys(program: Command, start: Start): void {

@@ -22,7 +22,11 @@ export interface ConsolidateOptions {
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
 /** Polls until the run is over; a gateway that is away is asked again until `signal` aborts. */
-export async function waitForRun(gateway: Gateway, run: ConsolidationRun, { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number }): Promise<ConsolidationRun> {
+export async function waitForRun(
+  gateway: Gateway,
+  run: ConsolidationRun,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): Promise<ConsolidationRun> {
   let current = run;
   while (!isOver(current)) {
     await sleep(POLL_MS, undefined, { signal });
@@ -50,7 +54,10 @@ export function runText(run: ConsolidationRun): string {
   return lines.join('\n');
 }
 
-export function consolidate(cli: Cli, { dryRun = false, agent = '', days, requestId = randomUUID(), detach = false }: ConsolidateOptions): Promise<number> {
+export function consolidate(
+  cli: Cli,
+  { dryRun = false, agent = '', days, requestId = randomUUID(), detach = false }: ConsolidateOptions,
+): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const call = { timeoutMs: cli.callTimeoutMs, signal: cli.signal };
     const started = await gateway.consolidation.runConsolidation({ dryRun, agent, days, requestId }, call);

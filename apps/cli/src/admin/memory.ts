@@ -13,7 +13,10 @@ export interface MemoryOptions {
 
 function hitText({ layer, kind, title, text, similarity, score, explanation, sources }: MemoryHit): string {
   const parts = Object.entries(explanation).map(([name, value]) => `${name} ${value.toFixed(3)}`);
-  const lines = [`${layer} ${kind}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`, `  ${firstLine(text, 110)}`];
+  const lines = [
+    `${layer} ${kind}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`,
+    `  ${firstLine(text, 110)}`,
+  ];
   if (parts.length > 0) lines.push(`  score: ${parts.join(', ')}`);
   if (sources.length > 0) lines.push(`  from: ${sources.slice(0, 5).join(', ')}${sources.length > 5 ? ', …' : ''}`);
   return lines.join('\n');

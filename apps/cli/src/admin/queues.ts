@@ -1,5 +1,10 @@
 import { toJson } from '@bufbuild/protobuf';
-import { type DeadLetter, DeadLetterSchema, ListQueuesResponseSchema, RedriveDeadLettersResponseSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import {
+  type DeadLetter,
+  DeadLetterSchema,
+  ListQueuesResponseSchema,
+  RedriveDeadLettersResponseSchema,
+} from '@etude/contracts/gen/etude/v1/queues_pb';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -16,13 +21,22 @@ export function listQueues(cli: Cli): Promise<number> {
       ...[waiting, active, delayed, dead, workers].map(String),
       oldestWaitingMs > 0n ? `${oldestWaitingMs} ms` : '-',
     ]);
-    cli.out.data(toJson(ListQueuesResponseSchema, found), table([['QUEUE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'WORKERS', 'OLDEST'], ...rows]));
+    cli.out.data(
+      toJson(ListQueuesResponseSchema, found),
+      table([['QUEUE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'WORKERS', 'OLDEST'], ...rows]),
+    );
     return EXIT.ok;
   });
 }
 
-const letterText = ({ id, code, reason, path, attempts, failTime }: DeadLetter) =>
-  [id, code, path || '-', String(attempts), when(failTime), firstLine(reason, 80)];
+const letterText = ({ id, code, reason, path, attempts, failTime }: DeadLetter) => [
+  id,
+  code,
+  path || '-',
+  String(attempts),
+  when(failTime),
+  firstLine(reason, 80),
+];
 
 export function deadLetters(cli: Cli, queue: string, limit: number): Promise<number> {
   return withGateway(cli, async (gateway) => {
@@ -46,9 +60,13 @@ export interface RedriveOptions {
 }
 
 export function redrive(cli: Cli, queue: string, ids: readonly string[], { all = false }: RedriveOptions): Promise<number> {
-  if (all === ids.length > 0) throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`etude queues dead ${queue} lists them`]);
+  if (all === ids.length > 0)
+    throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`etude queues dead ${queue} lists them`]);
   return withGateway(cli, async (gateway) => {
-    const done = await gateway.queues.redriveDeadLetters({ queue, ids: [...ids], all }, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
+    const done = await gateway.queues.redriveDeadLetters(
+      { queue, ids: [...ids], all },
+      { timeoutMs: cli.callTimeoutMs, signal: cli.signal },
+    );
     const text = [`${plural(done.redriven, 'job')} back to work`, ...done.refused.map((line) => `refused: ${line}`)].join('\n');
     cli.out.data(toJson(RedriveDeadLettersResponseSchema, done), text);
     return done.refused.length > 0 ? EXIT.failed : EXIT.ok;

@@ -29,11 +29,20 @@ export interface SkillListOptions {
 }
 
 /** All pages up to `limit`. */
-export async function fetchSkills(gateway: Gateway, { agent = '', status, limit }: SkillListOptions, call: { timeoutMs: number; signal: AbortSignal }): Promise<Skill[]> {
+export async function fetchSkills(
+  gateway: Gateway,
+  { agent = '', status, limit }: SkillListOptions,
+  call: { timeoutMs: number; signal: AbortSignal },
+): Promise<Skill[]> {
   const skills: Skill[] = [];
   let pageToken = '';
   do {
-    const request = { agent, pageToken, pageSize: Math.min(limit - skills.length, PAGE_MAX), ...(status ? { status: STATUSES[status] } : {}) };
+    const request = {
+      agent,
+      pageToken,
+      pageSize: Math.min(limit - skills.length, PAGE_MAX),
+      ...(status ? { status: STATUSES[status] } : {}),
+    };
     const page = await gateway.skills.listSkills(request, call);
     skills.push(...page.skills);
     pageToken = page.nextPageToken;

@@ -73,4 +73,7 @@ export async function runRound(cli: Cli, gateway: Gateway, round: number, proble
 }
 
 /** The events have said it to people already. */
-const finishedLine = (round: number, id: string, task: Task): [object, string] => [{ kind: 'task', round, id, task: toJson(TaskSchema, task) }, ''];
+const finishedLine = (round: number, id: string, task: Task): [object, string] => [
+  { kind: 'task', round, id, task: toJson(TaskSchema, task) },
+  '',
+];

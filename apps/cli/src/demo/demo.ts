@@ -30,7 +30,8 @@ const SKILLS_TIMEOUT_MS = 30_000;
 /** Nothing of an earlier demo is used: what is learned is learned before the reader's eyes. */
 async function freshHome(cli: Cli): Promise<string> {
   const home = join(cli.home, 'demo');
-  if (await findStack(home)) throw new CliError(EXIT.conflict, `another demo runs in ${home}`, ['wait for its end, or use another folder: --home DIR']);
+  if (await findStack(home))
+    throw new CliError(EXIT.conflict, `another demo runs in ${home}`, ['wait for its end, or use another folder: --home DIR']);
   rmSync(home, { recursive: true, force: true });
   return home;
 }
@@ -49,7 +50,10 @@ async function settledSkills(cli: Cli, gateway: Gateway): Promise<Skill[]> {
 async function factsAbout(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<MemoryHit[]> {
   const facts = new Map<string, MemoryHit>();
   for (const { spec } of problems) {
-    const found = await gateway.memory.searchMemory({ query: spec.prompt, layers: ['semantic'], limit: 5 }, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
+    const found = await gateway.memory.searchMemory(
+      { query: spec.prompt, layers: ['semantic'], limit: 5 },
+      { timeoutMs: cli.callTimeoutMs, signal: cli.signal },
+    );
     for (const hit of found.hits) if (hit.kind === 'fact') facts.set(hit.id, hit);
   }
   return [...facts.values()];
@@ -84,7 +88,9 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`)).problems;
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
-  cli.out.note(`All answers come from the script ${relative(cli.root, script)}, not from a model; they are marked ${SCRIPTED}. Everything else is real.`);
+  cli.out.note(
+    `All answers come from the script ${relative(cli.root, script)}, not from a model; they are marked ${SCRIPTED}. Everything else is real.`,
+  );
   heading(`First round: ${firstProblems.length} tasks, in training mode`);
   const first = await runRound(cli, gateway, 1, firstProblems);
   heading('Consolidation: what happened becomes facts and verified skills');
@@ -110,9 +116,22 @@ export async function demo(cli: Cli): Promise<number> {
   const home = await freshHome(cli);
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
   ensureLocalKey(home);
-  const options: StackOptions = { home, root: cli.root, grpcPort: 0, redisPort: 0, rolloutWorkers: 1, concurrency: 4, scripted: script, foreground: true };
+  const options: StackOptions = {
+    home,
+    root: cli.root,
+    grpcPort: 0,
+    redisPort: 0,
+    rolloutWorkers: 1,
+    concurrency: 4,
+    scripted: script,
+    foreground: true,
+  };
   cli.out.note('starting Redis, the scripted model and the four services');
-  const stack = await startStack(options, { environment: cli.settings.environment, onNote: (note) => cli.out.status(note), signal: cli.signal });
+  const stack = await startStack(options, {
+    environment: cli.settings.environment,
+    onNote: (note) => cli.out.status(note),
+    signal: cli.signal,
+  });
   cli.out.status('');
   const address = (await findStack(home))?.address ?? '';
   const gateway = openGateway(address, readFileSync(keyPath(home), 'utf8').trim());

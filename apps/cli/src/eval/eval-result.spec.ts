@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { refusedSample, type SampleResult, summarize } from './eval-result.js';
 
-const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({ ...refusedSample(id, n, ''), error: null, stopReason: 'solved', ...over });
+const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({
+  ...refusedSample(id, n, ''),
+  error: null,
+  stopReason: 'solved',
+  ...over,
+});
 
 describe('summarize', () => {
   const results = [
@@ -13,7 +18,16 @@ describe('summarize', () => {
 
   it('counts what the samples say and nothing else', () => {
     const summary = summarize('r', results, 2, 1.5);
-    expect(summary).toMatchObject({ problems: 2, attempts: 9, modelCalls: 26, inputTokens: 50, outputTokens: 14, tokens: 64, errors: 1, seconds: 1.5 });
+    expect(summary).toMatchObject({
+      problems: 2,
+      attempts: 9,
+      modelCalls: 26,
+      inputTokens: 50,
+      outputTokens: 14,
+      tokens: 64,
+      errors: 1,
+      seconds: 1.5,
+    });
     expect(summary.verdicts).toEqual({ AC: 1, WA: 1, TLE: 1, NONE: 1 });
   });
 

@@ -36,7 +36,11 @@ export class EvalStore {
     readonly plan: EvalPlan,
   ) {
     this.#results = join(dir, `${plan.run}.jsonl`);
-    this.#known = existsSync(this.#results) ? readFileSync(this.#results, 'utf8').split('\n').flatMap((line) => parseResult(line)) : [];
+    this.#known = existsSync(this.#results)
+      ? readFileSync(this.#results, 'utf8')
+          .split('\n')
+          .flatMap((line) => parseResult(line))
+      : [];
   }
 
   static create(home: string, plan: EvalPlan): EvalStore {

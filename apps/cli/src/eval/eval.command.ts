@@ -17,7 +17,11 @@ export function addEval(program: Command, start: Start): void {
     .option('--attempts <n>', 'at most, per task (default: 4)', integer(1, 100))
     .option('--concurrency <n>', 'tasks at once', integer(1, 256), 2)
     .option('--samples <n>', 'tasks per problem, for pass@k', integer(1, 1_000), 1)
-    .addOption(new Option('--memory <use>', 'off: problems do not help each other; read: recalls only; learn: training').choices([...MEMORY_USES]).default('off'))
+    .addOption(
+      new Option('--memory <use>', 'off: problems do not help each other; read: recalls only; learn: training')
+        .choices([...MEMORY_USES])
+        .default('off'),
+    )
     .option('--agent <name>', 'who owns what is learned', 'eval')
     .option('--resume <run>', 'go on with a run that was interrupted')
     .action((file: string | undefined, options: EvalOptions, command: Command) => start(command, (cli) => runEval(cli, file, options)));

@@ -7,10 +7,24 @@ const tests = z.array(z.string().min(1)).min(1);
 const taskId = z.union([z.number(), z.string()]);
 
 /** One line of mbpp.jsonl (google-research/mbpp). `challenge_test_list` is not part of the standard score. */
-const Original = z.object({ task_id: taskId, text: z.string().min(1), code: z.string().min(1), test_list: tests, test_setup_code: z.string().default('') });
+const Original = z.object({
+  task_id: taskId,
+  text: z.string().min(1),
+  code: z.string().min(1),
+  test_list: tests,
+  test_setup_code: z.string().default(''),
+});
 /** One entry of sanitized-mbpp.json. */
-const Sanitized = z.object({ task_id: taskId, prompt: z.string().min(1), code: z.string().min(1), test_list: tests, test_imports: z.array(z.string()).default([]) });
-export const MbppEntry = z.union([Original, Sanitized], { error: 'is neither an original entry (task_id, text, code, test_list) nor a sanitized one (task_id, prompt, code, test_list)' });
+const Sanitized = z.object({
+  task_id: taskId,
+  prompt: z.string().min(1),
+  code: z.string().min(1),
+  test_list: tests,
+  test_imports: z.array(z.string()).default([]),
+});
+export const MbppEntry = z.union([Original, Sanitized], {
+  error: 'is neither an original entry (task_id, text, code, test_list) nor a sanitized one (task_id, prompt, code, test_list)',
+});
 export type MbppEntry = z.infer<typeof MbppEntry>;
 
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');

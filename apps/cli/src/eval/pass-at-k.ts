@@ -6,7 +6,8 @@
  * @throws RangeError unless 0 <= c <= n and 1 <= k <= n
  */
 export function passAtK(n: number, c: number, k: number): number {
-  if (![n, c, k].every(Number.isInteger) || c < 0 || c > n || k < 1 || k > n) throw new RangeError(`no pass@${k} of ${c} right in ${n} samples`);
+  if (![n, c, k].every(Number.isInteger) || c < 0 || c > n || k < 1 || k > n)
+    throw new RangeError(`no pass@${k} of ${c} right in ${n} samples`);
   if (n - c < k) return 1;
   let allWrong = 1;
   for (let i = n - c + 1; i <= n; i++) allWrong *= 1 - k / i;

@@ -58,7 +58,14 @@ describe('MBPP', () => {
   });
 
   it('reads the sanitized file, an array with imports', () => {
-    const entry = { source_file: 'x', task_id: 2, prompt: 'Add.', code: 'def add(a, b):\n    return a + b', test_imports: ['import math'], test_list: ['assert math.isclose(add(1, 2), 3)'] };
+    const entry = {
+      source_file: 'x',
+      task_id: 2,
+      prompt: 'Add.',
+      code: 'def add(a, b):\n    return a + b',
+      test_imports: ['import math'],
+      test_list: ['assert math.isclose(add(1, 2), 3)'],
+    };
     const [problem] = parseProblems('mbpp', JSON.stringify([entry], null, 2));
     expect(testsOf(problem)).toMatchObject({ entryPoint: 'add', setup: 'import math', tests: entry.test_list[0] });
     expect(problem?.id).toBe('MBPP/2');
@@ -73,7 +80,10 @@ describe('MBPP', () => {
 
 describe('own format', () => {
   it('reads a TaskSpec per line with its id', () => {
-    const [problem] = parseProblems('etude', lines({ id: 'p1', prompt: 'Echo.', evaluator: { ioCases: { cases: [{ stdin: 'a', expectedStdout: 'a' }] } } }));
+    const [problem] = parseProblems(
+      'etude',
+      lines({ id: 'p1', prompt: 'Echo.', evaluator: { ioCases: { cases: [{ stdin: 'a', expectedStdout: 'a' }] } } }),
+    );
     expect(problem).toMatchObject({ id: 'p1', spec: { prompt: 'Echo.', evaluator: { kind: { case: 'ioCases' } } } });
   });
 

@@ -45,13 +45,15 @@ export function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'atte
   return spec;
 }
 
-const newRunId = (now: Date) => `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
+const newRunId = (now: Date) =>
+  `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
 
 function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { store: EvalStore; problems: readonly Problem[] } {
   if (options.resume) {
     const store = EvalStore.open(cli.home, options.resume);
     const { problems, sha256 } = readProblems(store.plan.format, store.plan.file);
-    if (sha256 !== store.plan.sha256) throw new CliError(EXIT.conflict, `${store.plan.file} has changed since run ${options.resume} began`, ['start a new run']);
+    if (sha256 !== store.plan.sha256)
+      throw new CliError(EXIT.conflict, `${store.plan.file} has changed since run ${options.resume} began`, ['start a new run']);
     return { store, problems };
   }
   if (!file || !options.format) throw new CliError(EXIT.usage, 'eval run needs --format and a file, or --resume RUN');
@@ -64,7 +66,12 @@ function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { st
 }
 
 /** Takes the next sample whenever one is done, `concurrency` at a time. The first failure stops the others. */
-async function inParallel<T>(items: readonly T[], concurrency: number, signal: AbortSignal, work: (item: T, signal: AbortSignal) => Promise<void>): Promise<void> {
+async function inParallel<T>(
+  items: readonly T[],
+  concurrency: number,
+  signal: AbortSignal,
+  work: (item: T, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
   const queue = [...items];
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
@@ -86,14 +93,21 @@ async function inParallel<T>(items: readonly T[], concurrency: number, signal: A
 }
 
 /** A problem that the gateway refuses counts as an error of that problem; a gateway that is gone ends the run. */
-async function runSample(cli: Cli, gateway: Gateway, store: EvalStore, { problem, sample }: Sample, signal: AbortSignal): Promise<SampleResult> {
+async function runSample(
+  cli: Cli,
+  gateway: Gateway,
+  store: EvalStore,
+  { problem, sample }: Sample,
+  signal: AbortSignal,
+): Promise<SampleResult> {
   const request = { spec: evalSpec(problem, store.plan), requestId: store.requestId(problem.id, sample) };
   try {
     const task = await submitWithRetry(gateway, request, { signal, timeoutMs: cli.callTimeoutMs, triesMax: 9 });
     return taskSample(problem.id, sample, await waitForTask(gateway, task.name, signal));
   } catch (error) {
     const known = explain(error, gateway.address);
-    if (known instanceof CliError && known.exit === EXIT.usage) return refusedSample(problem.id, sample, [known.message, ...known.hint].join('; '));
+    if (known instanceof CliError && known.exit === EXIT.usage)
+      return refusedSample(problem.id, sample, [known.message, ...known.hint].join('; '));
     throw error;
   }
 }

@@ -13,7 +13,9 @@ const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (
 
 function benchmarks(dir: string): string[] {
   if (!existsSync(dir)) return [];
-  return readdirSync(dir).filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+  return readdirSync(dir)
+    .filter((file) => file.endsWith(SUFFIX))
+    .map((file) => file.slice(0, -SUFFIX.length));
 }
 
 /** `etude bench NAME`: a process of its own, so that what it measures is not the command line. */

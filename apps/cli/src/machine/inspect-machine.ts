@@ -56,7 +56,13 @@ function userNamespaces(bubblewrap: boolean): Finding {
 function parentTie(): Finding {
   const ok = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
   const rest = { cost: 'services outlive a supervisor that is killed with SIGKILL', fix: apt('util-linux') };
-  return { name: 'setpriv', ok, needed: false, state: ok ? 'ends services with their supervisor' : 'not there', ...(ok ? { cost: '', fix: '' } : rest) };
+  return {
+    name: 'setpriv',
+    ok,
+    needed: false,
+    state: ok ? 'ends services with their supervisor' : 'not there',
+    ...(ok ? { cost: '', fix: '' } : rest),
+  };
 }
 
 /** What programs can still get, which is more than what is free: caches give way. */
@@ -77,7 +83,10 @@ function room(name: string, bytes: number, wantedBytes: number, cost: string, fi
 function model({ OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY }: Cli['settings']): Finding {
   const ok = Boolean(OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL));
   const state = ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'https://api.openai.com/v1'}` : 'not set';
-  const rest = { cost: '`etude up` has nothing to ask; demo and test work', fix: 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL' };
+  const rest = {
+    cost: '`etude up` has nothing to ask; demo and test work',
+    fix: 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
+  };
   return { name: 'model', ok, needed: false, state, ...(ok ? { cost: '', fix: '' } : rest) };
 }
 
@@ -97,14 +106,31 @@ export async function inspectMachine({ settings, home }: Pick<Cli, 'settings' | 
   const bubblewrap = firstWords('bwrap', ['--version']);
   return [
     node(),
-    program('redis-server', firstWords('redis-server', ['--version']), 'redis-server', 'nothing can be accepted: tasks and queues are kept in Redis'),
+    program(
+      'redis-server',
+      firstWords('redis-server', ['--version']),
+      'redis-server',
+      'nothing can be accepted: tasks and queues are kept in Redis',
+    ),
     program('bubblewrap', bubblewrap, 'bubblewrap', 'no code can be run, so no task can be judged'),
     userNamespaces(bubblewrap !== null),
     program('python3', firstWords(PYTHON, ['--version']), 'python3', `answers are Python; ${PYTHON} runs them`),
     parentTie(),
     { name: 'processors', ok: true, needed: false, state: String(availableParallelism()), cost: '', fix: '' },
-    room('memory', availableBytes(), GIB, 'sandboxes may be killed for want of memory', 'End something else, or run fewer tasks at once: --concurrency'),
-    room('disk', disk.bavail * disk.bsize, GIB, 'Redis and memory stop accepting once it is full', `Make room, or move the state: --home DIR (now ${home})`),
+    room(
+      'memory',
+      availableBytes(),
+      GIB,
+      'sandboxes may be killed for want of memory',
+      'End something else, or run fewer tasks at once: --concurrency',
+    ),
+    room(
+      'disk',
+      disk.bavail * disk.bsize,
+      GIB,
+      'Redis and memory stop accepting once it is full',
+      `Make room, or move the state: --home DIR (now ${home})`,
+    ),
     model(settings),
     EMBEDDER,
   ];

@@ -3,7 +3,13 @@ import type { Finding } from './inspect-machine.js';
 import { count, skippedFiles } from './run-tests.js';
 
 const finding = (name: string, ok: boolean): Finding => ({ name, ok, needed: true, state: '', cost: '', fix: '' });
-const files = ['libs/queue/src/a.int.spec.ts', 'libs/queue/src/a.spec.ts', 'libs/sandbox/src/b.int.spec.ts', 'test/flow/src/c.spec.ts', 'libs/model/src/d.int.spec.ts'];
+const files = [
+  'libs/queue/src/a.int.spec.ts',
+  'libs/queue/src/a.spec.ts',
+  'libs/sandbox/src/b.int.spec.ts',
+  'test/flow/src/c.spec.ts',
+  'libs/model/src/d.int.spec.ts',
+];
 
 describe('tests that a machine can not run', () => {
   it('are none where everything is there', () => {
@@ -15,7 +21,10 @@ describe('tests that a machine can not run', () => {
       { what: 'libs/queue/src/a.int.spec.ts', why: 'needs redis-server' },
       { what: 'test/flow/src/c.spec.ts', why: 'needs redis-server' },
     ]);
-    expect(skippedFiles(files, [finding('user namespaces', false)]).map(({ what }) => what)).toEqual(['libs/sandbox/src/b.int.spec.ts', 'test/flow/src/c.spec.ts']);
+    expect(skippedFiles(files, [finding('user namespaces', false)]).map(({ what }) => what)).toEqual([
+      'libs/sandbox/src/b.int.spec.ts',
+      'test/flow/src/c.spec.ts',
+    ]);
   });
 });
 

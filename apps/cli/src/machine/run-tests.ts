@@ -60,7 +60,9 @@ const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 
 /** A file that could not be loaded has no tests in the report; it counts as one that failed. */
 export function count(report: TestReport, skips: readonly Skip[]): Counts {
-  const unloaded = report.testResults.filter(({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'));
+  const unloaded = report.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
+  );
   return {
     passed: report.numPassedTests,
     failed: report.numFailedTests + unloaded.length,
@@ -70,16 +72,32 @@ export function count(report: TestReport, skips: readonly Skip[]): Counts {
 
 const skippedTests = (report: TestReport): Skip[] =>
   report.testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults.filter(({ status }) => !['passed', 'failed'].includes(status)).map(({ fullName }) => ({ what: `${name}: ${fullName}`, why: 'skipped by the test itself' })),
+    assertionResults
+      .filter(({ status }) => !['passed', 'failed'].includes(status))
+      .map(({ fullName }) => ({ what: `${name}: ${fullName}`, why: 'skipped by the test itself' })),
   );
 
 /** Runs vitest over every package at once. null where it ended without a report. */
 async function runVitest(cli: Cli, filters: readonly string[]): Promise<TestReport | null> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
-  const args = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'tools/vitest.all.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${file}`, ...filters];
+  const args = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--config',
+    'tools/vitest.all.ts',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${file}`,
+    ...filters,
+  ];
   // Its own group: Ctrl-C ends it and whatever its tests started.
-  const child = spawn(process.execPath, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
+  const child = spawn(process.execPath, args, {
+    cwd: cli.root,
+    env: { ...cli.settings.environment },
+    stdio: ['ignore', 2, 2],
+    detached: true,
+  });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
   cli.signal.addEventListener('abort', stop, { once: true });
   await once(child, 'exit');

@@ -21,7 +21,9 @@ export async function down(cli: Cli): Promise<number> {
     if (performance.now() > deadline) {
       // Its group is the supervisor and all that it started.
       process.kill(-state.pid, 'SIGKILL');
-      throw new CliError(EXIT.deadline, `the stack did not stop within ${STOP_TIMEOUT_MS / 1_000} s and was killed`, [`see ${cli.home}/logs`]);
+      throw new CliError(EXIT.deadline, `the stack did not stop within ${STOP_TIMEOUT_MS / 1_000} s and was killed`, [
+        `see ${cli.home}/logs`,
+      ]);
     }
     await sleep(50, undefined, { signal: cli.signal });
   }
@@ -30,7 +32,12 @@ export async function down(cli: Cli): Promise<number> {
 }
 
 function stateText(state: StackState, home: string): string {
-  const rows = state.processes.map(({ name, pid, ready, restarts }) => [name, ready ? 'ready' : 'not ready', String(pid ?? '-'), String(restarts)]);
+  const rows = state.processes.map(({ name, pid, ready, restarts }) => [
+    name,
+    ready ? 'ready' : 'not ready',
+    String(pid ?? '-'),
+    String(restarts),
+  ]);
   const model = state.scripted ? `script ${state.scripted} [scripted]` : state.model;
   const head = table([
     ['gateway', state.address],

@@ -16,7 +16,9 @@ describe('key file', () => {
   it('keeps digests and never the key', () => {
     const key = addKey(home, { tenant: 'acme', roles: ['user'], name: 'ci' });
     expect(readFileSync(keysPath(home), 'utf8')).not.toContain(key);
-    expect(readKeys(home)).toEqual([{ sha256: createHash('sha256').update(key).digest('hex'), tenant: 'acme', roles: ['user'], name: 'ci' }]);
+    expect(readKeys(home)).toEqual([
+      { sha256: createHash('sha256').update(key).digest('hex'), tenant: 'acme', roles: ['user'], name: 'ci' },
+    ]);
   });
 
   it('is readable by its owner only', () => {
@@ -36,6 +38,10 @@ describe('key file', () => {
     ensureLocalKey(home);
     rmSync(keysPath(home));
     ensureLocalKey(home);
-    expect(readKeys(home)[0]?.sha256).toBe(createHash('sha256').update(readFileSync(keyPath(home), 'utf8').trim()).digest('hex'));
+    expect(readKeys(home)[0]?.sha256).toBe(
+      createHash('sha256')
+        .update(readFileSync(keyPath(home), 'utf8').trim())
+        .digest('hex'),
+    );
   });
 });

@@ -36,7 +36,9 @@ export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
 export function ensureLocalKey(home: string): void {
   const known = readKeys(home);
   if (existsSync(keyPath(home))) {
-    const sha256 = createHash('sha256').update(readFileSync(keyPath(home), 'utf8').trim(), 'utf8').digest('hex');
+    const sha256 = createHash('sha256')
+      .update(readFileSync(keyPath(home), 'utf8').trim(), 'utf8')
+      .digest('hex');
     if (known.some((key) => key.sha256 === sha256)) return;
   }
   writePrivate(keyPath(home), `${addKey(home, { tenant: 'local', roles: ['user', 'operator'], name: 'etude command line' })}\n`);

@@ -66,7 +66,14 @@ export function redisProgram({ options, endpoints, environment, redisPassword }:
   };
 }
 
-const nodeProgram = ({ options, environment }: ProgramContext, name: string, script: string, args: readonly string[], env: Record<string, string>, withModel = false): Program => ({
+const nodeProgram = (
+  { options, environment }: ProgramContext,
+  name: string,
+  script: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  withModel = false,
+): Program => ({
   name,
   ...tied(process.execPath, [join(options.root, script), ...args]),
   env: { ...inherited(environment, withModel), ...env },
@@ -87,7 +94,10 @@ const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_H
 export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
   const { options, endpoints, environment, redisPassword } = context;
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
-  const memory = { ETUDE_MEMORY_PATH: memoryPath(options.home), ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic' };
+  const memory = {
+    ETUDE_MEMORY_PATH: memoryPath(options.home),
+    ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
+  };
   const model: Record<string, string> = options.scripted
     ? { OPENAI_BASE_URL: `http://127.0.0.1:${endpoints.modelPort}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
     : {};

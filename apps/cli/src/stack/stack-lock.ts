@@ -11,7 +11,10 @@ import { StackState } from './stack-state.js';
  */
 function lockName(home: string): string {
   const { dev, ino } = statSync(home);
-  return `\0etude.${createHash('sha256').update(`${realpathSync(home)}\n${dev}\n${ino}`).digest('hex').slice(0, 32)}`;
+  return `\0etude.${createHash('sha256')
+    .update(`${realpathSync(home)}\n${dev}\n${ino}`)
+    .digest('hex')
+    .slice(0, 32)}`;
 }
 
 /** Holds the home for this process and tells whoever connects how the stack is. null where another process holds it. */

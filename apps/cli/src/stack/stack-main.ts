@@ -17,10 +17,17 @@ function report(line: Report): void {
 }
 
 const stop = new AbortController();
-process.on('SIGTERM', () => stop.abort()).on('SIGINT', () => stop.abort()).on('SIGHUP', () => undefined);
+process
+  .on('SIGTERM', () => stop.abort())
+  .on('SIGINT', () => stop.abort())
+  .on('SIGHUP', () => undefined);
 
 const options = StackOptions.parse(JSON.parse(process.argv[2] ?? '{}'));
-if (options.foreground) process.stdin.on('end', () => stop.abort()).on('error', () => stop.abort()).resume();
+if (options.foreground)
+  process.stdin
+    .on('end', () => stop.abort())
+    .on('error', () => stop.abort())
+    .resume();
 
 const ok = await supervise(options, { environment: process.env, report, signal: stop.signal });
 process.exit(ok ? 0 : 1);

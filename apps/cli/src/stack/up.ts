@@ -36,7 +36,10 @@ export function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: 
 export async function requireMachine(cli: Cli): Promise<void> {
   const missing = missingToRun(await inspectMachine(cli));
   if (missing.length === 0) return;
-  throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`), 'etude doctor says more']);
+  throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [
+    ...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`),
+    'etude doctor says more',
+  ]);
 }
 
 function summary(state: StackState, home: string): string {

@@ -25,7 +25,10 @@ export function getTask(cli: Cli, task: string, codeOnly: boolean): Promise<numb
   return withGateway(cli, async (gateway) => {
     const found = await gateway.tasks.getTask({ name: taskResource(task) }, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
     if (codeOnly && !found.result?.code) throw new CliError(EXIT.failed, `${found.name} has no answer yet`);
-    cli.out.data(codeOnly ? { code: found.result?.code } : toJson(TaskSchema, found), codeOnly ? (found.result?.code ?? '') : taskText(found));
+    cli.out.data(
+      codeOnly ? { code: found.result?.code } : toJson(TaskSchema, found),
+      codeOnly ? (found.result?.code ?? '') : taskText(found),
+    );
     return EXIT.ok;
   });
 }
@@ -41,7 +44,12 @@ export function listTasks(cli: Cli, { state, label = {}, limit }: ListOptions): 
     const tasks: Task[] = [];
     let pageToken = '';
     do {
-      const request = { pageSize: Math.min(limit - tasks.length, PAGE_MAX), pageToken, labels: label, ...(state ? { state: STATES[state] } : {}) };
+      const request = {
+        pageSize: Math.min(limit - tasks.length, PAGE_MAX),
+        pageToken,
+        labels: label,
+        ...(state ? { state: STATES[state] } : {}),
+      };
       const page = await gateway.tasks.listTasks(request, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
       tasks.push(...page.tasks);
       pageToken = page.nextPageToken;

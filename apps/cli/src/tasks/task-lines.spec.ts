@@ -9,13 +9,23 @@ const solved = (scripted: boolean) =>
     state: TaskState.SUCCEEDED,
     stopReason: StopReason.SOLVED,
     spec: { prompt: 'Add two numbers.\nDetails.' },
-    result: { verdict: Verdict.AC, code: 'print(3)\n', casesPassed: 2, casesTotal: 2, scripted, model: 'm', skill: 'skills/add/versions/1' },
+    result: {
+      verdict: Verdict.AC,
+      code: 'print(3)\n',
+      casesPassed: 2,
+      casesTotal: 2,
+      scripted,
+      model: 'm',
+      skill: 'skills/add/versions/1',
+    },
     usage: { attempts: 1, modelCalls: 2, inputTokens: 7n, outputTokens: 3n },
   });
 
 describe('task lines', () => {
   it('mark what a script answered, wherever it is shown', () => {
-    const step = create(TaskEventSchema, { event: { case: 'stepFinished', value: { step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'code', scripted: true } } });
+    const step = create(TaskEventSchema, {
+      event: { case: 'stepFinished', value: { step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'code', scripted: true } },
+    });
     const shown = [outcomeLine(solved(true)), taskText(solved(true)), taskTable([solved(true)]), eventLine(step)];
     for (const text of shown) expect(text).toContain('[scripted]');
     expect(taskText(solved(false))).not.toContain('[scripted]');
@@ -26,7 +36,12 @@ describe('task lines', () => {
   });
 
   it('give the reason of an attempt that failed', () => {
-    const event = create(TaskEventSchema, { event: { case: 'attemptFinished', value: { attempt: 2, verdict: Verdict.WA, casesPassed: 1, casesTotal: 3, reason: 'case 2: 5 is not 6' } } });
+    const event = create(TaskEventSchema, {
+      event: {
+        case: 'attemptFinished',
+        value: { attempt: 2, verdict: Verdict.WA, casesPassed: 1, casesTotal: 3, reason: 'case 2: 5 is not 6' },
+      },
+    });
     expect(eventLine(event)).toBe('  attempt 2 WA 1/3: case 2: 5 is not 6');
   });
 });

@@ -10,7 +10,12 @@ export const verdictWord = (verdict: Verdict) => (verdict === Verdict.UNSPECIFIE
 export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
 const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);
 
-export const when = (time: Timestamp | undefined) => (time ? timestampDate(time).toISOString().replace(/\.\d+Z$/, 'Z') : '-');
+export const when = (time: Timestamp | undefined) =>
+  time
+    ? timestampDate(time)
+        .toISOString()
+        .replace(/\.\d+Z$/, 'Z')
+    : '-';
 export const tokensOf = (usage: Usage | undefined) => Number((usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n));
 
 /** Wall time from acceptance to the end, in ms; 0 while it runs. */
@@ -81,7 +86,11 @@ export function eventLine({ event }: TaskEvent): string {
     case 'stepFinished': {
       const { step, summary, durationMs, usage, scripted } = event.value;
       const tokens = tokensOf(usage) > 0 ? [plural(tokensOf(usage), 'token')] : [];
-      return [`  ${step.padEnd(14)} ${`${durationMs} ms`.padStart(8)}`, [firstLine(summary, 90), ...tokens].join(' · '), ...mark(scripted)].join('  ');
+      return [
+        `  ${step.padEnd(14)} ${`${durationMs} ms`.padStart(8)}`,
+        [firstLine(summary, 90), ...tokens].join(' · '),
+        ...mark(scripted),
+      ].join('  ');
     }
     case 'attemptFinished': {
       const { attempt, verdict, casesPassed, casesTotal, reason, skill } = event.value;

@@ -34,11 +34,20 @@ describe('taskSpec', () => {
   it('lets flags win over the spec file and keeps the rest of it', async () => {
     const path = put('s.json', '{"prompt":"a","agent":"x","limits":{"attempts":2,"steps":9},"labels":{"k":"1"}}');
     const spec = await taskSpec({ spec: path, attempts: 7, label: { l: '2' }, memory: 'off' });
-    expect(spec).toMatchObject({ prompt: 'a', agent: 'x', limits: { attempts: 7, steps: 9 }, labels: { k: '1', l: '2' }, memory: { off: true, readOnly: true } });
+    expect(spec).toMatchObject({
+      prompt: 'a',
+      agent: 'x',
+      limits: { attempts: 7, steps: 9 },
+      labels: { k: '1', l: '2' },
+      memory: { off: true, readOnly: true },
+    });
   });
 
   it('trains where memory is to learn', async () => {
-    expect(await taskSpec({ prompt: 'a', memory: 'learn' })).toMatchObject({ mode: Mode.TRAINING, memory: { off: false, readOnly: false } });
+    expect(await taskSpec({ prompt: 'a', memory: 'learn' })).toMatchObject({
+      mode: Mode.TRAINING,
+      memory: { off: false, readOnly: false },
+    });
   });
 
   it('names a huge file without reading it', async () => {

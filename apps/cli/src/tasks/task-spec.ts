@@ -64,7 +64,12 @@ function parse<T>(source: string, read: () => T): T {
     return read();
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw new CliError(EXIT.usage, `${source}: ${(error as Error).message}`, ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'], { cause: error });
+    throw new CliError(
+      EXIT.usage,
+      `${source}: ${(error as Error).message}`,
+      ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'],
+      { cause: error },
+    );
   }
 }
 
@@ -90,7 +95,8 @@ function pythonTests(options: SpecOptions): MessageInitShape<typeof EvaluatorSch
 
 function evaluatorOf(options: SpecOptions): MessageInitShape<typeof EvaluatorSchema> | undefined {
   const flags = (['evaluator', 'ioCases', 'functionCases', 'tests', 'command'] as const).filter((flag) => options[flag] !== undefined);
-  if (flags.length > 1) throw fail('a task has one evaluator: give only one of --evaluator, --io-cases, --function-cases, --tests, --command');
+  if (flags.length > 1)
+    throw fail('a task has one evaluator: give only one of --evaluator, --io-cases, --function-cases, --tests, --command');
   if (options.evaluator) {
     const path = options.evaluator;
     return parse(path, () => fromJson(EvaluatorSchema, readJson(path) as JsonValue));

@@ -27,7 +27,9 @@ function addSubmit(tasks: Command, start: Start): void {
     .option('--attempts <n>', 'at most (default: 4)', integer(1, 100))
     .option('--priority <n>', '0 to 9, larger is sooner', integer(0, 9))
     .option('--label <key=value>', 'repeatable', keyValue)
-    .addOption(new Option('--memory <use>', 'off recalls and writes nothing, read writes nothing, learn does both').choices([...MEMORY_USES]))
+    .addOption(
+      new Option('--memory <use>', 'off recalls and writes nothing, read writes nothing, learn does both').choices([...MEMORY_USES]),
+    )
     .option('--reference <file>', 'a right answer; reaches no prompt before the reflection of a training run')
     .option('--request-id <id>', 'makes a repeat harmless: same id and body, same task')
     .addOption(new Option('--watch', 'then print what happens until it is finished').conflicts('wait'))
@@ -43,7 +45,9 @@ export function addTasks(program: Command, start: Start): void {
     .command('get <task>')
     .description('one task as it stands')
     .option('--code', "print the answer's code and nothing else")
-    .action((task: string, options: { code?: boolean }, command: Command) => start(command, (cli) => getTask(cli, task, options.code === true)));
+    .action((task: string, options: { code?: boolean }, command: Command) =>
+      start(command, (cli) => getTask(cli, task, options.code === true)),
+    );
   tasks
     .command('list')
     .description('newest first')

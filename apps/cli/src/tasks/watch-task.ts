@@ -55,7 +55,12 @@ export async function* watchTask(gateway: Gateway, name: string, options: WatchO
 }
 
 /** The finished task. Rides out a gateway that is away for a while. @throws as `watchTask` does */
-export async function waitForTask(gateway: Gateway, name: string, signal: AbortSignal, onEvent: (event: TaskEvent) => void = () => undefined): Promise<Task> {
+export async function waitForTask(
+  gateway: Gateway,
+  name: string,
+  signal: AbortSignal,
+  onEvent: (event: TaskEvent) => void = () => undefined,
+): Promise<Task> {
   for await (const event of watchTask(gateway, name, { signal })) {
     onEvent(event);
     if (event.event.case === 'finished' && event.event.value.task) return event.event.value.task;
