@@ -23,7 +23,7 @@ export function hitsOf(rows: TenantRows, layer: Layer, found: readonly Found[], 
 function loadShown(rows: TenantRows, id: number): ShownRow {
   const row = rows.all<ShownRow>(
     `SELECT entry.kind AS kind, title, text, sources, created_at AS createdAt, name AS agent
-     FROM entry JOIN principal ON principal.id = entry.agent WHERE entry.tenant = :tenant AND entry.id = :id`,
+     FROM entry JOIN entry_text ON entry_text.id = entry.id JOIN principal ON principal.id = entry.agent WHERE entry.tenant = :tenant AND entry.id = :id`,
     { id },
   )[0];
   if (row === undefined) throw new Error(`entry ${id} vanished within one snapshot`);

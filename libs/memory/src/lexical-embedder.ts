@@ -7,7 +7,7 @@ const PLACES = 2;
 /** Of a longer text, the beginning stands for the whole. */
 const TEXT_CHARS_MAX = 16_000;
 
-/** (raw cosine, calibrated) fitted on the labelled pairs of the spec beside this file. */
+/** (raw cosine, calibrated), fitted on `test/labelled-pairs.ts`. */
 const ANCHORS: ReadonlyArray<readonly [number, number]> = [
   [0.15, 0],
   [0.5, 0.5],

@@ -8,7 +8,8 @@ export const APPLICATION_ID = 0x4574_7564;
  *
  * Every table with data of a tenant has its number in `tenant`. `agent` and `user` are numbers of `principal`; user 0 is none.
  * `entry` is one searchable row, with its vector and its words under the same id. Words carry the tenant's number in front
- * (see `tenant-rows.ts`), so that one tenant's word lists hold nothing of another's.
+ * (see `word-index.ts`), so that one tenant's word lists hold nothing of another's. What is only shown is kept in
+ * `entry_text`: ranking reads many narrow rows.
  * Vectors are kept in chunks per tenant and layer; small chunks keep small tenants small (128 x 384 floats are 192 KiB).
  */
 export const createSchema = (dimension: number): string => `
@@ -53,8 +54,11 @@ CREATE TABLE layer_size (
 
 CREATE TABLE entry (
   id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, layer TEXT NOT NULL, agent INTEGER NOT NULL, user INTEGER NOT NULL,
-  shown INTEGER NOT NULL, kind TEXT NOT NULL, record INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL,
-  sources TEXT NOT NULL, created_at INTEGER NOT NULL, worth REAL NOT NULL, word_count INTEGER NOT NULL
+  shown INTEGER NOT NULL, kind TEXT NOT NULL, record INTEGER NOT NULL, created_at INTEGER NOT NULL, worth REAL NOT NULL,
+  word_count INTEGER NOT NULL
+);
+CREATE TABLE entry_text (
+  id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, sources TEXT NOT NULL
 );
 CREATE INDEX entry_by_record ON entry (tenant, layer, record);
 CREATE VIRTUAL TABLE entry_vector USING vec0 (

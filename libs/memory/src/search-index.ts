@@ -8,7 +8,7 @@ import type { MemoryFile } from './memory-file.js';
 import type { Owner, TenantRows } from './tenant-rows.js';
 import type { VectorBytes } from './vector-index.js';
 import { cosineOf, embedAll, insertVector, searchVectors, showVector } from './vector-index.js';
-import { insertWords, searchWords } from './word-index.js';
+import { bm25Of, insertWords, matchWords } from './word-index.js';
 
 export type Layer = 'episodic' | 'semantic' | 'procedural';
 
@@ -39,6 +39,7 @@ interface RankableRow {
   readonly kind: string;
   readonly createdAt: number;
   readonly worth: number;
+  readonly words: number;
 }
 
 const CANDIDATES_MIN = 50;
@@ -65,8 +66,7 @@ export class SearchIndex {
   insert(rows: TenantRows, layer: Layer, owner: Owner, record: number, embedded: readonly EmbeddedEntry[], shown = true): void {
     for (const { entry, vector } of embedded) {
       const id = insertEntry(rows, layer, owner, record, entry, shown);
-      const count = insertWords(rows, layer, id, entry.indexed);
-      rows.run('UPDATE entry SET word_count = :count WHERE tenant = :tenant AND id = :id', { count, id });
+      insertWords(rows, layer, id, entry.indexed);
       insertVector(rows, layer, id, owner, shown, vector);
     }
   }
@@ -75,11 +75,14 @@ export class SearchIndex {
   update(rows: TenantRows, layer: Layer, record: number, change: { shown: boolean; worth: number; createdAt: number; sources: readonly string[] }): void {
     const of = { layer, record };
     const entries = rows.all<{ id: number; shown: number }>('SELECT id, shown FROM entry WHERE tenant = :tenant AND layer = :layer AND record = :record', of);
-    for (const { id, shown } of entries) if ((shown === 1) !== change.shown) showVector(rows, id, change.shown);
+    for (const { id, shown } of entries) {
+      if ((shown === 1) !== change.shown) showVector(rows, id, change.shown);
+      rows.run('UPDATE entry_text SET sources = :sources WHERE tenant = :tenant AND id = :id', { id, sources: JSON.stringify(change.sources) });
+    }
     rows.run(
-      `UPDATE entry SET shown = :shown, worth = :worth, created_at = :createdAt, sources = :sources
+      `UPDATE entry SET shown = :shown, worth = :worth, created_at = :createdAt
        WHERE tenant = :tenant AND layer = :layer AND record = :record`,
-      { ...of, worth: change.worth, createdAt: change.createdAt, shown: change.shown ? 1 : 0, sources: JSON.stringify(change.sources) },
+      { ...of, worth: change.worth, createdAt: change.createdAt, shown: change.shown ? 1 : 0 },
     );
   }
 
@@ -116,22 +119,24 @@ export class SearchIndex {
 }
 
 function insertEntry(rows: TenantRows, layer: Layer, owner: Owner, record: number, entry: SearchEntry, shown: boolean): number {
-  return rows.run(
-    `INSERT INTO entry (tenant, layer, agent, user, shown, kind, record, title, text, sources, created_at, worth, word_count)
-     VALUES (:tenant, :layer, :agent, :user, :shown, :kind, :record, :title, :text, :sources, :createdAt, :worth, 0)`,
-    {
-      layer, record, agent: owner.agent, user: owner.user, shown: shown ? 1 : 0, kind: entry.kind, title: entry.title,
-      text: entry.text, sources: JSON.stringify(entry.sources), createdAt: entry.createdAt, worth: entry.worth,
-    },
-  ).row;
+  const { kind, title, text, sources, createdAt, worth } = entry;
+  const { row: id } = rows.run(
+    `INSERT INTO entry (tenant, layer, agent, user, shown, kind, record, created_at, worth, word_count)
+     VALUES (:tenant, :layer, :agent, :user, :shown, :kind, :record, :createdAt, :worth, 0)`,
+    { layer, record, ...owner, shown: shown ? 1 : 0, kind, createdAt, worth },
+  );
+  const shownText = { id, title, text, sources: JSON.stringify(sources) };
+  rows.run('INSERT INTO entry_text (id, tenant, title, text, sources) VALUES (:id, :tenant, :title, :text, :sources)', shownText);
+  return id;
 }
 
 function candidatesOf(rows: TenantRows, layer: Layer, text: string, vector: VectorBytes, limit: number): Ranked[] {
   const cosines = searchVectors(rows, layer, vector, limit);
-  const bm25s = searchWords(rows, layer, text, limit);
-  const byId = new Map(loadRankable(rows, [...cosines.keys(), ...bm25s.keys()]).map((row) => [row.id, row]));
+  const matches = matchWords(rows, layer, text);
+  const byId = new Map(loadRankable(rows, [...cosines.keys(), ...matches.byEntry.keys()]).map((row) => [row.id, row]));
+  const bm25s = new Map([...matches.byEntry.keys()].map((id) => [id, bm25Of(matches, id, byId.get(id)?.words ?? 0)]));
   const dense = bestPerRecord(cosines, byId);
-  const words = bestPerRecord(bm25s, byId);
+  const words = bestPerRecord(new Map([...bm25s].toSorted((a, b) => b[1] - a[1] || b[0] - a[0])), byId, limit);
   return [...new Map([...words, ...dense])].map(([key, { row }]) => ({
     ...row,
     denseRank: dense.get(key)?.rank ?? null,
@@ -151,13 +156,14 @@ interface Place {
  * Ranks count records: of several entries of one record, the best counts. Equal values share a rank, so that age and worth
  * decide between them. `values` are ordered, best first.
  */
-function bestPerRecord(values: ReadonlyMap<number, number>, byId: ReadonlyMap<number, RankableRow>): Map<string, Place> {
+function bestPerRecord(values: ReadonlyMap<number, number>, byId: ReadonlyMap<number, RankableRow>, placesMax = Infinity): Map<string, Place> {
   const places = new Map<string, Place>();
   let last: Place | undefined;
   for (const [id, value] of values) {
     const row = byId.get(id);
     const key = `${row?.kind}:${row?.record}`;
     if (row === undefined || places.has(key)) continue;
+    if (places.size >= placesMax) break;
     const rank = last !== undefined && last.value - value < TIE ? last.rank : places.size + 1;
     last = { row, value, rank };
     places.set(key, last);
@@ -165,10 +171,12 @@ function bestPerRecord(values: ReadonlyMap<number, number>, byId: ReadonlyMap<nu
   return places;
 }
 
+/** Of the entries with these ids, those that the scope may see. */
 function loadRankable(rows: TenantRows, ids: readonly number[]): RankableRow[] {
   return rows.all<RankableRow>(
-    `SELECT id, record, kind, created_at AS createdAt, worth FROM entry
-     WHERE tenant = :tenant AND id IN (SELECT value FROM json_each(:ids))`,
+    `SELECT id, record, kind, created_at AS createdAt, worth, word_count AS words
+     FROM (SELECT DISTINCT value FROM json_each(:ids)) CROSS JOIN entry ON id = value
+     WHERE tenant = :tenant AND shown = 1${rows.within}`,
     { ids: JSON.stringify(ids) },
   );
 }

@@ -2,7 +2,7 @@ import { episodicMemoryConformance } from '@etude/domain/testing/episodic-memory
 import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-memory-conformance';
 import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe } from 'vitest';
-import { temporaryMemory } from './temporary-memory.js';
+import { temporaryMemory } from '../test/temporary-memory.js';
 
 async function layer<K extends 'episodic' | 'semantic' | 'procedural'>(name: K) {
   const { memory, close } = await temporaryMemory();

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LexicalEmbedder } from './lexical-embedder.js';
-import type { Memory, MemoryOptions } from './sqlite-memory.js';
-import { openMemory } from './sqlite-memory.js';
+import { LexicalEmbedder } from '../src/lexical-embedder.js';
+import type { Memory, MemoryOptions } from '../src/sqlite-memory.js';
+import { openMemory } from '../src/sqlite-memory.js';
 
 /** A directory of its own for one test, and how to remove it. */
 export function temporaryDirectory(): { path: string; remove: () => void } {

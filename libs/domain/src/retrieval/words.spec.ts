@@ -1,0 +1,48 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { queryWordsOf, wordsOf } from './words.js';
+
+const texts = (text: string) => wordsOf(text).map((word) => word.text);
+
+describe('wordsOf', () => {
+  it.each([
+    ['parse_csv(line)', ['pars', 'csv', 'parsecsv', 'line']],
+    ['parseCsv', ['pars', 'csv', 'parsecsv']],
+    ['HTTPServer2', ['http', 'server', '2', 'httpserver2']],
+    ['summing sorted lists, boxes', ['sum', 'sort', 'list', 'box']],
+    ['bus class this', ['bus', 'class', 'this']],
+    ['日本語', ['日', '本', '日本', '語', '本語']],
+    ['利用CSV文件', ['利', '用', '利用', 'csv', '文', '件', '文件']],
+    ['Ｆｕｌｌ', ['full']],
+    ['😀 -- ""', []],
+  ])('splits %j', (text, expected) => {
+    expect(texts(text)).toEqual(expected);
+  });
+
+  it('marks the parts of names', () => {
+    const inName = wordsOf('total_even(xs) sums evenly').filter((word) => word.inName);
+    expect(inName.map((word) => word.text)).toEqual(['total', 'even', 'totaleven']);
+  });
+
+  it('looks for pairs where there are pairs', () => {
+    expect(queryWordsOf('日本').map((word) => word.text)).toEqual(['日本']);
+    expect(queryWordsOf('日').map((word) => word.text)).toEqual(['日']);
+  });
+
+  it('gives only letters, marks and digits, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{M}\p{N}]+$/u);
+      }),
+    );
+  });
+
+  it('finds every text by itself', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {
+        const indexed = new Set(texts(text));
+        expect(queryWordsOf(text).every((word) => indexed.has(word.text))).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,56 @@
+import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { describe, expect, it } from 'vitest';
+import type { LabelledPair } from '../test/labelled-pairs.js';
+import { LABELLED_PAIRS } from '../test/labelled-pairs.js';
+import { calibrateLexical, LexicalEmbedder } from './lexical-embedder.js';
+
+const embedder = new LexicalEmbedder();
+const of = (relation: LabelledPair['relation']) => LABELLED_PAIRS.filter((pair) => pair.relation === relation);
+
+async function similarity(left: string, right: string): Promise<number> {
+  const [a = new Float32Array(), b = new Float32Array()] = await embedder.embed([left, right]);
+  return calibrateLexical(cosine(a, b));
+}
+
+describe('LexicalEmbedder', () => {
+  embedderConformance(async () => ({ embedder }));
+
+  it.each(of('same'))('scores nearly the same words 0.9: $right', async ({ left, right }) => {
+    expect(await similarity(left, right)).toBeGreaterThanOrEqual(0.9);
+  });
+
+  it.each(of('family'))('scores the same task in other words 0.7: $right', async ({ left, right }) => {
+    expect(await similarity(left, right)).toBeGreaterThanOrEqual(0.7);
+  });
+
+  it.each(of('other'))('scores another task below 0.5: $right', async ({ left, right }) => {
+    expect(await similarity(left, right)).toBeLessThan(0.5);
+  });
+
+  it('scores tasks that differ in names and a few words 0.8', async () => {
+    const left = 'Write a function total_even(numbers) that returns the sum of the even numbers in a list';
+    const right = 'Write a function sum_of_evens(values) that returns the sum of the even values in a list';
+    expect(await similarity(left, right)).toBeGreaterThanOrEqual(0.8);
+  });
+
+  it('does not know a paraphrase in other words', async () => {
+    expect(await similarity('Tell whether a word is its own mirror image.', 'Check for palindromes.')).toBeLessThan(0.5);
+  });
+
+  it('gives vectors of length one, zeros for no words', async () => {
+    const [some = new Float32Array(), none = new Float32Array()] = await embedder.embed(['sort a list', ' ?! ']);
+    expect(Math.hypot(...some)).toBeCloseTo(1, 5);
+    expect(none.every((value) => value === 0)).toBe(true);
+  });
+
+  it('does not change from one release to the next', async () => {
+    const [vector = new Float32Array()] = await embedder.embed(['Sort a list of numbers']);
+    const places = [...vector.entries()].filter(([, value]) => Math.abs(value) > 0.3).map(([place, value]) => `${place}:${value.toFixed(3)}`);
+    expect(places).toMatchInlineSnapshot(`
+      [
+        "3:-0.604",
+        "337:0.604",
+      ]
+    `);
+  });
+});
