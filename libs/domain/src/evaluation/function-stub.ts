@@ -8,7 +8,7 @@ export interface FunctionStub {
   readonly indent: string;
 }
 
-/** The stub of `entryPoint` that the setup ends with: a signature and nothing after it but a docstring and comments; else null. */
+/** The function `entryPoint` where the setup ends inside its body: behind its signature, docstring or first statements; else null. */
 export function endsWithStub(setup: string, entryPoint: string): FunctionStub | null {
   const heads = [...setup.matchAll(new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'gm'))];
   const head = heads.at(-1);
@@ -16,12 +16,11 @@ export function endsWithStub(setup: string, entryPoint: string): FunctionStub | 
   const bodyAt = afterSignature(setup, head.index + head[0].length);
   if (bodyAt === null) return null;
   const body = setup.slice(bodyAt);
-  const rest = body.replace(/^\s*(?:#.*\s*)*[rRuU]?("""|''')[\s\S]*?\1/, '').replace(/^\s*[rRuU]?("|')(?:\\.|(?!\1)[^\\\n])*\1/, '');
-  if (/\S/.test(rest.replaceAll(/#.*$/gm, ''))) return null;
+  const statements = body.replaceAll(/("""|''')[\s\S]*?\1/g, '""').replaceAll(/#.*$/gm, '');
+  if (/\n\S/.test(statements)) return null;
   const indent = /^([ \t]+)\S/m.exec(body)?.[1] ?? '    ';
-  const hasDocstring = rest !== body;
   const from = withDecorators(setup, head.index);
-  const text = `${setup.slice(from).trimEnd()}\n${hasDocstring ? '' : `${indent}pass\n`}`;
+  const text = `${setup.slice(from).trimEnd()}\n${/\S/.test(statements) ? '' : `${indent}pass\n`}`;
   return { before: setup.slice(0, from), text, indent };
 }
 

@@ -33,6 +33,7 @@ describe('planRuns for python_tests', () => {
 
   it.each([
     ['no docstring', 'def total(xs, start=0):\n'],
+    ['an import before its docstring', 'def total(xs, start=0):\n    import math\n    """Sums.\n# not a comment\n"""\n'],
     ['a comment only', 'def total(xs, start=0):\n    # sums\n'],
     ['decorators', 'import functools\n\n@functools.wraps(print)\ndef total(xs, start=0):\n    """Sums."""\n'],
     ['no line break at its end', 'def total(xs, start=0):\n    "Sums."'],
