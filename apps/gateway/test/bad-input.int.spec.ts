@@ -1,11 +1,12 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { SubmitTaskRequestSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type Mode, SubmitTaskRequestSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { gatewayForFile, KEYS, refusal, SPEC, type SpecInit } from './gateway.harness.js';
 
 const rig = gatewayForFile();
+const UNKNOWN_MODE = 7 as unknown as Mode;
 let raw: Client | null = null;
 afterAll(() => raw?.close());
 
@@ -18,6 +19,9 @@ function submitBytes(bytes: Uint8Array): Promise<unknown> {
     raw?.makeUnaryRequest('/etude.v1.Tasks/SubmitTask', (value: Uint8Array) => Buffer.from(value), (answer: Buffer) => answer, bytes, metadata, (error, value) => (error ? reject(error) : resolve(value)));
   });
 }
+
+/** A field that holds bytes. */
+const wrap = (no: number, inner: Uint8Array): Uint8Array => new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(inner).finish();
 
 const submit = (spec: SpecInit | undefined, requestId = '') => refusal(rig.tasks().submitTask({ spec, requestId }));
 const io = (value: object): SpecInit['evaluator'] => ({ kind: { case: 'ioCases', value } });
@@ -57,7 +61,7 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.limits.sandbox.cpu_time', { ...SPEC, limits: { sandbox: { cpuTime: { seconds: 1_000_000n } } } }],
     ['spec.limits.sandbox.output_kib', { ...SPEC, limits: { sandbox: { outputKib: -1 } } }],
     ['spec.strategy', { ...SPEC, strategy: 'tree' }],
-    ['spec.mode', { ...SPEC, mode: 7 as number }],
+    ['spec.mode', { ...SPEC, mode: UNKNOWN_MODE }],
     ['spec.priority', { ...SPEC, priority: 10 }],
     ['spec.memory.recall_count', { ...SPEC, memory: { recallCount: 21 } }],
     ['spec.memory.layers[0]', { ...SPEC, memory: { layers: ['working'] } }],
@@ -104,8 +108,7 @@ it('takes zero limits for the defaults', async () => {
 });
 
 it('refuses text that is not UTF-8', async () => {
-  const spec = new BinaryWriter().tag(3, WireType.LengthDelimited).bytes(new Uint8Array([0xc3, 0x28])).finish();
-  const refused = await refusal(submitBytes(new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(spec).finish()));
+  const refused = await refusal(submitBytes(wrap(1, wrap(3, new Uint8Array([0xc3, 0x28])))));
   expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, code: 'INVALID_ARGUMENT' });
   expect(refused.message).toContain('UTF-8');
 });
@@ -128,12 +131,10 @@ it('refuses a message of more than 16 MiB', async () => {
 });
 
 it('refuses a message nested five thousand deep', async () => {
-  let nested = new Uint8Array();
+  let nested: Uint8Array = new Uint8Array();
   for (let depth = 0; depth < 5_000; depth += 1) {
-    const list = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(nested).finish();
-    nested = new BinaryWriter().tag(6, WireType.LengthDelimited).bytes(list).finish() as Uint8Array<ArrayBuffer>;
+    nested = wrap(6, wrap(1, nested));
   }
-  const wrap = (no: number, inner: Uint8Array) => new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(inner).finish();
   // request.spec.evaluator.function_cases.cases[0].expected
   expect((await refusal(submitBytes(wrap(1, wrap(6, wrap(2, wrap(2, wrap(3, nested)))))))).status).toBe(status.INVALID_ARGUMENT);
 });

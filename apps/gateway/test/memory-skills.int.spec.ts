@@ -9,6 +9,7 @@ import { gatewayForFile, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 const DIGESTS = ['a', 'b', 'c'].map((letter) => letter.repeat(64));
+const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
 const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 
 /** As the consolidation worker would: another connection to the same file. */
@@ -81,9 +82,8 @@ describe('search', () => {
   });
 
   it('refuses an empty query, an unknown layer and a limit out of range', async () => {
-    const fields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
-    expect(await fields({ query: ' ' })).toEqual(['query']);
-    expect(await fields({ query: 'x', layers: ['semantic', 'deep'] })).toEqual(['layers[1]']);
-    expect(await fields({ query: 'x', limit: 101 })).toEqual(['limit']);
+    expect(await searchFields({ query: ' ' })).toEqual(['query']);
+    expect(await searchFields({ query: 'x', layers: ['semantic', 'deep'] })).toEqual(['layers[1]']);
+    expect(await searchFields({ query: 'x', limit: 101 })).toEqual(['limit']);
   });
 });

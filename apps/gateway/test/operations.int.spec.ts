@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { gatewayForFile, refusal, SPEC } from './gateway.harness.js';
 
 const rig = gatewayForFile();
+const fields = async (call: Promise<unknown>) => (await refusal(call)).fields;
 
 describe('consolidation', () => {
   it('starts a run under the same request id once', async () => {
@@ -72,7 +73,6 @@ describe('queues', () => {
 
   it('refuse a queue that there is not, and a redrive that names nothing or too much', async () => {
     const queues = rig.client(Queues, 'ops');
-    const fields = async (call: Promise<unknown>) => (await refusal(call)).fields;
     expect(await fields(queues.listDeadLetters({ queue: 'rollout' }))).toEqual(['queue']);
     expect(await fields(queues.redriveDeadLetters({ queue: 'rollout.run' }))).toEqual(['ids']);
     expect(await fields(queues.redriveDeadLetters({ queue: 'rollout.run', ids: ['a'], all: true }))).toEqual(['ids']);

@@ -79,5 +79,6 @@ it('adds the job of a task that was recorded and never queued', async () => {
   const taskId = name.slice('tasks/'.length);
   await rig.producer.queue(RolloutRun.name).obliterate({ force: true });
   await redis.zadd(keys.rolloutOutbox, 1, `acme/${taskId}-r1`);
-  await until(() => rig.producer.queue(RolloutRun.name).getJob(`${taskId}-r1`), { what: 'the reconciler added the job' });
+  const job = await until(() => rig.producer.queue(RolloutRun.name).getJob(`${taskId}-r1`), { what: 'the reconciler added the job' });
+  expect(job.data).toMatchObject({ tenant: 'acme', taskId });
 });

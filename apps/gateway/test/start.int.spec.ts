@@ -78,13 +78,9 @@ it('names a key file that is wrong', async () => {
 it('ends with 0 on SIGTERM, and its watches with UNAVAILABLE', async () => {
   const gateway = await start();
   const { name } = await rig.tasks().submitTask({ spec: SPEC });
-  let seen = 0;
-  const watching = refusal(
-    (async () => {
-      for await (const _event of rig.tasks().watchTask({ name })) seen += 1;
-    })(),
-  );
-  await until(() => seen > 0, { what: 'the watch has begun' });
+  const watch = rig.tasks().watchTask({ name })[Symbol.asyncIterator]();
+  await watch.next();
+  const watching = refusal(watch.next());
   expect(await gateway.stop()).toBe(0);
   expect(await watching).toMatchObject({ status: status.UNAVAILABLE, code: 'SHUTTING_DOWN' });
 });

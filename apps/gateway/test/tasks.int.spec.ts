@@ -1,4 +1,5 @@
 import { StopReason, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { NullValue } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, refusal, SPEC, type SpecInit } from './gateway.harness.js';
@@ -33,7 +34,7 @@ describe('submit', () => {
   it('keeps the spec as it was sent', async () => {
     const spec: SpecInit = {
       agent: 'solver', user: 'u1', prompt: 'Zeichen: äöü 😀', files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }], labels: { 'a.b': 'x', B: '' },
-      evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] }, kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: 0 } } }] } } },
+      evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] }, kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: NullValue.NULL_VALUE } } }] } } },
       limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
     };
     const { name } = await rig.tasks().submitTask({ spec });

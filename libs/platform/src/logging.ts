@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
-import { type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { BaseConfig } from './config.js';
 
 /** Keys whose values never reach a log, at the top and up to three levels down. */
@@ -29,8 +29,8 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
 }
 
 /** JSON lines on stdout, for code outside Nest. Same redaction as `loggerModule`. */
-export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): PinoLogger {
-  return pino(options(service, config));
+export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>, sink: DestinationStream = pino.destination(1)): PinoLogger {
+  return pino(options(service, config), sink);
 }
 
 /** Nest's logger as JSON lines on stdout; inject `PinoLogger` or `Logger` of nestjs-pino. */

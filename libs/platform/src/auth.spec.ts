@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { keySha256, loadKeys } from './auth.js';
+
+let dir = '';
+let path = '';
+const key = (name: string, tenant = 'acme', roles = ['user']) => ({ sha256: keySha256(name), tenant, roles, name });
+const write = (...keys: object[]) => writeFileSync(path, JSON.stringify({ keys }));
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'etude-keys-'));
+  path = join(dir, 'keys.json');
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+it('knows whose key it is', () => {
+  write(key('a'), key('b', 'globex', ['operator']));
+  const keys = loadKeys(path);
+  expect(keys.authenticate('b')).toEqual({ tenant: 'globex', roles: ['operator'] });
+  expect(keys.authenticate('c')).toBeNull();
+});
+
+it('takes no hash for a key', () => {
+  write(key('a'));
+  expect(loadKeys(path).authenticate(keySha256('a'))).toBeNull();
+});
+
+it('reads the file again when it changes', () => {
+  write(key('a'));
+  const keys = loadKeys(path);
+  write(key('b'), key('c'));
+  expect([keys.authenticate('a'), keys.authenticate('b')]).toEqual([null, { tenant: 'acme', roles: ['user'] }]);
+});
+
+it('holds no keys once the file is gone', () => {
+  write(key('a'));
+  const keys = loadKeys(path);
+  rmSync(path);
+  expect(keys.authenticate('a')).toBeNull();
+});
+
+it('keeps the last good keys of a file that stops parsing, and says so once', () => {
+  write(key('a'));
+  const reports: unknown[] = [];
+  const keys = loadKeys(path, (error) => reports.push(error));
+  writeFileSync(path, '{"keys": [');
+  expect([keys.authenticate('a')?.tenant, keys.authenticate('a')?.tenant]).toEqual(['acme', 'acme']);
+  expect(reports).toHaveLength(1);
+});
+
+it.each(['{', '{}', '{"keys":[{}]}', '{"keys":[{"sha256":"x","tenant":"a"}]}', '{"keys":[],"more":1}'])('refuses the file %s', (text) => {
+  writeFileSync(path, text);
+  expect(() => loadKeys(path)).toThrow(path);
+});
+
+it('refuses a file that is not there', () => {
+  expect(() => loadKeys(path)).toThrow('ETUDE_AUTH_KEYS_PATH');
+});

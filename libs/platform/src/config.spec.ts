@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { baseConfig, flag, loadConfig } from './config.js';
+
+it('fills in what is unset or empty', () => {
+  expect(loadConfig(baseConfig, { ETUDE_LOG_LEVEL: '', OTHER: 'x' })).toEqual({
+    ETUDE_LOG_LEVEL: 'info',
+    ETUDE_REDIS_URL: 'redis://127.0.0.1:6379',
+    ETUDE_QUEUE_PREFIX: 'etude',
+    ETUDE_HTTP_HOST: '127.0.0.1',
+    ETUDE_HTTP_PORT: 0,
+  });
+});
+
+it('names every variable that is wrong, and no value', () => {
+  const schema = baseConfig.extend({ ETUDE_NEEDED: z.string() });
+  const load = () => loadConfig(schema, { ETUDE_HTTP_PORT: 'secret1', ETUDE_LOG_LEVEL: 'secret2' });
+  expect(load).toThrow(/ETUDE_LOG_LEVEL[^]*ETUDE_HTTP_PORT[^]*ETUDE_NEEDED is not set/);
+  expect(load).not.toThrow(/secret/);
+});
+
+it.each([['true', true], ['ON', true], ['0', false], ['no', false]])('reads the flag %s', (text, value) => {
+  expect(loadConfig(z.object({ F: flag() }), { F: text })).toEqual({ F: value });
+});
+
+it('refuses a flag that is neither', () => {
+  expect(() => loadConfig(z.object({ F: flag() }), { F: 'maybe' })).toThrow('F is set to something wrong');
+});

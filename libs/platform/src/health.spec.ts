@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
+import { counter } from './metrics.js';
+
+let close = async () => {};
+afterEach(() => close());
+
+async function serve(checks: Record<string, HealthCheck>) {
+  const health = new HealthChecks(checks);
+  const server = await startHealthServer(health, '127.0.0.1', 0);
+  close = async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  };
+  const { port } = server.address() as AddressInfo;
+  const get = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  return { get, health, port };
+}
+
+const works = () => Promise.resolve();
+
+it('is alive whatever the checks say', async () => {
+  const { get } = await serve({ redis: () => Promise.reject(new Error('gone')) });
+  expect((await get('/healthz')).status).toBe(200);
+});
+
+it('is ready when every check passes', async () => {
+  const { get } = await serve({ a: works, b: works });
+  expect(await get('/readyz')).toEqual({ status: 200, text: '{"ready":true,"checks":{"a":"ok","b":"ok"}}' });
+});
+
+it('says of each check what is wrong', async () => {
+  const { get } = await serve({ a: works, redis: () => Promise.reject(new Error('Redis is gone')) });
+  expect(await get('/readyz')).toEqual({ status: 503, text: '{"ready":false,"checks":{"a":"ok","redis":"Redis is gone"}}' });
+});
+
+it('is not ready once it closes', async () => {
+  const { get, health } = await serve({ a: works });
+  health.close();
+  expect((await get('/readyz')).status).toBe(503);
+});
+
+it('shows metrics of the process and of the service', async () => {
+  counter({ name: 'etude_test_total', help: 'Of this test' }).inc(3);
+  const { get } = await serve({});
+  const { text } = await get('/metrics');
+  expect(text).toContain('etude_test_total 3');
+  expect(text).toContain('process_resident_memory_bytes');
+});
+
+it('names the port that is taken and the setting', async () => {
+  const { port } = await serve({});
+  await expect(startHealthServer(new HealthChecks({}), '127.0.0.1', port)).rejects.toThrow(new RegExp(`${port}.*ETUDE_HTTP_PORT`));
+});
