@@ -33,9 +33,14 @@ export function taskSection(task: PromptTask): string {
   return `# Task\n\n${block(task, 'task', task.spec.prompt)}${listed}`;
 }
 
-/** What the answer must look like and everything that is public about how it is judged. */
+/** Everything that is public about what is wanted and how it is judged. */
+export function expectationSection(task: PromptTask): string {
+  return `# What to answer\n\n${expectation(task)}`;
+}
+
+/** The same, and the form of the answer. */
 export function answerSection(task: PromptTask): string {
-  return `# What to answer\n\n${expectation(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
+  return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
 function expectation(task: PromptTask): string {

@@ -2,7 +2,7 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/cut-middle.js';
 import type { ChatRequest } from '../ports/model.js';
 import type { Attempt } from './attempt-record.js';
-import { answerSection, attemptsSection, block, memorySection, taskSection, type PromptTask } from './prompt-sections.js';
+import { answerSection, attemptsSection, block, expectationSection, memorySection, taskSection, type PromptTask } from './prompt-sections.js';
 
 /** What models wrote before; a thousand-page answer must not fill the next prompt. */
 const TEXT_CHARS_MAX = 8_000;
@@ -42,7 +42,7 @@ export function critiqueRequest(task: PromptTask, attempts: readonly Attempt[]):
   return request(
     task,
     taskSection(task),
-    answerSection(task),
+    expectationSection(task),
     attemptsSection(task, attempts),
     '# Critique\n\nCriticise the attempts above: what exactly is wrong, why the feedback follows from it, and what has to change. Be specific. The next attempt will be written from your critique.',
   );
