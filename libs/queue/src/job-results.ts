@@ -7,7 +7,11 @@ import { abortError } from './lease.js';
 /** How a job ended; `missing` when it was removed, so that nobody can tell. */
 export type JobEnd = { kind: 'completed'; value: unknown } | { kind: 'failed'; error: Error } | { kind: 'missing' };
 
-type Waiter = (end: JobEnd) => void;
+interface Waiter {
+  readonly end: (end: JobEnd) => void;
+  /** Before that, a job that is not there is no job that was removed. */
+  added: boolean;
+}
 
 /** A lost message (a reconnect, a trimmed stream) costs at most this long. */
 const POLL_MS = 1_000;
@@ -39,37 +43,32 @@ export class JobResults {
     }
   }
 
-  /** @throws AbortError when `signal` aborts */
-  wait(jobId: string, signal: AbortSignal): Promise<JobEnd> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(abortError(signal));
-      const waiters = this.#waiters.get(jobId) ?? new Set();
-      this.#waiters.set(jobId, waiters);
-      const leave = () => {
-        signal.removeEventListener('abort', onAbort);
-        waiters.delete(onEnd);
-        if (waiters.size === 0) this.#waiters.delete(jobId);
-        if (this.#waiters.size === 0) this.#stopPolling();
-      };
-      const onAbort = () => {
-        leave();
-        reject(abortError(signal));
-      };
-      const onEnd = (end: JobEnd) => {
-        leave();
-        resolve(end);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      waiters.add(onEnd);
-      this.#poll ??= setInterval(() => this.#checkAll(), POLL_MS);
-    });
+  /**
+   * Adds a job and waits for its end.
+   *
+   * @throws AbortError when `signal` aborts; whatever `add` throws
+   */
+  async runToEnd(jobId: string, add: () => Promise<void>, signal: AbortSignal): Promise<JobEnd> {
+    if (signal.aborted) throw abortError(signal);
+    const { promise, resolve, reject } = Promise.withResolvers<JobEnd>();
+    const waiter: Waiter = { end: resolve, added: false };
+    const onAbort = () => reject(abortError(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#join(jobId, waiter);
+    try {
+      void add().then(() => (waiter.added = true), reject);
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#leave(jobId, waiter);
+    }
   }
 
   async close(): Promise<void> {
     this.#stopPolling();
     const events = await this.#events?.catch(() => null);
     await events?.close();
-    for (const waiters of this.#waiters.values()) for (const end of waiters) end({ kind: 'failed', error: new Error('the producer was closed') });
+    for (const jobId of this.#waiters.keys()) this.#settle(jobId, { kind: 'failed', error: new Error('the producer was closed') });
   }
 
   async #open(): Promise<QueueEvents> {
@@ -85,8 +84,21 @@ export class JobResults {
     return events;
   }
 
+  #join(jobId: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(jobId) ?? new Set();
+    this.#waiters.set(jobId, waiters.add(waiter));
+    this.#poll ??= setInterval(() => this.#checkAll(), POLL_MS);
+  }
+
+  #leave(jobId: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(jobId);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) this.#waiters.delete(jobId);
+    if (this.#waiters.size === 0) this.#stopPolling();
+  }
+
   #settle(jobId: string, end: JobEnd): void {
-    for (const waiter of this.#waiters.get(jobId) ?? []) waiter(end);
+    for (const waiter of this.#waiters.get(jobId) ?? []) if (end.kind !== 'missing' || waiter.added) waiter.end(end);
   }
 
   #checkAll(): void {

@@ -3,10 +3,11 @@ import type { TaskEvent } from '@etude/contracts/task';
 import { Usage } from '@etude/contracts/task';
 import { journalConformance } from '@etude/domain/testing/journal-conformance';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile, SPEC, startProducer } from '../test/rig.js';
 import { openJournal } from './journal.js';
 import type { RedisJournal } from './journal.js';
+import { connectRedis } from './redis.js';
 
 const file = redisForFile();
 
@@ -14,7 +15,7 @@ async function makeRollout(retentionMs?: number) {
   const { producer, tasks, redis, keys } = startProducer(file.server.url, file.prefix(), retentionMs);
   const { record } = await tasks.submit('acme', SPEC, '');
   const address = { tenant: 'acme', taskId: record.id, rolloutId: rolloutIdOf(record.id) };
-  const open = () => openJournal(redis, keys, address, { retentionMs });
+  const open = (connection = redis) => openJournal(connection, keys, address, { retentionMs });
   const events = async () => (await redis.xrange(keys.events('acme', record.id), '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '') as TaskEvent);
   const task = async () => {
     const found = await tasks.get('acme', record.id);
@@ -66,10 +67,12 @@ describe('journal in Redis', () => {
 
   it('loses and doubles nothing under random takeovers', async () => {
     const step = fc.record({ worker: fc.nat(1), act: fc.constantFrom('open', 'append', 'append', 'append', 'repeat', 'race') });
+    const connections = [connectRedis(file.server.url, 'worker'), connectRedis(file.server.url, 'worker')];
+    onTestFinished(() => connections.forEach((connection) => connection.disconnect()));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
         const rollout = await makeRollout();
-        const model = new TwoWorkers(() => rollout.open());
+        const model = new TwoWorkers((worker) => rollout.open(connections[worker]));
         for (const { worker, act } of steps) await model.act(worker, act);
         expect(model.breaches).toEqual([]);
         const final = await rollout.open();
@@ -93,7 +96,7 @@ class TwoWorkers {
   readonly #journals: Array<RedisJournal | null> = [null, null];
   readonly #seen = [0, 0];
 
-  constructor(private readonly open: () => Promise<RedisJournal | null>) {}
+  constructor(private readonly open: (worker: number) => Promise<RedisJournal | null>) {}
 
   async act(worker: number, act: string): Promise<void> {
     if (act === 'open' || !this.#journals[worker]) return this.#open(worker);
@@ -104,7 +107,7 @@ class TwoWorkers {
 
   async #open(worker: number): Promise<void> {
     this.openings++;
-    const journal = await this.open();
+    const journal = await this.open(worker);
     this.#journals[worker] = journal;
     this.#seen[worker] = journal?.entries.size ?? 0;
   }

@@ -1,3 +1,4 @@
+import { MemoryWrite } from '@etude/contracts/memory';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { Usage } from '@etude/contracts/task';
 import { freePort } from '@etude/test-support/ports';
@@ -7,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, SPEC, startConsumer, startProducer } from '../test/rig.js';
 import { readEvents } from './events.js';
 import { openJournal } from './journal.js';
+import { OutboxReader, RedisMemoryOutbox } from './memory-outbox.js';
 import { Producer } from './producer.js';
 import { connectRedis } from './redis.js';
 import type { QueueLogger } from './redis.js';
@@ -17,6 +19,8 @@ function recordingLogger(): QueueLogger & { readonly lines: string[] } {
   const log = (_: object, message: string) => void lines.push(message);
   return { lines, info: log, warn: log, error: log };
 }
+
+const WRITE = MemoryWrite.parse({ kind: 'skill_use', scope: { tenant: 'acme', agent: 'default' }, name: 'add', version: 1, success: true, fingerprint: 'f', cue: 'c', at: 1 });
 
 async function startStoppable() {
   const server = await startRedis();
@@ -65,6 +69,17 @@ describe('Redis that is away', () => {
     await server.resume();
     startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
     expect(await waiting).toEqual({ executionId: 'e1' });
+  });
+
+  it('lets a patient producer wait until Redis is back', async () => {
+    const server = await startStoppable();
+    await server.pause();
+    const producer = new Producer(server.url, 'etude', undefined, { patient: true });
+    onTestFinished(() => producer.close());
+    const putting = new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE);
+    await server.resume();
+    await putting;
+    expect(await new OutboxReader(producer.redis, producer.keys).load('acme', 'w1')).toEqual(WRITE);
   });
 
   it('journals on where it stopped, and watchers see it', async () => {

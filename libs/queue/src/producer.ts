@@ -69,17 +69,8 @@ export class Producer {
     const results = this.#resultsOf(declaration.name);
     await whileRedisAnswers(this.redis, results.listen());
     for (let round = 1; ; round++) {
-      const left = new AbortController();
-      const ended = results.wait(jobId, AbortSignal.any([signal, left.signal]));
-      ended.catch(() => null);
       const startedAt = Date.now();
-      try {
-        await this.add(declaration, payload, options);
-      } catch (error) {
-        left.abort();
-        throw error;
-      }
-      const end = await ended;
+      const end = await results.runToEnd(jobId, () => this.add(declaration, payload, options), signal);
       if (end.kind === 'completed') return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
       const again = round < READDS_MAX && (end.kind === 'missing' || (await this.#revive(declaration.name, jobId, end.error, startedAt)));
       if (!again) throw end.kind === 'failed' ? end.error : new EtudeError('QUEUE_UNAVAILABLE', `job ${jobId} of ${declaration.name} was removed before it ended; try again`);
