@@ -47,7 +47,12 @@ function checkVersion(version: number, path: string): void {
 }
 
 function checkCollection(db: DatabaseSync, path: string, { model, dimension }: Collection): void {
-  const stored = Object.fromEntries(db.prepare('SELECT key, value FROM meta').all().map((row) => [row.key, row.value]));
+  const stored = Object.fromEntries(
+    db
+      .prepare('SELECT key, value FROM meta')
+      .all()
+      .map((row) => [row.key, row.value]),
+  );
   const storedModel = String(stored['embedder.model']);
   const storedDimension = Number(stored['embedder.dimension']);
   if (storedModel === model && storedDimension === dimension) return;

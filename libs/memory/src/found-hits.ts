@@ -12,7 +12,13 @@ interface ShownRow {
 }
 
 /** What search answers for transitions, summaries, reflections and facts; `idOf` names the record of a hit. */
-export function hitsOf(rows: TenantRows, layer: Layer, found: readonly Found[], query: SearchQuery, idOf: (record: number, kind: string) => string): MemoryHit[] {
+export function hitsOf(
+  rows: TenantRows,
+  layer: Layer,
+  found: readonly Found[],
+  query: SearchQuery,
+  idOf: (record: number, kind: string) => string,
+): MemoryHit[] {
   return found.map(({ id, record, similarity, score, explanation }) => {
     const { sources, ...shown } = loadShown(rows, id);
     const hit = { id: idOf(record, shown.kind), layer, ...shown, sources: JSON.parse(sources) as string[], similarity, score };

@@ -45,7 +45,9 @@ describe('LexicalEmbedder', () => {
 
   it('does not change from one release to the next', async () => {
     const [vector = new Float32Array()] = await embedder.embed(['Sort a list of numbers']);
-    const places = [...vector.entries()].filter(([, value]) => Math.abs(value) > 0.3).map(([place, value]) => `${place}:${value.toFixed(3)}`);
+    const places = [...vector.entries()]
+      .filter(([, value]) => Math.abs(value) > 0.3)
+      .map(([place, value]) => `${place}:${value.toFixed(3)}`);
     expect(places).toMatchInlineSnapshot(`
       [
         "3:-0.604",

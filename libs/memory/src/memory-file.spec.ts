@@ -55,7 +55,10 @@ describe('openMemory', () => {
     const { memory, path } = await opened();
     memory.close();
     stranger(path).exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
-    await expect(openMemory({ path, embedder })).rejects.toMatchObject({ code: 'MEMORY_VERSION', message: expect.stringMatching(/upgrade this service/) });
+    await expect(openMemory({ path, embedder })).rejects.toMatchObject({
+      code: 'MEMORY_VERSION',
+      message: expect.stringMatching(/upgrade this service/),
+    });
   });
 
   it('refuses vectors of another embedder and names the one to configure', async () => {
@@ -63,14 +66,19 @@ describe('openMemory', () => {
     const other: Embedder = { profile: { ...embedder.profile, model: 'minilm' }, embed: (texts) => embedder.embed(texts) };
     await expect(openMemory({ path, embedder: other })).rejects.toMatchObject({
       code: 'MEMORY_VERSION',
-      message: expect.stringMatching(/lexical-hash-1 \(384 dimensions\), but minilm.*Configure lexical-hash-1 again, or name another path/s),
+      message: expect.stringMatching(
+        /lexical-hash-1 \(384 dimensions\), but minilm.*Configure lexical-hash-1 again, or name another path/s,
+      ),
     });
   });
 
   it('refuses a database of another program', async () => {
     const path = join(directory(), 'other.db');
     stranger(path).exec('CREATE TABLE t (x)');
-    await expect(openMemory({ path, embedder })).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('another program') });
+    await expect(openMemory({ path, embedder })).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('another program'),
+    });
   });
 
   it('refuses what is no database, a directory, and a path through a file', async () => {
@@ -78,7 +86,10 @@ describe('openMemory', () => {
     writeFileSync(join(at, 'text'), 'not a database, but long enough to be taken for one at first sight'.repeat(20));
     mkdirSync(join(at, 'dir'));
     for (const path of ['text', 'dir', 'text/memory.db']) {
-      await expect(openMemory({ path: join(at, path), embedder })).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining(join(at, path)) });
+      await expect(openMemory({ path: join(at, path), embedder })).rejects.toMatchObject({
+        code: 'MEMORY_UNAVAILABLE',
+        message: expect.stringContaining(join(at, path)),
+      });
     }
   });
 
@@ -105,7 +116,10 @@ describe('openMemory', () => {
     const { memory, path } = await opened({ lockWaitMs: 150 });
     const other = stranger(path);
     other.exec('BEGIN IMMEDIATE');
-    await expect(memory.episodic.storeTransition(transitionOf())).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('locked') });
+    await expect(memory.episodic.storeTransition(transitionOf())).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('locked'),
+    });
     expect(await memory.episodic.recent(ALL, 0, 5)).toEqual([]);
     const waiting = memory.episodic.storeTransition(transitionOf());
     other.exec('COMMIT');
@@ -117,7 +131,10 @@ describe('openMemory', () => {
     const { memory } = await opened({ sizeMaxMiB: 1 });
     const large = transitionOf({ id: 'large', feedback: 'x'.repeat(2_000_000) });
     await memory.episodic.storeTransition(transitionOf());
-    await expect(memory.episodic.storeTransition(large)).rejects.toMatchObject({ code: 'MEMORY_FULL', message: expect.stringContaining('free space') });
+    await expect(memory.episodic.storeTransition(large)).rejects.toMatchObject({
+      code: 'MEMORY_FULL',
+      message: expect.stringContaining('free space'),
+    });
     expect(await memory.episodic.transitions(ALL, 'tabcdefgh-r1')).toEqual([transitionOf()]);
     expect(await memory.episodic.search(ALL, { text: 'even', limit: 5 })).toHaveLength(1);
     await memory.episodic.storeTransition(transitionOf({ id: 'small' }));
@@ -147,8 +164,14 @@ describe('appliedWrites', () => {
     const { memory } = await opened();
     const { appliedWrites } = memory;
     expect(await appliedWrites.wasApplied('acme', 'w1')).toBe(false);
-    expect(await appliedWrites.apply('acme', 'w1', { kind: 'transition', transition: transitionOf() })).toEqual({ applied: true, skill: null });
-    expect(await appliedWrites.apply('acme', 'w1', { kind: 'transition', transition: transitionOf({ id: 'other' }) })).toEqual({ applied: false, skill: null });
+    expect(await appliedWrites.apply('acme', 'w1', { kind: 'transition', transition: transitionOf() })).toEqual({
+      applied: true,
+      skill: null,
+    });
+    expect(await appliedWrites.apply('acme', 'w1', { kind: 'transition', transition: transitionOf({ id: 'other' }) })).toEqual({
+      applied: false,
+      skill: null,
+    });
     expect(await appliedWrites.wasApplied('acme', 'w1')).toBe(true);
     expect(await appliedWrites.wasApplied('beta', 'w1')).toBe(false);
     await appliedWrites.apply('acme', 'w2', { kind: 'episode', episode: episodeOf() });
@@ -169,7 +192,9 @@ describe('appliedWrites', () => {
   it('notes nothing of a write that failed', async () => {
     const { memory } = await opened();
     await expect(memory.appliedWrites.apply('acme', 'w1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(memory.appliedWrites.apply('beta', 'w2', { kind: 'episode', episode: episodeOf() })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    await expect(memory.appliedWrites.apply('beta', 'w2', { kind: 'episode', episode: episodeOf() })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+    });
     expect(await memory.appliedWrites.wasApplied('acme', 'w1')).toBe(false);
     expect(await memory.appliedWrites.wasApplied('beta', 'w2')).toBe(false);
     expect(await memory.episodic.recent({ tenant: SCOPE.tenant, agent: null }, 0, 5)).toEqual([]);

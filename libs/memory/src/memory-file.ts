@@ -68,7 +68,8 @@ export class MemoryFile {
   /** Reads from the file, and makes sure that it is still the one that was opened. */
   async check(): Promise<void> {
     const { path, collection } = this.#options;
-    if (!existsSync(path)) throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart this service`);
+    if (!existsSync(path))
+      throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart this service`);
     await patiently(this.#options, () => checkIdentity(this.#db, path, collection));
   }
 
@@ -125,7 +126,10 @@ function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
   loadVectors(db, path);
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode !== 'wal') {
-    throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`);
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`,
+    );
   }
   db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000');
   const pageSize = Number(db.prepare('PRAGMA page_size').get()?.page_size);
@@ -137,7 +141,12 @@ function loadVectors(db: DatabaseSync, path: string): void {
     loadVectorSearch(db);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new EtudeError('MEMORY_UNAVAILABLE', `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`, {}, { cause });
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`,
+      {},
+      { cause },
+    );
   }
   db.enableLoadExtension(false);
 }

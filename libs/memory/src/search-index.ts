@@ -59,7 +59,10 @@ export class SearchIndex {
 
   /** Before the transaction, since an embedder may be far away. */
   async embed(entries: readonly SearchEntry[]): Promise<EmbeddedEntry[]> {
-    const vectors = await embedAll(this.#embedder, entries.map((entry) => entry.indexed));
+    const vectors = await embedAll(
+      this.#embedder,
+      entries.map((entry) => entry.indexed),
+    );
     return entries.map((entry, i) => ({ entry, vector: vectors[i] ?? null }));
   }
 
@@ -72,12 +75,23 @@ export class SearchIndex {
   }
 
   /** Whether search finds a record, what it is worth, and how old it counts as. */
-  update(rows: TenantRows, layer: Layer, record: number, change: { shown: boolean; worth: number; createdAt: number; sources: readonly string[] }): void {
+  update(
+    rows: TenantRows,
+    layer: Layer,
+    record: number,
+    change: { shown: boolean; worth: number; createdAt: number; sources: readonly string[] },
+  ): void {
     const of = { layer, record };
-    const entries = rows.all<{ id: number; shown: number }>('SELECT id, shown FROM entry WHERE tenant = :tenant AND layer = :layer AND record = :record', of);
+    const entries = rows.all<{ id: number; shown: number }>(
+      'SELECT id, shown FROM entry WHERE tenant = :tenant AND layer = :layer AND record = :record',
+      of,
+    );
     for (const { id, shown } of entries) {
       if ((shown === 1) !== change.shown) showVector(rows, id, change.shown);
-      rows.run('UPDATE entry_text SET sources = :sources WHERE tenant = :tenant AND id = :id', { id, sources: JSON.stringify(change.sources) });
+      rows.run('UPDATE entry_text SET sources = :sources WHERE tenant = :tenant AND id = :id', {
+        id,
+        sources: JSON.stringify(change.sources),
+      });
     }
     rows.run(
       `UPDATE entry SET shown = :shown, worth = :worth, created_at = :createdAt
@@ -156,7 +170,11 @@ interface Place {
  * Ranks count records: of several entries of one record, the best counts. Equal values share a rank, so that age and worth
  * decide between them. `values` are ordered, best first.
  */
-function bestPerRecord(values: ReadonlyMap<number, number>, byId: ReadonlyMap<number, RankableRow>, placesMax = Infinity): Map<string, Place> {
+function bestPerRecord(
+  values: ReadonlyMap<number, number>,
+  byId: ReadonlyMap<number, RankableRow>,
+  placesMax = Infinity,
+): Map<string, Place> {
   const places = new Map<string, Place>();
   let last: Place | undefined;
   for (const [id, value] of values) {

@@ -13,7 +13,12 @@ interface Raw {
 }
 
 /** `where` and `order` are our own SQL; values are bound. */
-export function selectSkills(rows: TenantRows, where: string, values: Readonly<Record<string, string | number | null>>, order: string): SkillRow[] {
+export function selectSkills(
+  rows: TenantRows,
+  where: string,
+  values: Readonly<Record<string, string | number | null>>,
+  order: string,
+): SkillRow[] {
   const found = rows.all<Raw>(`SELECT row, json FROM skill_record WHERE tenant = :tenant${rows.within} AND ${where} ${order}`, values);
   return found.map((raw) => ({ row: raw.row, skill: assemble(rows, raw) }));
 }
@@ -30,7 +35,11 @@ export function insertSkill(rows: TenantRows, owner: Owner, skill: Skill): numbe
 }
 
 export function updateSkill(rows: TenantRows, row: number, skill: Skill): void {
-  rows.run('UPDATE skill_record SET status = :status, json = :json WHERE tenant = :tenant AND row = :row', { row, status: skill.status, json: jsonOf(skill) });
+  rows.run('UPDATE skill_record SET status = :status, json = :json WHERE tenant = :tenant AND row = :row', {
+    row,
+    status: skill.status,
+    json: jsonOf(skill),
+  });
   insertFingerprints(rows, row, skill.fingerprints);
 }
 
@@ -40,12 +49,18 @@ function jsonOf(skill: Skill): string {
 }
 
 function assemble(rows: TenantRows, { row, json }: Raw): Skill {
-  const prints = rows.all<{ fingerprint: string }>('SELECT fingerprint FROM skill_fingerprint WHERE tenant = :tenant AND skill = :row ORDER BY row', { row });
+  const prints = rows.all<{ fingerprint: string }>(
+    'SELECT fingerprint FROM skill_fingerprint WHERE tenant = :tenant AND skill = :row ORDER BY row',
+    { row },
+  );
   return { ...(JSON.parse(json) as Skill), fingerprints: prints.map(({ fingerprint }) => fingerprint) };
 }
 
 function insertFingerprints(rows: TenantRows, row: number, fingerprints: readonly string[]): void {
   for (const fingerprint of fingerprints) {
-    rows.run('INSERT OR IGNORE INTO skill_fingerprint (tenant, fingerprint, skill) VALUES (:tenant, :fingerprint, :row)', { row, fingerprint });
+    rows.run('INSERT OR IGNORE INTO skill_fingerprint (tenant, fingerprint, skill) VALUES (:tenant, :fingerprint, :row)', {
+      row,
+      fingerprint,
+    });
   }
 }

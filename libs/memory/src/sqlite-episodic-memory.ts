@@ -55,7 +55,9 @@ export class SqliteEpisodicMemory implements EpisodicMemory {
   async search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]> {
     const target = { file: this.#file, layer: LAYER, rowsPerRecord: ROWS_PER_RECORD } as const;
     return this.#index.search(target, scope, query, (rows, found) =>
-      hitsOf(rows, LAYER, found, query, (record, kind) => idOf(rows, kind === 'transition' ? 'transition_record' : 'episode_record', record)),
+      hitsOf(rows, LAYER, found, query, (record, kind) =>
+        idOf(rows, kind === 'transition' ? 'transition_record' : 'episode_record', record),
+      ),
     );
   }
 

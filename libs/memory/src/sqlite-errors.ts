@@ -32,7 +32,8 @@ export function memoryError(error: unknown, path: string): unknown {
   if (isSqliteFailure(error)) return fromSqlite(error, path);
   const { code } = error as { code?: unknown };
   if (code === 'ENOSPC' || code === 'EDQUOT') return full(path, error);
-  if (error instanceof EtudeError || !(error instanceof Error) || typeof (error as NodeJS.ErrnoException).syscall !== 'string') return error;
+  if (error instanceof EtudeError || !(error instanceof Error) || typeof (error as NodeJS.ErrnoException).syscall !== 'string')
+    return error;
   return new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} cannot be opened: ${error.message}`, {}, { cause: error });
 }
 

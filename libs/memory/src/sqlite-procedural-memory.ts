@@ -50,12 +50,20 @@ export class SqliteProceduralMemory implements ProceduralMemory {
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const found = await this.#file.read(scope, (rows) =>
-      selectSkills(rows, 'name = :name AND (:version IS NULL OR version = :version)', { name, version: version ?? null }, 'ORDER BY version DESC, agent LIMIT 1'),
+      selectSkills(
+        rows,
+        'name = :name AND (:version IS NULL OR version = :version)',
+        { name, version: version ?? null },
+        'ORDER BY version DESC, agent LIMIT 1',
+      ),
     );
     return found[0]?.skill ?? null;
   }
 
-  async list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string }): Promise<readonly Skill[]> {
+  async list(
+    scope: ReadScope,
+    options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string },
+  ): Promise<readonly Skill[]> {
     const { status = null, limit, afterName = null, afterAgent = null } = options;
     return this.#file.read(scope, (rows) => {
       const agent = '(SELECT principal.name FROM principal WHERE principal.id = agent)';
@@ -68,7 +76,15 @@ export class SqliteProceduralMemory implements ProceduralMemory {
     });
   }
 
-  async setStatus(scope: ReadScope, key: SkillKey, from: readonly SkillStatus[], to: SkillStatus, reason: string, evidence: readonly string[], at: number): Promise<Skill> {
+  async setStatus(
+    scope: ReadScope,
+    key: SkillKey,
+    from: readonly SkillStatus[],
+    to: SkillStatus,
+    reason: string,
+    evidence: readonly string[],
+    at: number,
+  ): Promise<Skill> {
     const change: StatusChange = { to, reason, evidence, at };
     return this.#file.write(scope, (rows) => {
       const found = selectSkills(rows, 'name = :name AND version = :version', { name: key.name, version: key.version }, 'ORDER BY agent');
@@ -95,7 +111,8 @@ export class SqliteProceduralMemory implements ProceduralMemory {
   }
 
   async byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]> {
-    const solved = "status = 'active' AND row IN (SELECT skill FROM skill_fingerprint WHERE tenant = :tenant AND fingerprint = :fingerprint)";
+    const solved =
+      "status = 'active' AND row IN (SELECT skill FROM skill_fingerprint WHERE tenant = :tenant AND fingerprint = :fingerprint)";
     const found = await this.#file.read(scope, (rows) => selectSkills(rows, solved, { fingerprint }, 'ORDER BY row DESC'));
     return found.map(({ skill }) => skill).toSorted((a, b) => b.successRate - a.successRate);
   }
@@ -128,9 +145,20 @@ export class SqliteProceduralMemory implements ProceduralMemory {
 }
 
 /** Versions are counted per agent, whoever the user was. */
-function ofAgent(rows: TenantRows, skill: Pick<Skill, 'scope' | 'name'>, where: string, values: Readonly<Record<string, string | number>>, order: string): SkillRow[] {
+function ofAgent(
+  rows: TenantRows,
+  skill: Pick<Skill, 'scope' | 'name'>,
+  where: string,
+  values: Readonly<Record<string, string | number>>,
+  order: string,
+): SkillRow[] {
   const agent = "agent = (SELECT id FROM principal WHERE principal.tenant = :tenant AND kind = 'agent' AND principal.name = :agentName)";
-  return selectSkills(rows, `${agent} AND skill_record.name = :skillName AND ${where}`, { ...values, agentName: skill.scope.agent, skillName: skill.name }, order);
+  return selectSkills(
+    rows,
+    `${agent} AND skill_record.name = :skillName AND ${where}`,
+    { ...values, agentName: skill.scope.agent, skillName: skill.name },
+    order,
+  );
 }
 
 function sameDigest(rows: TenantRows, skill: Skill): SkillRow | undefined {

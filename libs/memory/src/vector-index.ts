@@ -21,7 +21,9 @@ export async function embedAll(embedder: Embedder, texts: readonly string[]): Pr
       `${model} answered ${vectors.length} vectors for ${texts.length} texts, with ${wrong?.length ?? dimension} numbers instead of ${dimension} finite ones; check the embedder's settings`,
     );
   }
-  return vectors.map((vector) => (vector.some((value) => value !== 0) ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null));
+  return vectors.map((vector) =>
+    vector.some((value) => value !== 0) ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null,
+  );
 }
 
 export function insertVector(rows: TenantRows, layer: Layer, id: number, owner: Owner, shown: boolean, vector: VectorBytes): void {

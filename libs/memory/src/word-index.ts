@@ -34,7 +34,10 @@ export interface WordMatches {
  * Counted in the tenant's own word lists. FTS5's bm25() would do it with the statistics of all tenants together.
  */
 export function matchWords(rows: TenantRows, layer: Layer, text: string): WordMatches {
-  const sizes = rows.all<{ entries: number; words: number }>('SELECT entries, words FROM layer_size WHERE tenant = :tenant AND layer = :layer', { layer });
+  const sizes = rows.all<{ entries: number; words: number }>(
+    'SELECT entries, words FROM layer_size WHERE tenant = :tenant AND layer = :layer',
+    { layer },
+  );
   const { entries, words } = sizes[0] ?? { entries: 0, words: 0 };
   const byEntry = new Map<number, { idf: number; count: number }[]>();
   const frequencies = tellingWords(rows, layer, text);

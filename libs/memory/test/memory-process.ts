@@ -13,7 +13,12 @@ memory.close();
 async function write({ appliedWrites }: Memory): Promise<void> {
   for (let i = 0; i < Number(count); i += 1) {
     const id = `${name}-${i}`;
-    const transition = transitionOf({ id, rolloutId: `rollout-${id}`, prompt: `even numbers of ${name} ${i}`, feedback: 'x'.repeat(20_000) });
+    const transition = transitionOf({
+      id,
+      rolloutId: `rollout-${id}`,
+      prompt: `even numbers of ${name} ${i}`,
+      feedback: 'x'.repeat(20_000),
+    });
     await appliedWrites.apply(SCOPE.tenant, id, { kind: 'transition', transition });
     console.log(id);
   }
@@ -22,9 +27,9 @@ async function write({ appliedWrites }: Memory): Promise<void> {
 /** Until it is told to stop: every hit has its record, whole. */
 async function read({ episodic }: Memory): Promise<void> {
   const scope = { tenant: SCOPE.tenant, agent: null };
-  let running = true;
-  process.stdin.once('data', () => (running = false));
-  for (let searches = 1; running; searches += 1) {
+  const stop = new AbortController();
+  process.stdin.once('data', () => stop.abort());
+  for (let searches = 1; !stop.signal.aborted; searches += 1) {
     for (const hit of await episodic.search(scope, { text: 'even numbers', limit: 20 })) {
       const [found] = await episodic.transitions(scope, hit.sources[0] ?? '');
       if (found?.id !== hit.id || found.feedback.length !== 20_000) throw new Error(`half a record: ${hit.id}`);

@@ -23,8 +23,9 @@ interface Started {
   printed(count: number): Promise<void>;
 }
 
+const file = (name: string) => new URL(name, import.meta.url).pathname;
+
 function start(...args: string[]): Started {
-  const file = (name: string) => new URL(name, import.meta.url).pathname;
   const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
   const child = spawn(process.execPath, [...flags, file('./memory-process.ts'), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -54,7 +55,9 @@ function countsIn(path: string): { integrity: unknown; counts: unknown[] } {
   const only = (sql: string) => Object.values(db.prepare(sql).get() ?? {})[0];
   const integrity = only('PRAGMA integrity_check');
   db.exec("INSERT INTO entry_words (entry_words) VALUES ('integrity-check')");
-  const places = ['transition_record', 'entry', 'entry_text', 'entry_vector', 'applied'].map((table) => only(`SELECT count(*) FROM ${table}`));
+  const places = ['transition_record', 'entry', 'entry_text', 'entry_vector', 'applied'].map((table) =>
+    only(`SELECT count(*) FROM ${table}`),
+  );
   const counts = [...places, only('SELECT count(DISTINCT doc) FROM entry_words_instance'), only('SELECT sum(entries) FROM layer_size')];
   db.close();
   return { integrity, counts };
@@ -74,7 +77,7 @@ describe('one memory file in several processes', () => {
     const readers = [start('reader', path), start('reader', path)];
     const writers = [start('writer', path, 'a', '60'), start('writer', path, 'b', '60')];
     const written = await Promise.all(writers.map(({ exit }) => exit));
-    await Promise.all(readers.map(({ lines, printed }) => printed(lines.length + 1)));
+    await Promise.all(readers.map((reader) => reader.printed(reader.lines.length + 1)));
     for (const { child } of readers) child.stdin.write('stop\n');
     const read = await Promise.all(readers.map(({ exit }) => exit));
     expect([...written, ...read]).toEqual(Array.from({ length: 4 }, () => ({ code: 0, stderr: '' })));

@@ -46,9 +46,7 @@ export function episodeEntries(episode: Episode): SearchEntry[] {
     createdAt: episode.createdAt,
     worth: episode.importance,
   });
-  return [row('summary', episode.summary), row('reflection', episode.reflection ?? '')].filter(
-    (entry) => entry.indexed.trim() !== '',
-  );
+  return [row('summary', episode.summary), row('reflection', episode.reflection ?? '')].filter((entry) => entry.indexed.trim() !== '');
 }
 
 export function factEntry(fact: Fact): SearchEntry {

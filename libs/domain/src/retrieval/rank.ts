@@ -31,8 +31,7 @@ const RECENCY_SHARE = 0.15;
  * that there can be: first in both searches, new, and of full worth.
  */
 export function scoreOf(candidate: Candidate, ranking: Ranking): Score {
-  const fused =
-    ranking.denseWeight * reciprocal(candidate.denseRank) + (1 - ranking.denseWeight) * reciprocal(candidate.wordsRank);
+  const fused = ranking.denseWeight * reciprocal(candidate.denseRank) + (1 - ranking.denseWeight) * reciprocal(candidate.wordsRank);
   const recency = 0.5 ** (Math.max(0, ranking.now - candidate.createdAt) / HALF_LIFE_MS);
   const lowered = 1 - WORTH_SHARE * (1 - candidate.worth) - RECENCY_SHARE * (1 - recency);
   return { fused, recency, score: fused * lowered };

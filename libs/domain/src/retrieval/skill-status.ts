@@ -25,7 +25,13 @@ export function withStatus(skill: Skill, key: SkillKey, from: readonly SkillStat
   if (!from.includes(skill.status)) {
     throw new EtudeError('ABORTED', `skill ${name} is ${skill.status}, not ${from.join(' or ')}; read it again and decide again`);
   }
-  return { ...skill, status: to, statusReason: reason, evidence: [...new Set([...skill.evidence, ...evidence])], updatedAt: Math.max(skill.updatedAt, at) };
+  return {
+    ...skill,
+    status: to,
+    statusReason: reason,
+    evidence: [...new Set([...skill.evidence, ...evidence])],
+    updatedAt: Math.max(skill.updatedAt, at),
+  };
 }
 
 export function notFound({ name, version }: Pick<SkillKey, 'name' | 'version'>): EtudeError {

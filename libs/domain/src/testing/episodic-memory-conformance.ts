@@ -50,7 +50,13 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       const memory = await start(make);
       await memory.storeTransition(transitionOf());
       const [hit] = await memory.search(ALL, { text: transitionOf().prompt, limit: 1, explain: true });
-      expect(hit).toMatchObject({ id: transitionOf().id, layer: 'episodic', agent: 'coder', createdAt: NEW_YEAR, sources: ['tabcdefgh-r1'] });
+      expect(hit).toMatchObject({
+        id: transitionOf().id,
+        layer: 'episodic',
+        agent: 'coder',
+        createdAt: NEW_YEAR,
+        sources: ['tabcdefgh-r1'],
+      });
       expect(hit?.title).toBe('Sum the even numbers of a list.');
       expect(hit?.text).toContain('def total');
       expect(hit?.similarity).toBeGreaterThan(0.9);
@@ -59,8 +65,13 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
     });
 
     it.each([
-      ['parse_csv', 'parseCsv'], ['parse csv', 'parse_csv('], ['HTTPServer', 'http_server'], ['合計', '偶数の合計を求める'],
-      ['파일', '파일을 읽는다'], ['straße', 'eine Straße finden'], ['sorting', 'sorted lists'],
+      ['parse_csv', 'parseCsv'],
+      ['parse csv', 'parse_csv('],
+      ['HTTPServer', 'http_server'],
+      ['合計', '偶数の合計を求める'],
+      ['파일', '파일을 읽는다'],
+      ['straße', 'eine Straße finden'],
+      ['sorting', 'sorted lists'],
     ])('finds %j in %j', async (query, prompt) => {
       const memory = await start(make);
       await memory.storeTransition(transitionOf({ prompt }));
@@ -68,18 +79,34 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect((await memory.search(ALL, { text: query, limit: 5 })).map(({ id }) => id)).toEqual([transitionOf().id]);
     });
 
-    it.each(['"', "'", 'a AND', 'NEAR(', '*', '(', 'kind:fact', '-x', 'a" OR "b', 'tenant:beta', '; DROP TABLE entry', '%', '\u0000', '', '^', '{a b}:c', '\ud800'])(
-      'takes the query %j as data',
-      async (text) => {
-        const memory = await start(make);
-        await memory.storeTransition(transitionOf());
-        await expect(memory.search(ALL, { text, limit: 5 })).resolves.toBeInstanceOf(Array);
-      },
-    );
+    it.each([
+      '"',
+      "'",
+      'a AND',
+      'NEAR(',
+      '*',
+      '(',
+      'kind:fact',
+      '-x',
+      'a" OR "b',
+      'tenant:beta',
+      '; DROP TABLE entry',
+      '%',
+      '\u0000',
+      '',
+      '^',
+      '{a b}:c',
+      '\ud800',
+    ])('takes the query %j as data', async (text) => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf());
+      await expect(memory.search(ALL, { text, limit: 5 })).resolves.toBeInstanceOf(Array);
+    });
 
     it('answers no more than the limit, nothing below the minimum', async () => {
       const memory = await start(make);
-      for (let i = 0; i < 8; i += 1) await memory.storeTransition(transitionOf({ id: `t${i}`, prompt: `even numbers ${'walrus '.repeat(i)}` }));
+      for (let i = 0; i < 8; i += 1)
+        await memory.storeTransition(transitionOf({ id: `t${i}`, prompt: `even numbers ${'walrus '.repeat(i)}` }));
       expect(await memory.search(ALL, { text: 'even numbers', limit: 3 })).toHaveLength(3);
       expect(await memory.search(ALL, { text: 'even numbers', limit: 0 })).toEqual([]);
       const close = await memory.search(ALL, { text: 'even numbers', limit: 8, similarityMin: 0.9 });
@@ -134,7 +161,12 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
     });
 
     it('never shows a tenant or an agent anything of another', async () => {
-      await expect(fc.assert(fc.asyncProperty(OPERATIONS, async (operations) => isolates(await make(), operations)), { numRuns: 15 })).resolves.toBeUndefined();
+      await expect(
+        fc.assert(
+          fc.asyncProperty(OPERATIONS, async (operations) => isolates(await make(), operations)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
     });
 
     it('ranks as if no other tenant were there', async () => {
@@ -143,7 +175,9 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       for (let i = 0; i < 12; i += 1) {
         const prompt = `even numbers list ${['odd', 'prime', 'sum', 'sort'].slice(0, (i % 4) + 1).join(' ')}`;
         await alone.storeTransition(transitionOf({ id: `t${i}`, prompt }));
-        await crowded.storeTransition(transitionOf({ id: `x${i}`, prompt: 'prime sum prime sum odd', scope: { ...SCOPE, tenant: 'beta' } }));
+        await crowded.storeTransition(
+          transitionOf({ id: `x${i}`, prompt: 'prime sum prime sum odd', scope: { ...SCOPE, tenant: 'beta' } }),
+        );
         await crowded.storeTransition(transitionOf({ id: `t${i}`, prompt }));
       }
       const query = { text: 'sum of odd prime numbers', limit: 12 };
@@ -180,7 +214,9 @@ async function isolates(made: MemoryUnderTest<EpisodicMemory>, operations: reado
       const prompt = operation.words.join(' ');
       const key = `${operation.kind} ${tenant} ${number}`;
       if (operation.kind === 'transition') {
-        await memory.storeTransition(transitionOf({ id: `${number}`, rolloutId: 'r', attempt: number, prompt, scope: { tenant, agent, user } }));
+        await memory.storeTransition(
+          transitionOf({ id: `${number}`, rolloutId: 'r', attempt: number, prompt, scope: { tenant, agent, user } }),
+        );
         if (!stored.has(key)) stored.set(key, operation);
       } else if (operation.kind === 'episode') {
         await memory.storeEpisode(episodeOf({ id: `${number}`, summary: prompt, scope: { tenant, agent, user } }));
@@ -192,7 +228,11 @@ async function isolates(made: MemoryUnderTest<EpisodicMemory>, operations: reado
   }
 }
 
-async function expectOwnOnly(memory: EpisodicMemory, operation: Operation, stored: ReadonlyMap<string, { tenant: string; agent: string; user: string | null }>): Promise<void> {
+async function expectOwnOnly(
+  memory: EpisodicMemory,
+  operation: Operation,
+  stored: ReadonlyMap<string, { tenant: string; agent: string; user: string | null }>,
+): Promise<void> {
   const { tenant, everyAgent, user, kind } = operation;
   const agent = everyAgent ? null : operation.agent;
   const mine = (what: string) =>
@@ -203,10 +243,21 @@ async function expectOwnOnly(memory: EpisodicMemory, operation: Operation, store
       .toSorted((a, b) => a.localeCompare(b));
   const scope = { tenant, agent, user };
   if (kind === 'recent') expect((await memory.recent(scope, 0, 100)).map(({ id }) => id).toSorted()).toEqual(mine('episode'));
-  else if (kind === 'transitions') expect((await memory.transitions(scope, 'r')).map(({ id }) => id).toSorted()).toEqual(mine('transition'));
+  else if (kind === 'transitions')
+    expect((await memory.transitions(scope, 'r')).map(({ id }) => id).toSorted()).toEqual(mine('transition'));
   else {
     const hits = await memory.search(scope, { text: WORDS.join(' '), limit: 100 });
-    expect(hits.filter((hit) => hit.kind === 'transition').map(({ id }) => id).toSorted()).toEqual(mine('transition'));
-    expect(hits.filter((hit) => hit.kind === 'summary').map(({ id }) => id).toSorted()).toEqual(mine('episode'));
+    expect(
+      hits
+        .filter((hit) => hit.kind === 'transition')
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(mine('transition'));
+    expect(
+      hits
+        .filter((hit) => hit.kind === 'summary')
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(mine('episode'));
   }
 }

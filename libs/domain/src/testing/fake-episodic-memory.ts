@@ -46,7 +46,10 @@ export class FakeEpisodicMemory implements EpisodicMemory {
   }
 }
 
-export function fakeHit<T extends { readonly id: string; readonly scope: Scope }>(layer: MemoryHit['layer'], found: FakeFound<T>): MemoryHit {
+export function fakeHit<T extends { readonly id: string; readonly scope: Scope }>(
+  layer: MemoryHit['layer'],
+  found: FakeFound<T>,
+): MemoryHit {
   const { record, entry, similarity, score, explanation } = found;
   const { kind, title, text, sources, createdAt } = entry;
   const hit = { id: record.id, layer, kind, title, text, sources, createdAt, agent: record.scope.agent, similarity, score };

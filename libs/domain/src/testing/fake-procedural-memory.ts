@@ -34,18 +34,32 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return structuredClone(found[0] ?? null);
   }
 
-  async list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string }): Promise<readonly Skill[]> {
+  async list(
+    scope: ReadScope,
+    options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string },
+  ): Promise<readonly Skill[]> {
     const { status, limit, afterName, afterAgent } = options;
     const matching = this.#visible(scope).filter((skill) => status === undefined || skill.status === status);
     return matching
       .filter((skill) => !matching.some((other) => isSameSkill(other, skill) && other.version > skill.version))
-      .filter(({ name, scope: owner }) => afterName === undefined || name > afterName || (name === afterName && afterAgent !== undefined && owner.agent > afterAgent))
+      .filter(
+        ({ name, scope: owner }) =>
+          afterName === undefined || name > afterName || (name === afterName && afterAgent !== undefined && owner.agent > afterAgent),
+      )
       .toSorted((a, b) => compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent))
       .slice(0, Math.max(0, limit))
       .map((skill) => structuredClone(skill));
   }
 
-  async setStatus(scope: ReadScope, key: SkillKey, from: readonly SkillStatus[], to: SkillStatus, reason: string, evidence: readonly string[], at: number): Promise<Skill> {
+  async setStatus(
+    scope: ReadScope,
+    key: SkillKey,
+    from: readonly SkillStatus[],
+    to: SkillStatus,
+    reason: string,
+    evidence: readonly string[],
+    at: number,
+  ): Promise<Skill> {
     const found = this.#visible(scope).filter(({ name, version }) => name === key.name && version === key.version);
     const meant = found.find(({ digest }) => digest === key.digest) ?? found[0];
     if (meant === undefined) throw notFound(key);
@@ -72,7 +86,9 @@ export class FakeProceduralMemory implements ProceduralMemory {
     requireScope(wholeTenant(use.scope));
     const key = JSON.stringify([use.scope.tenant, useId]);
     if (this.#uses.has(key)) return;
-    const used = this.#skills.find(({ name, version, scope }) => name === use.name && version === use.version && isSameAgent(scope, use.scope));
+    const used = this.#skills.find(
+      ({ name, version, scope }) => name === use.name && version === use.version && isSameAgent(scope, use.scope),
+    );
     if (used === undefined) throw notFound(use);
     this.#uses.add(key);
     this.#replace(used, afterUse(used, use));

@@ -49,7 +49,11 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(keys(await memory.list(ALL, { limit: 9 }))).toEqual(['a@2 coder', 'a@1 tester', 'b@1 coder', 'c@1 coder']);
       expect(keys(await memory.list(ALL, { limit: 1, afterName: 'a', afterAgent: 'coder' }))).toEqual(['a@1 tester']);
       expect(keys(await memory.list(ALL, { limit: 9, afterName: 'a' }))).toEqual(['b@1 coder', 'c@1 coder']);
-      expect(keys(await memory.list({ ...ALL, agent: 'coder' }, { limit: 9, status: 'active' }))).toEqual(['a@1 coder', 'b@1 coder', 'c@1 coder']);
+      expect(keys(await memory.list({ ...ALL, agent: 'coder' }, { limit: 9, status: 'active' }))).toEqual([
+        'a@1 coder',
+        'b@1 coder',
+        'c@1 coder',
+      ]);
     });
 
     it('changes the status of the skill that was looked at', async () => {
@@ -57,25 +61,33 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       const { name, version, digest: seen } = await memory.store(skillOf({ evidence: ['distilled'] }));
       const key = { name, version, digest: seen };
       const changed = await memory.setStatus(ALL, key, ['candidate', 'verified'], 'active', 'tests passed', ['twice'], NEW_YEAR + 9);
-      expect(changed).toEqual(skillOf({ status: 'active', statusReason: 'tests passed', evidence: ['distilled', 'twice'], updatedAt: NEW_YEAR + 9 }));
+      expect(changed).toEqual(
+        skillOf({ status: 'active', statusReason: 'tests passed', evidence: ['distilled', 'twice'], updatedAt: NEW_YEAR + 9 }),
+      );
       expect(await memory.get(ALL, name)).toEqual(changed);
     });
 
     it('refuses a status change that is stale', async () => {
       const memory = await start(make);
       const { name, version, digest: seen } = await memory.store(skillOf());
-      const set = (key: { name: string; version: number; digest: string }, from: Skill['status'], scope = ALL) => memory.setStatus(scope, key, [from], 'active', '', [], NEW_YEAR);
+      const set = (key: { name: string; version: number; digest: string }, from: Skill['status'], scope = ALL) =>
+        memory.setStatus(scope, key, [from], 'active', '', [], NEW_YEAR);
       await expect(set({ name, version, digest: digest('b') }, 'candidate')).rejects.toMatchObject({ code: 'ABORTED' });
       await expect(set({ name, version, digest: seen }, 'verified')).rejects.toMatchObject({ code: 'ABORTED' });
       await expect(set({ name: 'other', version, digest: seen }, 'candidate')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      await expect(set({ name, version, digest: seen }, 'candidate', { ...ALL, tenant: 'beta' })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(set({ name, version, digest: seen }, 'candidate', { ...ALL, tenant: 'beta' })).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      });
       expect(await memory.get(ALL, name)).toEqual(skillOf());
     });
 
     it('finds a skill only while it is active', async () => {
       const memory = await start(make);
       const { name, version, digest: seen } = await memory.store(skillOf());
-      const found = async () => [(await memory.search(ALL, { text: 'even numbers', limit: 5 })).length, (await memory.byFingerprint(ALL, 'f1')).length];
+      const found = async () => [
+        (await memory.search(ALL, { text: 'even numbers', limit: 5 })).length,
+        (await memory.byFingerprint(ALL, 'f1')).length,
+      ];
       expect(await found()).toEqual([0, 0]);
       await memory.setStatus(ALL, { name, version, digest: seen }, ['candidate'], 'active', '', [], NEW_YEAR);
       expect(await found()).toEqual([1, 1]);
@@ -112,7 +124,12 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await memory.recordUse('u2', skillUseOf());
       await memory.recordUse('u2', skillUseOf());
       const after = await memory.get(ALL, 'sum_even');
-      expect(after).toMatchObject({ executionCount: 2, cues: [...ACTIVE.cues, 'Total of the even entries'], fingerprints: ['f1', 'f2'], updatedAt: NEW_YEAR + 1 });
+      expect(after).toMatchObject({
+        executionCount: 2,
+        cues: [...ACTIVE.cues, 'Total of the even entries'],
+        fingerprints: ['f1', 'f2'],
+        updatedAt: NEW_YEAR + 1,
+      });
       expect(after?.successRate).toBeCloseTo(0.91);
       expect((await memory.byFingerprint(ALL, 'f2')).map(({ name }) => name)).toEqual(['sum_even']);
       expect(await memory.byFingerprint(ALL, 'f9')).toEqual([]);
@@ -122,7 +139,8 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
     it('keeps a bounded number of cues and every fingerprint', async () => {
       const memory = await start(make);
       await memory.store(ACTIVE);
-      for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1) await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
+      for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1)
+        await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
       const after = await memory.get(ALL, 'sum_even');
       expect(after?.cues).toHaveLength(SKILL_CUES_MAX);
       expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
@@ -132,7 +150,9 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       const memory = await start(make);
       await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
       await memory.store(ACTIVE);
-      await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      });
       await memory.recordUse('u1', skillUseOf());
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
     });
@@ -151,7 +171,9 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
         await expect(memory.list(scope, { limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
         await expect(memory.search(scope, { text: 'a', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
         await expect(memory.byFingerprint(scope, 'f1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.setStatus(scope, { name: 'a', version: 1, digest: '' }, [], 'active', '', [], 0)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.setStatus(scope, { name: 'a', version: 1, digest: '' }, [], 'active', '', [], 0)).rejects.toMatchObject({
+          code: 'TENANT_MISSING',
+        });
       }
       const nobody = { ...SCOPE, tenant: '' };
       await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
@@ -159,7 +181,12 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
     });
 
     it('never shows a tenant or an agent anything of another', async () => {
-      await expect(fc.assert(fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)), { numRuns: 15 })).resolves.toBeUndefined();
+      await expect(
+        fc.assert(
+          fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
     });
   });
 }
@@ -177,7 +204,10 @@ const SKILLS = fc.array(
   { minLength: 3, maxLength: 20 },
 );
 
-async function isolates(made: MemoryUnderTest<ProceduralMemory>, skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>): Promise<void> {
+async function isolates(
+  made: MemoryUnderTest<ProceduralMemory>,
+  skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>,
+): Promise<void> {
   const { memory } = made;
   try {
     const model = new Map<string, string[]>();
@@ -187,14 +217,22 @@ async function isolates(made: MemoryUnderTest<ProceduralMemory>, skills: Readonl
       model.set(`${tenant}-${agent}-${name}`, digests);
       const stored = await memory.store({ ...ACTIVE, name, digest: digest(letter), scope: { tenant, agent, user: null } });
       expect(stored.version).toBe(digests.indexOf(letter) + 1);
-      for (const scope of [{ tenant, agent }, { tenant, agent: null }]) await expectOwnOnly(memory, scope, model);
+      for (const scope of [
+        { tenant, agent },
+        { tenant, agent: null },
+      ])
+        await expectOwnOnly(memory, scope, model);
     }
   } finally {
     await made.close?.();
   }
 }
 
-async function expectOwnOnly(memory: ProceduralMemory, scope: { tenant: string; agent: string | null }, model: ReadonlyMap<string, readonly string[]>): Promise<void> {
+async function expectOwnOnly(
+  memory: ProceduralMemory,
+  scope: { tenant: string; agent: string | null },
+  model: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
   const own = [...model]
     .filter(([key]) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`))
     .flatMap(([key, digests]) => digests.map((_, i) => `${key}@${i + 1}`))

@@ -24,7 +24,10 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       const memory = await start(make);
       await memory.applyFacts('acme', 'u1', [factOf()]);
       const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
-      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ id: 'fact-2', text: 'Another one.' })])).toEqual({ added: 1, reinforced: 1 });
+      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ id: 'fact-2', text: 'Another one.' })])).toEqual({
+        added: 1,
+        reinforced: 1,
+      });
       const known = (await memory.list(ALL, 10)).find(({ id }) => id === 'fact-1');
       expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9 }));
       const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
@@ -63,7 +66,15 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       const memory = await start(make);
       await memory.applyFacts('acme', 'u1', [factOf(), factOf({ id: 'fact-2', text: 'Dates are written day first.', category: 'format' })]);
       const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
-      expect(hits[0]).toMatchObject({ id: 'fact-2', layer: 'semantic', kind: 'fact', title: 'format', text: 'Dates are written day first.', agent: 'coder', sources: ['e1'] });
+      expect(hits[0]).toMatchObject({
+        id: 'fact-2',
+        layer: 'semantic',
+        kind: 'fact',
+        title: 'format',
+        text: 'Dates are written day first.',
+        agent: 'coder',
+        sources: ['e1'],
+      });
       expect(hits[0]?.explanation?.score).toBe(hits[0]?.score);
       expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
     });
@@ -92,7 +103,12 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
     });
 
     it('never shows a tenant or an agent anything of another', async () => {
-      await expect(fc.assert(fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)), { numRuns: 15 })).resolves.toBeUndefined();
+      await expect(
+        fc.assert(
+          fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
     });
   });
 }
@@ -108,7 +124,10 @@ const UNITS = fc.array(
   { minLength: 4, maxLength: 20 },
 );
 
-async function isolates(made: MemoryUnderTest<SemanticMemory>, units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>): Promise<void> {
+async function isolates(
+  made: MemoryUnderTest<SemanticMemory>,
+  units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>,
+): Promise<void> {
   const { memory } = made;
   try {
     const applied = new Set<string>();
@@ -119,8 +138,14 @@ async function isolates(made: MemoryUnderTest<SemanticMemory>, units: ReadonlyAr
       const own = facts.map(({ agent, id }) => ({ agent, key: `${tenant}-${agent}-${id}` }));
       const before = stored.size;
       if (isNew) own.forEach(({ key }) => stored.add(key));
-      const result = await memory.applyFacts(tenant, `${unit}`, own.map(({ agent, key }) => factOf({ id: key, text: 'Input ends here.', scope: { tenant, agent, user: null } })));
-      expect(result).toEqual(isNew ? { added: stored.size - before, reinforced: facts.length - (stored.size - before) } : { added: 0, reinforced: 0 });
+      const result = await memory.applyFacts(
+        tenant,
+        `${unit}`,
+        own.map(({ agent, key }) => factOf({ id: key, text: 'Input ends here.', scope: { tenant, agent, user: null } })),
+      );
+      expect(result).toEqual(
+        isNew ? { added: stored.size - before, reinforced: facts.length - (stored.size - before) } : { added: 0, reinforced: 0 },
+      );
       for (const agent of [null, 'coder', 'tester']) await expectOwnOnly(memory, { tenant, agent }, stored);
     }
   } finally {
@@ -128,7 +153,11 @@ async function isolates(made: MemoryUnderTest<SemanticMemory>, units: ReadonlyAr
   }
 }
 
-async function expectOwnOnly(memory: SemanticMemory, scope: { tenant: string; agent: string | null }, stored: ReadonlySet<string>): Promise<void> {
+async function expectOwnOnly(
+  memory: SemanticMemory,
+  scope: { tenant: string; agent: string | null },
+  stored: ReadonlySet<string>,
+): Promise<void> {
   const own = [...stored].filter((key) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`)).toSorted();
   const hits = await memory.search(scope, { text: 'input ends', limit: 50 });
   expect(hits.map(({ id }) => id).toSorted()).toEqual(own);
