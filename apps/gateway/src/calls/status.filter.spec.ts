@@ -17,8 +17,8 @@ async function answerTo(error: unknown): Promise<{ sent: StatusError; logged: re
   const log = (line: Line) => void logged.push(line);
   const filter = new StatusFilter({ error: log, warn: log } as unknown as PinoLogger);
   const host = { getArgs: () => [{}, {}, { getPath: () => '/etude.v1.Tasks/GetTask' }] } as unknown as ArgumentsHost;
-  const answer = filter.catch(error, host);
-  const thrown = await firstValueFrom(answer.pipe(materialize()));
+  const handle = filter.catch.bind(filter);
+  const thrown = await firstValueFrom(handle(error, host).pipe(materialize()));
   return { sent: thrown.error as StatusError, logged };
 }
 
