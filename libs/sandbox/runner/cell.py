@@ -3,12 +3,13 @@ import io
 import json
 import os
 import resource
-import signal
 import site
-import socket
 import sys
 
+import _signal
+
 from runner import answer, checker, serving
+from runner.descriptors import receive_fds, socket_of
 from runner.hiding import set_readable
 from runner.workspace import WORK
 
@@ -20,9 +21,9 @@ STACK_BYTES = 120 * 1024 * 1024
 def main(control_fd, stdout_fd, stderr_fd):
     """Runs until the process ends. `control_fd` brings the payload; who keeps it may report over it."""
     try:
-        control = socket.socket(fileno=control_fd)
+        control = socket_of(control_fd)
         _prepare(stdout_fd, stderr_fd)
-        go, fds, _flags, _address = socket.recv_fds(control, 1, 3)
+        go, fds = receive_fds(control, 3)
         if not go:
             os._exit(0)
         payload = _read_payload(fds[0])
@@ -43,18 +44,18 @@ def _prepare(stdout_fd, stderr_fd):
     os.dup2(stderr_fd, 2)
     os.setsid()
     # As in an interpreter that was just started.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     _reset_interpreter()
     # Touches what the first compilation needs, while nobody waits.
     exec(compile("def f(a): return [a]\nf(1)", "<warm>", "exec"), {})
 
 
 def _run(payload, kept):
-    control = socket.socket(fileno=kept[0])
+    control = socket_of(kept[0])
     role = payload["role"]
     if role == "checker":
         _ignore_signals()
-        checker.run(payload, socket.socket(fileno=kept[1]), control)
+        checker.run(payload, socket_of(kept[1]), control)
     set_readable(True)
     if role == "call":
         answer.run_call(payload, control)
@@ -64,7 +65,7 @@ def _run(payload, kept):
     elif role == "command":
         answer.run_command(payload)
     elif role == "answer":
-        serving.run_answer(payload, socket.socket(fileno=kept[1]))
+        serving.run_answer(payload, socket_of(kept[1]))
     raise ValueError("unknown role %r" % role)
 
 
@@ -106,9 +107,9 @@ def _take_limits(limits, processes_apart):
 
 def _ignore_signals():
     """An answer of the same user may send any signal; only the ones that end a process have an effect."""
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGXCPU}:
+    for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGXCPU}:
         try:
-            signal.signal(number, signal.SIG_IGN)
+            _signal.signal(number, _signal.SIG_IGN)
         except (OSError, ValueError):
             continue
 

@@ -1,5 +1,5 @@
 """What a `call` returned, as JSON for the caller. Bounded in depth and size; never runs code of the value."""
-import base64
+import binascii
 import math
 
 DEPTH_MAX = 100
@@ -27,7 +27,7 @@ class _Encoder:
         if isinstance(value, (int, float, complex, str)):
             return self.scalar(value)
         if isinstance(value, (bytes, bytearray)):
-            return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
+            return {"$bytes": binascii.b2a_base64(bytes(value), newline=False).decode("ascii")}
         if isinstance(value, (list, tuple)):
             return [self.value(item, depth + 1) for item in value]
         if isinstance(value, (set, frozenset)):

@@ -70,7 +70,7 @@ for _ in range(64):
     children.append(pid)
 expect("limits", len(children) < 64, "more processes start than allowed")
 try:
-    bytearray(256 << 20)
+    bytearray(512 << 20)
     expect("limits", False, "more memory is given than allowed")
 except MemoryError:
     pass

@@ -1,6 +1,7 @@
 """Children of the supervisor, as seen from process 1: every process of the sandbox ends up below it."""
 import os
-import signal
+
+import _signal
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -68,7 +69,7 @@ def measure(apart):
 
 def kill(pid):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, _signal.SIGKILL)
     except ProcessLookupError:
         pass
 
@@ -76,6 +77,6 @@ def kill(pid):
 def kill_all():
     """Everything but process 1, in one step that no fork can outrun."""
     try:
-        os.kill(-1, signal.SIGKILL)
+        os.kill(-1, _signal.SIGKILL)
     except ProcessLookupError:
         pass

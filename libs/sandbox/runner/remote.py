@@ -6,6 +6,7 @@ with an expected value happens in the checker on plain data. So an answer gains 
 import builtins
 import importlib
 import sys
+import threading
 import types
 
 from runner.peer import PeerGone
@@ -124,6 +125,7 @@ class AnswerLine:
         self.stubs = {}
         self.local = []
         self.last_raised = None
+        self.turn = threading.RLock()
 
     def named(self, name):
         """A stand-in for what the answer calls `name`."""
@@ -146,6 +148,11 @@ class AnswerLine:
         return self.ask("global", {}, (name,), {})
 
     def ask(self, op, target, args, kwargs):
+        """The answer's value. Threads of the tests take turns."""
+        with self.turn:
+            return self._ask(op, target, args, kwargs)
+
+    def _ask(self, op, target, args, kwargs):
         if self.broken:
             raise PeerGone(self.broken)
         encoder = Encoder(self._foreign, self._shared)
@@ -210,6 +217,9 @@ class AnswerLine:
     def _take(self, op, reply, sent):
         """The value of a reply, with what the answer changed in our arguments copied back."""
         kind = reply.get("kind")
+        if kind == "left":
+            self.last_raised = (None, _described(reply))
+            self._break("it ended itself during a call")
         try:
             decoder = self._decoder(sent)
             decoder.open(reply["table"])

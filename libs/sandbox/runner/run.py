@@ -3,18 +3,20 @@ import json
 import os
 import re
 import select
-import signal
-import socket
 import time
 
+import _signal
+
 from runner import processes
+from runner.descriptors import socket_pair
 from runner.frames import FrameReader
 from runner.output import HeadTail
 from runner.workspace import TMP
 
 LOOK_S = 0.025
-# Output is drained past its limit, since a program may be chatty and right; past this many times it is stopped.
+# Output is drained past its limit, since a program may be chatty and right; past the larger of these it is stopped.
 OUTPUT_TIMES_MAX = 64
+OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
 # A single process meets its own limit first and gets a MemoryError; this catches many together.
 MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
@@ -49,7 +51,7 @@ class Run:
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
-        self.answer, self.judge = self._start_cells()
+        self.answer, self.judge = self._start_or_restart()
         try:
             self.pool.fill_while_code_runs(self.cells_next)
             self._watch()
@@ -62,6 +64,18 @@ class Run:
             for cell in self.cells:
                 cell.close()
 
+    def _start_or_restart(self):
+        try:
+            return self._start_cells()
+        except OSError:
+            # A run before this one killed the cells in waiting. Nothing of this run's code has begun.
+            for cell in self.cells:
+                processes.kill(cell.pid)
+                cell.close()
+            self.cells.clear()
+            self.pool.lose_all()
+            return self._start_cells()
+
     def _start_cells(self):
         kind = self.request["kind"]
         base = {"limits": self.limits, "processesApart": self.apart}
@@ -72,7 +86,7 @@ class Run:
             cell.start(dict(base, role=kind, **role), stdin)
             return cell, None
         answer, judge = self._cell(), self._cell()
-        ours, theirs = socket.socketpair()
+        ours, theirs = socket_pair()
         shared = {"setup": self.request["setup"], "entryPoint": self.request["entryPoint"]}
         try:
             judge.start(dict(base, role="checker", tests=self.request["tests"], **shared), peer=theirs)
@@ -144,7 +158,7 @@ class Run:
             self._take_report(data)
             return not self.lied
         sink.feed(data)
-        if sink.total > self.limits["outputKiB"] * 1024 * OUTPUT_TIMES_MAX:
+        if sink.total > max(self.limits["outputKiB"] * 1024 * OUTPUT_TIMES_MAX, OUTPUT_DRAINED_BYTES):
             self.stopped = self.stopped or "output"
         return True
 
@@ -192,6 +206,7 @@ class Run:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)
         processes.reap(self.reaped)
+        self.pool.forget(self.reaped)
         waited = time.monotonic() + 5
         while processes.children() - self.pool.apart():
             strays = processes.children() - self.pool.apart() - {cell.pid for cell in self.cells}
@@ -271,18 +286,18 @@ class Run:
 
     def _reason(self, ended, error, stderr):
         """How the code ended when nobody stopped it."""
-        last = stderr.rstrip().rpartition("\n")[2][:400]
+        tail = stderr[-400:]
         kind = (error or {}).get("type")
         if ended and ended.signal is not None:
-            if ended.signal == signal.SIGXCPU:
+            if ended.signal == _signal.SIGXCPU:
                 return "cpu"
-            if ended.signal == signal.SIGXFSZ:
+            if ended.signal == _signal.SIGXFSZ:
                 return "disk"
             return "signal"
         if ended and ended.exit_code == 0 and not error:
             return "ok"
-        text = "%s: %s" % (kind, error["message"]) if error else last
-        if kind == "MemoryError" or re.match(r"MemoryError\b", text):
+        text = "%s: %s" % (kind, error["message"]) if error else tail
+        if kind == "MemoryError" or re.search(r"^MemoryError\b.*\s*\Z", text, re.MULTILINE):
             return "oom"
         if self.disk_full or re.search(r"\[Errno (28|27)\]|No space left on device|File too large", text):
             return "disk"

@@ -63,13 +63,16 @@ class AnswerServer:
         """Setup may build on what only the answer defines; then it runs behind it."""
         if not setup:
             return False
+        before = dict(self.namespace)
         try:
             execute(setup, SETUP_FILE, self.namespace)
         except NameError:
             return True
         finally:
             self.shared_names = {
-                name for name, value in self.namespace.items() if isinstance(value, type) and value.__module__ == "solution"
+                name
+                for name, value in self.namespace.items()
+                if isinstance(value, type) and value.__module__ == "solution" and before.get(name) is not value
             }
         return False
 
@@ -103,6 +106,10 @@ class AnswerServer:
             raise
         except StopIteration:
             value, kind = None, "stop"
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            self._flush()
+            self.peer.send(dict(describe(error), kind="left"))
+            raise
         except Exception as error:
             self.last_traceback = "".join(traceback.format_exception(type(error), error, own_traceback(error.__traceback__)))
             value, kind = error, "raised"
@@ -130,7 +137,12 @@ class AnswerServer:
         op = request["op"]
         if op == "global":
             return self.namespace[args[0]]
-        target = self.namespace[request["name"]] if "name" in request else self.handles[request["on"]]
+        if "name" not in request:
+            target = self.handles[request["on"]]
+        elif request["name"] in self.namespace:
+            target = self.namespace[request["name"]]
+        else:
+            raise NameError("the answer defines no %s" % request["name"])
         return _OPERATIONS[op](target, *args, **kwargs)
 
     def ask(self, message, args, kwargs):

@@ -1,20 +1,22 @@
 """Cells that were forked ahead of time and wait for a payload."""
 import json
 import os
-import signal
-import socket
+
+import _signal
+
+from runner.descriptors import send_fds, socket_pair
 
 
 class SpareCell:
     """One waiting cell and the supervisor's ends of its pipes."""
 
-    def __init__(self, zygote):
-        """Raises ZygoteLost, OSError."""
-        self.control, control = socket.socketpair()
+    def __init__(self, fork):
+        """`fork(fds)` answers the pid of a new cell. Raises what it raises, and OSError."""
+        self.control, control = socket_pair()
         self.stdout, stdout = os.pipe()
         self.stderr, stderr = os.pipe()
         try:
-            self.pid = zygote.fork_cell([control.fileno(), stdout, stderr])
+            self.pid = fork([control.fileno(), stdout, stderr])
         except BaseException:
             self.close()
             raise
@@ -32,8 +34,8 @@ class SpareCell:
         text = os.open("/dev/null", os.O_RDONLY) if stdin is None else _in_memory(stdin)
         fds = [source, text] + ([peer.fileno()] if peer is not None else [])
         try:
-            os.kill(self.pid, signal.SIGCONT)
-            socket.send_fds(self.control, [b"g"], fds)
+            os.kill(self.pid, _signal.SIGCONT)
+            send_fds(self.control, b"g", fds)
         finally:
             os.close(source)
             os.close(text)

@@ -1,15 +1,16 @@
 """Process 1 of a sandbox. Runs no user code itself; see docs/sandbox-protocol.md for what it speaks."""
 import json
 import os
-import signal
 import sys
+
+import _signal
 
 from runner import processes, workspace
 from runner.frames import FrameReader, encode_frame, write_all
 from runner.hiding import set_readable
 from runner.run import Run
 from runner.spare import SpareCell
-from runner.zygote import Zygote, ZygoteLost, preload
+from runner.zygote import Zygote, ZygoteLost, fork_cell_from_here, preload
 
 PROTOCOL = 1
 # As many as a checked run takes.
@@ -26,15 +27,15 @@ class CellPool:
         self.hash_seed = hash_seed
         self.spares = []
 
-    def fill(self, count):
-        while len(self.spares) < count:
-            self.spares.append(self._fork())
+    def fill_from_here(self, count):
+        """Forks this very process, which only is right while it has seen no payload."""
+        self.spares += [SpareCell(fork_cell_from_here) for _ in range(count)]
 
     def fill_while_code_runs(self, count):
         """Never starts an interpreter: until it has hidden itself, the code could take it over."""
         try:
             while len(self.spares) < count:
-                self.spares.append(SpareCell(self.zygote))
+                self.spares.append(SpareCell(self.zygote.fork_cell))
         except (ZygoteLost, OSError):
             return
 
@@ -43,16 +44,24 @@ class CellPool:
 
     def _fork(self):
         try:
-            return SpareCell(self.zygote)
+            return SpareCell(self.zygote.fork_cell)
         except ZygoteLost:
             self.zygote.start_fresh(self.hash_seed)
-            return SpareCell(self.zygote)
+            return SpareCell(self.zygote.fork_cell)
 
     def reseed(self, hash_seed):
         if hash_seed != self.hash_seed:
             self.lose_all()
             self.hash_seed = hash_seed
             self.zygote.start_fresh(hash_seed)
+
+    def forget(self, reaped):
+        """Drops what has ended: its number may be another process's by now."""
+        for cell in [cell for cell in self.spares if cell.pid in reaped]:
+            self.spares.remove(cell)
+            cell.close()
+        if self.zygote.pid in reaped:
+            self.zygote.stop()
 
     def lose_all(self):
         """After everything was killed, or before it is."""
@@ -160,12 +169,12 @@ class Supervisor:
 def main(zygote_command):
     set_readable(False)
     # To process 1 a signal without handler is no signal at all: nothing inside can stop it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
     workspace.place_files([])
     preload()
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote, int(os.environ.get("PYTHONHASHSEED", "0")))
-    pool.fill(SPARES)
+    pool.fill_from_here(SPARES)
     Supervisor(pool).serve()

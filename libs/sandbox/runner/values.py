@@ -4,13 +4,11 @@ A message is `[root, table]`. Scalars stand for themselves. What has an identity
 entry of the table and is named `["x", number]`, so that sharing, cycles and any depth survive. Numbers below
 `len(known)` name objects of the receiver itself. Everything else is `[tag, ...]`.
 """
-import base64
+import binascii
 import collections
-import datetime
-import decimal
 import enum
-import fractions
 import math
+import sys
 
 SCALARS = frozenset((int, str, bool, type(None), float))
 TYPES = {t.__name__: t for t in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, object, type(None))}
@@ -89,6 +87,9 @@ class Encoder:
                 return self.value(convert(value))
         if isinstance(value, _NUMBERED):
             return self.number(value)
+        late = _late(type(value))
+        if late is not None:
+            return late(self, value)
         if name and is_plain_class(type(value)):
             return self.number(value)
         return self.foreign(value)
@@ -127,7 +128,7 @@ def _is_plain(values):
 
 
 def _base64(value):
-    return base64.b64encode(bytes(value)).decode("ascii")
+    return binascii.b2a_base64(bytes(value), newline=False).decode("ascii")
 
 
 def _frozen(encoder, value):
@@ -147,12 +148,6 @@ _EXACT = {
     slice: lambda e, v: ["sl", e.value(v.start), e.value(v.stop), e.value(v.step)],
     type: _type,
     type(Ellipsis): lambda e, v: ["z"],
-    decimal.Decimal: lambda e, v: ["n", str(v)],
-    fractions.Fraction: lambda e, v: ["fr", e.value(v.numerator), e.value(v.denominator)],
-    datetime.datetime: lambda e, v: ["T", "datetime", v.isoformat()],
-    datetime.date: lambda e, v: ["T", "date", v.isoformat()],
-    datetime.time: lambda e, v: ["T", "time", v.isoformat()],
-    datetime.timedelta: lambda e, v: ["td", v.days, v.seconds, v.microseconds],
     KEYS: lambda e, v: ["k", e.values(list(v))],
     VALUES: lambda e, v: ["kv", e.values(list(v))],
     ITEMS: lambda e, v: ["ki", e.values(list(v))],
@@ -160,11 +155,26 @@ _EXACT = {
 _NUMBERED = (list, dict, set, collections.deque, bytearray)
 _BASES = (
     (bool, bool), (int, int.__int__), (float, float.__float__), (str, str.__str__), (bytes, bytes), (complex, complex),
-    (frozenset, frozenset), (decimal.Decimal, decimal.Decimal), (fractions.Fraction, lambda v: fractions.Fraction(v.numerator, v.denominator)),
-    (datetime.datetime, lambda v: datetime.datetime.fromisoformat(datetime.datetime.isoformat(v))),
-    (datetime.date, lambda v: datetime.date(v.year, v.month, v.day)),
-    (datetime.timedelta, lambda v: datetime.timedelta(v.days, v.seconds, v.microseconds)),
+    (frozenset, frozenset),
 )
+# Values of modules that are only loaded when something uses them.
+_LATE = {
+    ("decimal", "Decimal"): lambda e, v: ["n", str(v)],
+    ("fractions", "Fraction"): lambda e, v: ["fr", e.value(v.numerator), e.value(v.denominator)],
+    ("datetime", "datetime"): lambda e, v: ["T", "datetime", v.isoformat()],
+    ("datetime", "date"): lambda e, v: ["T", "date", v.isoformat()],
+    ("datetime", "time"): lambda e, v: ["T", "time", v.isoformat()],
+    ("datetime", "timedelta"): lambda e, v: ["td", v.days, v.seconds, v.microseconds],
+}
+
+
+def _late(kind):
+    """How to encode a value of a module that may not be loaded, or of a class below one of its classes."""
+    for base in kind.__mro__:
+        encode = _LATE.get((base.__module__, base.__name__))
+        if encode is not None and getattr(sys.modules.get(base.__module__), base.__name__, None) is base:
+            return encode
+    return None
 
 
 def is_plain_class(kind):
@@ -299,7 +309,7 @@ def _text(value):
 
 
 def _bytes(value):
-    return base64.b64decode(_text(value), validate=True)
+    return binascii.a2b_base64(_text(value))
 
 
 def _number(decoder, item):
@@ -321,7 +331,28 @@ def _special_float(_decoder, text):
 
 def _moment(_decoder, kind, text):
     _check(kind in ("datetime", "date", "time"))
+    import datetime
+
     return getattr(datetime, kind).fromisoformat(_text(text))
+
+
+def _span(_decoder, days, seconds, microseconds):
+    import datetime
+
+    _check(type(days) is int and type(seconds) is int and type(microseconds) is int)
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+def _decimal(_decoder, text):
+    import decimal
+
+    return decimal.Decimal(_text(text))
+
+
+def _fraction(decoder, numerator, denominator):
+    import fractions
+
+    return fractions.Fraction(_number(decoder, numerator), _number(decoder, denominator))
 
 
 def _builtin_type(_decoder, name):
@@ -357,10 +388,10 @@ _BUILD = {
     "sl": (3, lambda d, a, b, c: slice(_number(d, a), _number(d, b), _number(d, c))),
     "y": (1, _builtin_type),
     "z": (0, lambda d: Ellipsis),
-    "n": (1, lambda d, text: decimal.Decimal(_text(text))),
-    "fr": (2, lambda d, a, b: fractions.Fraction(_number(d, a), _number(d, b))),
+    "n": (1, _decimal),
+    "fr": (2, _fraction),
     "T": (2, _moment),
-    "td": (3, lambda d, a, b, c: datetime.timedelta(_number(d, a), _number(d, b), _number(d, c))),
+    "td": (3, _span),
     "k": (1, lambda d, items: dict.fromkeys(d.values(items)).keys()),
     "kv": (1, lambda d, items: dict(enumerate(d.values(items))).values()),
     "ki": (1, lambda d, items: dict(d.values(items)).items()),

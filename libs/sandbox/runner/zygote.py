@@ -5,18 +5,19 @@ was given can be found in the memory of another.
 """
 import gc
 import os
-import signal
-import socket
 import struct
 import sys
 
+import _signal
+
+from runner.descriptors import PACKETS, receive_fds, send_fds, socket_of, socket_pair
+
 PID = struct.Struct("=i")
 
-# What answers import most, so that a fork has it already.
+# What answers import most, so that a fork has it already. More would make each start dearer than it makes a run cheaper.
 PRELOADED = (
-    "abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions",
-    "functools", "hashlib", "heapq", "io", "itertools", "json", "linecache", "math", "operator", "random", "re",
-    "string", "struct", "threading", "time", "traceback", "typing",
+    "abc", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
+    "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
 )
 
 
@@ -34,7 +35,7 @@ def serve(connection):
     from runner.cell import main as cell_main
 
     while True:
-        message, fds, _flags, _address = socket.recv_fds(connection, 1, 3)
+        message, fds = receive_fds(connection, 3)
         if not message:
             os._exit(0)
         middle = os.fork()
@@ -73,18 +74,18 @@ class Zygote:
 
     def fork_from_here(self):
         """Only while this process has seen no payload."""
-        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mine, theirs = socket_pair(PACKETS)
         self.pid = os.fork()
         if self.pid == 0:
             mine.close()
-            _leave_supervisor(theirs)
+            _leave_supervisor(lambda: serve(theirs), [theirs.fileno()])
         theirs.close()
         self._keep(mine)
 
     def start_fresh(self, hash_seed):
         """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
         self.stop()
-        mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mine, theirs = socket_pair(PACKETS)
         os.set_inheritable(theirs.fileno(), True)
         environment = {"PYTHONHASHSEED": str(hash_seed), "ETUDE_ZYGOTE": str(theirs.fileno())}
         null = os.open("/dev/null", os.O_RDWR)
@@ -108,7 +109,7 @@ class Zygote:
         if self.connection is None:
             raise ZygoteLost()
         try:
-            socket.send_fds(self.connection, [b"f"], fds)
+            send_fds(self.connection, b"f", fds)
             answer = self.connection.recv(PID.size)
         except OSError as error:
             self.stop()
@@ -119,17 +120,29 @@ class Zygote:
         return PID.unpack(answer)[0]
 
 
-def _leave_supervisor(connection):
-    """In the fork: forgets the supervisor's descriptors, then serves."""
+def fork_cell_from_here(fds):
+    """A cell forked by the supervisor itself, before it has seen any payload. Answers its pid."""
+    from runner.cell import main as cell_main
+
+    pid = os.fork()
+    if pid == 0:
+        _leave_supervisor(lambda: cell_main(*fds), fds)
+    return pid
+
+
+def _leave_supervisor(then, keep):
+    """In the fork: forgets the supervisor's descriptors, then goes on; never comes back."""
     try:
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        keep = connection.fileno()
-        os.closerange(3, keep)
-        os.closerange(keep + 1, 4096)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        serve(connection)
+        last = 2
+        for fd in sorted(keep):
+            os.closerange(last + 1, fd)
+            last = fd
+        os.closerange(last + 1, 4096)
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+        then()
     finally:
         os._exit(70)
 
@@ -139,8 +152,8 @@ def main_fresh():
     from runner.hiding import set_readable
 
     set_readable(False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     fd = int(os.environ.pop("ETUDE_ZYGOTE"))
     sys.dont_write_bytecode = True
     preload()
-    serve(socket.socket(fileno=fd))
+    serve(socket_of(fd))

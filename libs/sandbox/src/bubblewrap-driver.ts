@@ -17,11 +17,14 @@ export interface BubblewrapSettings extends BubblewrapOptions {
 /** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */
 const SUPERVISOR_GRACE_MS = 8_000;
 
+const NEVER = new AbortController().signal;
+
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
 export class BubblewrapDriver implements SandboxDriver {
-  private readonly ready: SandboxProcess[] = [];
+  /** Started ahead, in order; each resolves once it is ready, or with null when it could not be started. */
+  private readonly pool: Array<Promise<SandboxProcess | null>> = [];
   private readonly live = new Set<SandboxProcess>();
-  private starting = 0;
+  private readyCount = 0;
   private claims = 0;
   private claimsOpen = 0;
   private closed = false;
@@ -30,14 +33,14 @@ export class BubblewrapDriver implements SandboxDriver {
 
   /** Ready sandboxes at this moment. */
   get warmCount(): number {
-    return this.ready.length;
+    return this.readyCount;
   }
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     this.claimsOpen += 1;
     try {
-      const process = this.takeReady(shape) ?? (await this.startFor(shape, signal));
+      const process = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));
       return new BubblewrapSandbox(process, `claim-${(this.claims += 1)}`, () => this.released(process));
     } catch (error) {
       this.claimsOpen -= 1;
@@ -45,22 +48,45 @@ export class BubblewrapDriver implements SandboxDriver {
     }
   }
 
-  /** Fills the pool; resolves when it is full or a sandbox could not be started. */
+  /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
   async warmUp(): Promise<void> {
-    const missing = this.settings.warm - this.ready.length - this.starting;
-    await Promise.all(Array.from({ length: Math.max(0, missing) }, () => this.addReady()));
+    const starts = Array.from({ length: Math.max(0, this.settings.warm - this.pool.length) }, () => this.startFor(this.settings.warmShape, NEVER));
+    this.pool.push(...starts.map((start) => this.announce(start)));
+    await Promise.all(starts);
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.ready.length = 0;
+    this.pool.length = 0;
+    this.readyCount = 0;
     await Promise.all([...this.live].map((process) => process.destroy()));
   }
 
-  private takeReady(shape: SandboxShape): SandboxProcess | null {
+  /** The oldest of the pool, even if it is just being started: that is sooner than starting another. */
+  private async takeReady(shape: SandboxShape): Promise<SandboxProcess | null> {
     if (shape.diskMiB !== this.settings.warmShape.diskMiB) return null;
-    for (let process = this.ready.shift(); process; process = this.ready.shift()) if (process.alive) return process;
+    for (let start = this.pool.shift(); start; start = this.pool.shift()) {
+      const process = await start;
+      if (process) this.readyCount = Math.max(0, this.readyCount - 1);
+      if (process?.alive) return process;
+    }
     return null;
+  }
+
+  private announce(start: Promise<SandboxProcess>): Promise<SandboxProcess | null> {
+    const entry: Promise<SandboxProcess | null> = start.then(
+      (process) => {
+        this.readyCount += 1;
+        return process;
+      },
+      () => {
+        // Out of the pool, so that the next round tries again.
+        const at = this.pool.indexOf(entry);
+        if (at >= 0) void this.pool.splice(at, 1);
+        return null;
+      },
+    );
+    return entry;
   }
 
   private async startFor(shape: SandboxShape, signal: AbortSignal): Promise<SandboxProcess> {
@@ -88,22 +114,11 @@ export class BubblewrapDriver implements SandboxDriver {
     return process;
   }
 
-  private async addReady(): Promise<void> {
-    this.starting += 1;
-    try {
-      const process = await this.startFor(this.settings.warmShape, new AbortController().signal);
-      if (this.closed) await process.destroy();
-      else this.ready.push(process);
-    } finally {
-      this.starting -= 1;
-    }
-  }
-
   /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
   private released(process: SandboxProcess): void {
     this.claimsOpen -= 1;
     void process.destroy();
-    if (this.closed || (this.claimsOpen > 0 && this.ready.length > 0)) return;
+    if (this.closed || (this.claimsOpen > 0 && this.pool.length > 0)) return;
     // What fails here fails again on the next claim, which reports it.
     setImmediate(() => void this.warmUp().catch(() => undefined));
   }

@@ -66,7 +66,7 @@ async function proveAll(settings: BubblewrapSettings, probe: string, allowed: Re
 async function tryProbe(driver: BubblewrapDriver, code: string, diskMiB: number): Promise<Record<string, string>> {
   const signal = AbortSignal.timeout(20_000);
   const sandbox = await driver.claim({ diskMiB }, signal);
-  const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 64 };
+  const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const results: RunResult[] = [];
   const request = { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }] };
   await sandbox.execute(request, (result) => results.push(result), signal);

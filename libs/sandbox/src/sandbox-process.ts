@@ -30,6 +30,7 @@ export class SandboxProcess {
   private insidePid: number | null = null;
   private stderr = '';
   private over = false;
+  private doomed = false;
   /** Resolves when no process of the sandbox exists any more. */
   readonly gone: Promise<void>;
 
@@ -76,10 +77,10 @@ export class SandboxProcess {
 
   /** Kills process 1 of the sandbox, and with it all others. */
   destroy(): Promise<void> {
-    if (!this.over) {
-      // bubblewrap outside is its parent and leaves once the kernel has ended everything inside.
-      if (this.insidePid === null || !kill(this.insidePid)) this.child.kill('SIGKILL');
-    }
+    this.doomed = true;
+    // bubblewrap outside is its parent and leaves once the kernel has ended everything inside. Killed before the inside
+    // exists, it would leave an orphan that waits for it for ever.
+    if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
     return this.gone;
   }
 
@@ -123,7 +124,9 @@ export class SandboxProcess {
     this.child.stdio[INFO_FD]?.on('data', (chunk: Buffer) => {
       text += chunk.toString('utf8');
       const found = /"child-pid"\s*:\s*(\d+)/.exec(text);
-      if (found) this.insidePid = Number(found[1]);
+      if (!found || this.insidePid !== null) return;
+      this.insidePid = Number(found[1]);
+      if (this.doomed) void this.destroy();
     });
   }
 

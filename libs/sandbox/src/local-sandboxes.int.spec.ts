@@ -1,0 +1,148 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
+import { program, requestOf } from './sandbox-fixture.js';
+
+const never = () => new AbortController().signal;
+const start = async (options: LocalSandboxesOptions) => {
+  const sandboxes = await LocalSandboxes.start(options);
+  onTestFinished(() => sandboxes.close());
+  return sandboxes;
+};
+const children = async () => {
+  const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8').catch(() => '');
+  const names = await Promise.all(text.split(' ').filter(Boolean).map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')));
+  return names.filter((name) => name.trim() === 'bwrap').length;
+};
+
+describe('LocalSandboxes', () => {
+  sandboxesConformance(async () => {
+    const sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2 });
+    return { sandboxes, close: () => sandboxes.close() };
+  });
+
+  it('keeps as many sandboxes ready as it was told', async () => {
+    const sandboxes = await start({ warm: 3 });
+    expect(sandboxes.warmCount).toBe(3);
+    await sandboxes.execute(requestOf([program('print(1)')]), never());
+    await expect.poll(() => sandboxes.warmCount, { timeout: 10_000 }).toBe(3);
+    await expect.poll(children, { timeout: 10_000 }).toBe(3);
+  });
+
+  it('runs a burst beyond its pool and no more at once than allowed', async () => {
+    const sandboxes = await start({ warm: 1, concurrencyMax: 3 });
+    let running = 0;
+    let most = 0;
+    const watch = setInterval(() => void children().then((count) => (most = Math.max(most, count))), 5);
+    onTestFinished(() => clearInterval(watch));
+    const results = await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        running += 1;
+        const result = await sandboxes.execute(requestOf([program(`print(${n})`)]), never());
+        running -= 1;
+        return result.runs[0]?.stdout;
+      }),
+    );
+    expect(results).toEqual(Array.from({ length: 10 }, (_, n) => `${n}\n`));
+    expect(running).toBe(0);
+    // Ending ones may still be there while the next begins.
+    expect(most).toBeLessThanOrEqual(3 + 3 + 1);
+  });
+
+  it('refuses what waits beyond its queue', async () => {
+    const sandboxes = await start({ warm: 0, concurrencyMax: 1, waitingMax: 1 });
+    const stop = new AbortController();
+    const slow = [1, 2].map(() => sandboxes.execute(requestOf([program('import time\ntime.sleep(60)')]), stop.signal).catch((error: Error) => error.name));
+    await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
+    stop.abort();
+    expect(await Promise.all(slow)).toEqual(['AbortError', 'AbortError']);
+  });
+
+  it('stops the code within 250 ms of an abort, and then says so', async () => {
+    const sandboxes = await start({ warm: 0 });
+    const stop = new AbortController();
+    const code = 'import os\nfor _ in range(3): os.fork()\nwhile True: pass';
+    const running = sandboxes.execute(requestOf([program(code)]), stop.signal);
+    let inside: string[] = [];
+    await expect.poll(async () => processesIn((inside = await namespaces())), { timeout: 10_000 }).toBeGreaterThanOrEqual(8);
+    const since = performance.now();
+    stop.abort();
+    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+    expect(performance.now() - since).toBeLessThan(250);
+    expect(await processesIn(inside)).toBe(0);
+  });
+
+  it('goes on for one caller when another of the same execution gives up', async () => {
+    const sandboxes = await start({ warm: 1 });
+    const request = requestOf([program('import time\ntime.sleep(0.3)\nprint("done")')]);
+    const stop = new AbortController();
+    const [left, stays] = [sandboxes.execute(request, stop.signal), sandboxes.execute(request, never())];
+    stop.abort();
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await stays).runs[0]).toMatchObject({ stdout: 'done\n' });
+  });
+
+  it('runs an aborted execution anew when it is asked for again', async () => {
+    const sandboxes = await start({ warm: 1 });
+    const request = requestOf([program('print("anew")')]);
+    const stop = new AbortController();
+    const first = sandboxes.execute(request, stop.signal);
+    stop.abort();
+    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await sandboxes.execute(request, never())).runs[0]).toMatchObject({ stdout: 'anew\n' });
+  });
+
+  it('gives a run its own disk size', async () => {
+    const sandboxes = await start({ warm: 1 });
+    const size = program('import os\ns = os.statvfs("/tmp")\nprint(s.f_blocks * s.f_frsize >> 20)');
+    expect((await sandboxes.execute(requestOf([size], { limits: { diskMiB: 7 } }), never())).runs[0]).toMatchObject({ stdout: '7\n' });
+  });
+
+  it('tells a lost sandbox from a result, and goes on behind it', async () => {
+    const sandboxes = await start({ warm: 1 });
+    // The code can't do this; the machine's owner can.
+    const request = requestOf([program('import time\nprint(1, flush=True)\ntime.sleep(30)'), program('print(2)')]);
+    const running = sandboxes.execute(request, never());
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
+    for (const pid of text.split(' ').filter(Boolean)) {
+      if ((await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim() === 'bwrap') process.kill(Number(pid), 'SIGKILL');
+    }
+    expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);
+  });
+
+  it('leaves no process behind when it is closed', async () => {
+    const sandboxes = await LocalSandboxes.start({ warm: 2 });
+    const running = sandboxes.execute(requestOf([program('while True: pass')]), never()).catch((error: Error) => error.name);
+    await sandboxes.close();
+    expect(await running).toBe('AbortError');
+    await expect.poll(children, { timeout: 5_000 }).toBe(0);
+    await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+
+  it('names the line that installs what is missing', async () => {
+    await expect(LocalSandboxes.start({ bwrapPath: '/nonexistent/bwrap' })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('apt-get install -y bubblewrap python3') as string });
+    await expect(LocalSandboxes.start({ pythonPath: '/nonexistent/python3' })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('apt-get install') as string });
+  });
+
+  it('refuses to do without a control it does not know', async () => {
+    await expect(LocalSandboxes.start({ allowMissingControls: ['everything'] })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('network, nested-namespaces') as string });
+  });
+});
+
+const listChildren = async (pid: string) => (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')).split(' ').filter(Boolean);
+
+/** Process namespaces of the sandboxes that this process started. */
+async function namespaces(): Promise<string[]> {
+  const outer = await listChildren(String(process.pid));
+  const inner = (await Promise.all(outer.map(listChildren))).flat();
+  const links = await Promise.all(inner.map((pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => '')));
+  return links.filter((link) => link !== '');
+}
+
+async function processesIn(spaces: readonly string[]): Promise<number> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const links = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => '')));
+  return links.filter((link) => spaces.includes(link)).length;
+}
