@@ -50,7 +50,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
     const model = chatModelFrom(config);
     const embedder = embedderFrom(config) ?? new LexicalEmbedder();
     const memory = await openMemory({ path: config.ETUDE_MEMORY_PATH, embedder });
-    const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+    const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));
     await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
     return worker;
