@@ -27,7 +27,8 @@ def run(payload, sock, control):
     if error is None and line.broken:
         error = _gone(line)
     remote = error is not None and error.pop("remote", False)
-    line.goodbye(remote)
+    if remote:
+        line.goodbye()
     control.sendall(encode_frame({"passed": error is None, "error": error}))
     os._exit(0)
 

@@ -12,6 +12,7 @@ import types
 from runner.peer import PeerGone
 from runner.values import Decoder, Encoder
 
+GOODBYE_S = 1
 # What of a stand-in's own class may be asked of the other side.
 FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
 
@@ -165,12 +166,13 @@ class AnswerLine:
         reply = self._serve_callbacks()
         return self._take(op, reply, encoder.kept)
 
-    def goodbye(self, with_traceback):
-        """Lets the answer print the traceback of its last exception before it is stopped."""
+    def goodbye(self):
+        """Lets the answer print the traceback of its last exception before it is stopped; does not wait for long."""
         if self.broken:
             return
         try:
-            self.peer.send({"op": "bye", "traceback": with_traceback})
+            self.peer.socket.settimeout(GOODBYE_S)
+            self.peer.send({"op": "bye"})
             self.peer.receive()
         except PeerGone:
             return

@@ -58,7 +58,7 @@ class Run:
             self.wall_ms = (time.monotonic() - self.started) * 1000
             self._note_how_cells_ended()
             self._stop_everything()
-            self._drain()
+            self._drain(self._streams())
             return self._result()
         finally:
             for cell in self.cells:
@@ -126,6 +126,7 @@ class Run:
                 wait_ms = max(0, min(deadline, look) - time.monotonic()) * 1000
                 for fd, _event in poller.poll(int(wait_ms) + 1):
                     if fd == pidfd:
+                        self._drain({fd: sink for fd, sink in streams.items() if sink is self.report})
                         return
                     if fd == 0:
                         if self.interrupted():
@@ -190,16 +191,19 @@ class Run:
 
     def _note_how_cells_ended(self):
         """Before anything is killed from here, so that our own SIGKILL is never taken for the code's end."""
-        waited = time.monotonic() + 1
-        for cell in self.cells:
-            while not self.stopped and cell is self.answer and not self.judge and cell.pid not in self.reaped:
-                # Its middle parent may not have left yet.
-                processes.reap(self.reaped)
-                if cell.pid in self.reaped or time.monotonic() > waited:
-                    break
-                time.sleep(0.0005)
         processes.reap(self.reaped)
+        deadline = time.monotonic() + 0.5
+        while self._answer_is_ending() and self.answer.pid not in self.reaped and time.monotonic() < deadline:
+            time.sleep(0.0005)
+            processes.reap(self.reaped)
         self.ended_early = dict(self.reaped)
+
+    def _answer_is_ending(self):
+        """It has left its last mark, a closed socket or an exit, and only the kernel is not done with it."""
+        if self.stopped:
+            return False
+        error = (self.frame or {}).get("error") if self.judge else None
+        return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
         for cell in self.cells:
@@ -219,14 +223,11 @@ class Run:
             if processes.children() - self.pool.apart():
                 time.sleep(0.0005)
 
-    def _drain(self):
-        for fd, sink in self._streams().items():
-            while True:
-                before = sink.total if isinstance(sink, HeadTail) else len(sink.buffer)
-                if not self._read(fd, sink):
-                    break
-                if before == (sink.total if isinstance(sink, HeadTail) else len(sink.buffer)):
-                    break
+    def _drain(self, streams):
+        """What is still in the pipes of those that write no more."""
+        for fd, sink in streams.items():
+            while self._read(fd, sink) and select.select([fd], [], [], 0)[0]:
+                continue
 
     def _result(self):
         cpu_ms = sum(ended.cpu_ms for ended in self.reaped.values())

@@ -16,11 +16,12 @@ def run_answer(payload, sock):
     """Loads the answer and serves the checker's calls; ends the process."""
     server = AnswerServer(Peer(sock), new_module("solution").__dict__)
     try:
-        server.load(payload["setup"], payload["code"])
-        server.serve()
+        code = server.load(payload["setup"], payload["code"])
+        if code == 0:
+            server.serve()
     except BaseException as error:
-        leave(report_exception(error))
-    leave(0)
+        code = report_exception(error)
+    leave(code)
 
 
 class Callback:
@@ -46,18 +47,21 @@ class AnswerServer:
         self.last_traceback = ""
 
     def load(self, setup, code):
-        """Runs setup and answer, then says what names the answer defined, or how it failed."""
+        """Runs setup and answer, then says what names the answer defined, or how it failed. Answers an exit status."""
         pending = self._setup(setup)
         try:
             execute(code, FILE, self.namespace)
             if pending:
                 self._setup(setup)
         except BaseException as error:
+            # First printed, then told: once it is told the process may be stopped.
+            code = report_exception(error) or 1
             self._flush()
             self.peer.send({"failed": describe(error)})
-            raise
+            return code
         self._flush()
         self.peer.send({"ready": [name for name in self.namespace if type(name) is str and not name.startswith("__")]})
+        return 0
 
     def _setup(self, setup):
         """Setup may build on what only the answer defines; then it runs behind it."""
@@ -83,13 +87,12 @@ class AnswerServer:
             except PeerGone:
                 return
             if request["op"] == "bye":
-                self._say_goodbye(request)
+                self._say_goodbye()
                 return
             self.answer(request)
 
-    def _say_goodbye(self, request):
-        if request["traceback"] and self.last_traceback:
-            sys.stderr.write(self.last_traceback)
+    def _say_goodbye(self):
+        sys.stderr.write(self.last_traceback)
         self._flush()
         self.peer.send({"bye": True})
 
