@@ -31,7 +31,8 @@ type Details = ReturnType<typeof decodeStatus>;
 
 function hints(error: ServiceError, address: string, details: Details): string[] {
   const { violations = [], retryAfterMs } = details ?? {};
-  const lines = violations.map(({ field, description }) => `${field}: ${description}`);
+  // A single violation usually is the message.
+  const lines = violations.map(({ field, description }) => `${field}: ${description}`).filter((line) => !error.details.includes(line));
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
   if (error.code === status.UNAUTHENTICATED)
     lines.push('give a key with --api-key or ETUDE_API_KEY; etude keys create makes one for the local stack');

@@ -54,7 +54,7 @@ export async function runRound(cli: Cli, gateway: Gateway, round: number, proble
   const queue = [...problems];
   let learning = 0;
   const started = performance.now();
-  const say = (id: string, value: object, text: string) => cli.out.data({ round, id, ...value }, `${id.padEnd(ID_WIDTH)} ${text}`);
+  const say = (id: string, value: object, text: string) => cli.out.data({ round, id, ...value }, text && `${id.padEnd(ID_WIDTH)} ${text}`);
   const lane = async () => {
     for (let problem = queue.shift(); problem; problem = queue.shift()) {
       const { id, spec } = problem;

@@ -8,6 +8,15 @@ import type { StackState } from './stack-state.js';
 
 const STOP_TIMEOUT_MS = 30_000;
 
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // ESRCH: it is gone
+  }
+}
+
 /** `etude down`: stops the stack of this home, wherever it was started. None running is fine. */
 export async function down(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
@@ -17,7 +26,7 @@ export async function down(cli: Cli): Promise<number> {
   }
   process.kill(state.pid, 'SIGTERM');
   const deadline = performance.now() + STOP_TIMEOUT_MS;
-  while ((await findStack(cli.home))?.pid === state.pid) {
+  while (isAlive(state.pid)) {
     if (performance.now() > deadline) {
       // Its group is the supervisor and all that it started.
       process.kill(-state.pid, 'SIGKILL');

@@ -34,6 +34,10 @@ export async function submitWithRetry(
   }
 }
 
+function noteEvent({ out }: Cli, line: string): void {
+  if (line) out.note(line);
+}
+
 export async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
   const spec = await taskSpec(options);
   const requestId = options.requestId ?? randomUUID();
@@ -48,7 +52,7 @@ export async function submitTask(cli: Cli, options: SubmitOptions): Promise<numb
       return EXIT.ok;
     }
     cli.out.note(task.name);
-    const done = await waitForTask(gateway, task.name, cli.signal, (event) => cli.out.note(eventLine(event)));
+    const done = await waitForTask(gateway, task.name, cli.signal, (event) => noteEvent(cli, eventLine(event)));
     cli.out.data(toJson(TaskSchema, done), taskText(done));
     return taskExit(done);
   });

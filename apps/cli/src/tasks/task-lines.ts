@@ -76,13 +76,14 @@ export function taskTable(tasks: readonly Task[]): string {
   return table([['TASK', 'STATE', 'VERDICT', 'ATTEMPTS', 'CALLS', 'CREATED', 'PROMPT'], ...rows]);
 }
 
-/** One line per event of a watch. */
+/** One line per event of a watch; '' where the next event says it better. */
 export function eventLine({ event }: TaskEvent): string {
   switch (event.case) {
     case 'stateChanged':
-      return stateWord(event.value.state);
+      return event.value.state > TaskState.RUNNING ? '' : stateWord(event.value.state);
     case 'attemptStarted':
-      return `attempt ${event.value.attempt}`;
+      // Before the attempts with newly written code comes the one with a skill.
+      return event.value.attempt === 0 ? 'trying a skill' : `attempt ${event.value.attempt}`;
     case 'stepFinished': {
       const { step, summary, durationMs, usage, scripted } = event.value;
       const tokens = tokensOf(usage) > 0 ? [plural(tokensOf(usage), 'token')] : [];
@@ -96,7 +97,7 @@ export function eventLine({ event }: TaskEvent): string {
       const { attempt, verdict, casesPassed, casesTotal, reason, skill } = event.value;
       const by = skill ? ` by ${skill}` : '';
       const why = reason && verdict !== Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
-      return `  attempt ${attempt} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
+      return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
     }
     case 'workerChanged':
       return `  another worker took over (epoch ${event.value.epoch})`;

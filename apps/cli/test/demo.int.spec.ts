@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findStack } from '../src/stack/stack-lock.js';
+import { etude } from './etude.js';
+
+describe('demo', () => {
+  it('solves the second round with skills, asks less, and leaves nothing running', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'etude-demo-'));
+    const { exit, stdout, stderr } = await etude(['demo', '--json', '--home', home]);
+    expect({ exit, stderr }).toMatchObject({ exit: 0, stderr: expect.stringContaining('not from a model') });
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const summary = lines.at(-1) as {
+      tasks: number;
+      firstRound: { modelCalls: number };
+      secondRound: { modelCalls: number; skillsUsed: number };
+    };
+    expect(summary).toMatchObject({ kind: 'summary', tasks: 12, solved: 12, scripted: true });
+    expect(summary.secondRound.modelCalls).toBeLessThan(summary.firstRound.modelCalls);
+    expect(summary.secondRound.skillsUsed).toBeGreaterThan(0);
+    expect(lines.find(({ kind }) => kind === 'facts')).toMatchObject({ facts: expect.arrayContaining([expect.anything()]) });
+    expect(await findStack(join(home, 'demo'))).toBeNull();
+    rmSync(home, { recursive: true, force: true });
+  }, 180_000);
+});

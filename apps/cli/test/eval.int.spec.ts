@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Etude, etude, ROOT, succeeds } from './etude.js';
+
+const SAMPLE = `${ROOT}examples/eval/sample.jsonl`;
+const TIMEOUT_MS = 120_000;
+
+interface Line {
+  readonly kind: string;
+  readonly id: string;
+  readonly task: string;
+}
+const lines = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+
+describe('eval run', () => {
+  const home = mkdtempSync(join(tmpdir(), 'etude-eval-'));
+  const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
+
+  beforeAll(async () => {
+    await succeeds(etude(['up', '--detach', '--scripted', `${ROOT}examples/eval/model.yaml`, '--home', home]));
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    await etude(['down', '--home', home]);
+    rmSync(home, { recursive: true, force: true });
+  }, TIMEOUT_MS);
+
+  it(
+    'counts what was solved, at which attempt',
+    async () => {
+      const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
+      expect(exit).toBe(0);
+      const all = lines(stdout);
+      expect(
+        all
+          .filter(({ kind }) => kind === 'problem')
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual([0, 1, 2, 3, 4].map((n) => `Etude/${n}`));
+      expect(all.at(-1)).toMatchObject({
+        kind: 'summary',
+        problems: 5,
+        passAt1: 0.8,
+        verdicts: { AC: 4, WA: 1 },
+        attempts: 7,
+        modelCalls: 14,
+        bySkill: 0,
+        scripted: true,
+      });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'takes the first problems only where it is limited',
+    async () => {
+      const { stdout } = await run('--format', 'humaneval', SAMPLE, '--limit', '2', '--attempts', '1', '--samples', '2');
+      expect(lines(stdout).at(-1)).toMatchObject({ problems: 2, samples: 2, passAt1: 0.5, passAtK: { 1: 0.5, 2: 0.5 }, attempts: 4 });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'goes on after an interruption and submits nothing twice',
+    async () => {
+      const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);
+      await first.says('"Etude/1"');
+      first.child.kill('SIGINT');
+      const { exit, stdout, stderr } = await first.ended;
+      expect(exit).toBe(130);
+      const [, id = ''] = /etude eval run --resume (\S+)/.exec(stderr) ?? [];
+      const before = lines(stdout);
+      const resumed = await run('--resume', id);
+      const after = lines(resumed.stdout);
+      expect(after.at(-1)).toMatchObject({ kind: 'summary', run: id, problems: 5, passAt1: 0.8 });
+      expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));
+      const tasks = await etude(['tasks', 'list', '--label', `eval=${id}`, '--home', home, '--json']);
+      expect((JSON.parse(tasks.stdout) as { tasks: unknown[] }).tasks).toHaveLength(5);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'lets problems help the next run only where it may learn',
+    async () => {
+      await run('--format', 'humaneval', SAMPLE, '--limit', '1', '--memory', 'learn', '--agent', 'learner');
+      const skills = await etude(['skills', 'list', '--agent', 'learner', '--home', home, '--json']);
+      expect(skills.exit).toBe(0);
+      const { stdout } = await run('--format', 'humaneval', SAMPLE, '--limit', '1', '--memory', 'off', '--agent', 'learner');
+      expect(lines(stdout).at(-1)).toMatchObject({ bySkill: 0, modelCalls: 2 });
+    },
+    TIMEOUT_MS,
+  );
+
+  it('refuses a bad file before anything is submitted', async () => {
+    const { exit, stdout, stderr } = await run('--format', 'mbpp', SAMPLE);
+    expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' });
+    expect(stderr).toContain('sample.jsonl, line 1');
+  });
+});

@@ -1,0 +1,224 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '@etude/test-support/ports';
+import { until } from '@etude/test-support/until';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { findStack } from '../src/stack/stack-lock.js';
+import { Etude, etude, isAlive, ROOT, succeeds } from './etude.js';
+
+const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
+const UP = ['up', '--scripted', SCRIPT];
+const TIMEOUT_MS = 120_000;
+
+async function pidsOf(home: string): Promise<number[]> {
+  const state = await findStack(home);
+  if (!state) throw new Error(`nothing runs in ${home}`);
+  return [state.pid, ...state.processes.flatMap(({ pid }) => pid ?? [])];
+}
+
+const gone = (pids: readonly number[]) =>
+  until(() => !pids.some(isAlive), { timeoutMs: 40_000, what: 'the end of every process of the stack' });
+const lastJson = (text: string): unknown => JSON.parse(text.trim().split('\n').at(-1) ?? '');
+
+describe('a stack in the foreground', () => {
+  let home: string;
+  let up: Etude;
+  let pids: number[];
+
+  beforeEach(async () => {
+    home = mkdtempSync(join(tmpdir(), 'etude-up-'));
+    up = new Etude([...UP, '--home', home]);
+    await up.says('Ctrl-C stops it');
+    pids = await pidsOf(home);
+  }, TIMEOUT_MS);
+
+  afterEach(async () => {
+    await etude(['down', '--home', home]);
+    rmSync(home, { recursive: true, force: true });
+  }, TIMEOUT_MS);
+
+  it(
+    'stops with all of its processes on Ctrl-C',
+    async () => {
+      expect(pids).toHaveLength(7);
+      up.child.kill('SIGINT');
+      expect(await up.ended).toMatchObject({ exit: 0 });
+      await expect(gone(pids)).resolves.toBe(true);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'leaves no process behind when its command line is killed',
+    async () => {
+      up.child.kill('SIGKILL');
+      await expect(gone(pids)).resolves.toBe(true);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'leaves no process behind when its supervisor is killed',
+    async () => {
+      process.kill(pids[0] ?? 0, 'SIGKILL');
+      expect(await up.ended).toMatchObject({ exit: 4 });
+      await expect(gone(pids)).resolves.toBe(true);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('a stack in the background', () => {
+  const home = mkdtempSync(join(tmpdir(), 'etude-detached-'));
+  let taken: Server;
+  let port: number;
+  const run = (...args: string[]) => etude([...args, '--home', home], { ETUDE_GRPC_PORT: String(port) });
+
+  beforeAll(async () => {
+    port = await freePort();
+    taken = createServer().listen(port, '127.0.0.1');
+    await once(taken, 'listening');
+    await succeeds(run(...UP, '--detach'));
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    await run('down');
+    taken.close();
+    rmSync(home, { recursive: true, force: true });
+  }, TIMEOUT_MS);
+
+  it('takes another port where its own is taken', async () => {
+    const state = await findStack(home);
+    expect(state).toMatchObject({ ready: true });
+    expect(state?.address).not.toBe(`127.0.0.1:${port}`);
+  });
+
+  it('is left alone by a second start', async () => {
+    const again = await run(...UP, '--detach');
+    expect(again).toMatchObject({ exit: 0, stdout: expect.stringContaining('already running') });
+  });
+
+  it(
+    'solves a task and tells that a script did',
+    async () => {
+      const { exit, stdout } = await run('tasks', 'submit', '--prompt', 'Say hello.', '--wait');
+      expect(exit).toBe(0);
+      expect(stdout).toContain('output:\nhello');
+      expect(stdout).toContain('[scripted]');
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'starts a service again that was killed, under a watch that misses and repeats nothing',
+    async () => {
+      const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
+      await watch.says('"attemptStarted"');
+      const gateway = (await findStack(home))?.processes.find(({ name }) => name === 'gateway');
+      process.kill(gateway?.pid ?? 0, 'SIGKILL');
+      const { exit, stdout, stderr } = await watch.ended;
+      expect(stderr).toContain('lost the gateway');
+      expect(exit).toBe(0);
+      const events = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { resumeToken: string });
+      expect(new Set(events.map(({ resumeToken }) => resumeToken)).size).toBe(events.length);
+      const replay = await run(
+        'tasks',
+        'watch',
+        (lastJson(stdout) as { finished: { task: { name: string } } }).finished.task.name,
+        '--json',
+      );
+      expect(replay.stdout).toBe(stdout);
+      expect((await findStack(home))?.processes.find(({ name }) => name === 'gateway')).toMatchObject({ restarts: 1, ready: true });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'lets a watch go on Ctrl-C and says how to come back',
+    async () => {
+      const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly, please.', '--watch', '--home', home]);
+      await watch.says('attempt 1');
+      watch.child.kill('SIGINT');
+      const { exit, stderr } = await watch.ended;
+      expect(exit).toBe(130);
+      const [, name = '', token = ''] = /etude tasks watch (tasks\/\w+) --from (\S+)/.exec(stderr) ?? [];
+      const rest = await run('tasks', 'watch', name, '--from', token);
+      expect(rest).toMatchObject({ exit: 0, stdout: expect.stringContaining('succeeded') });
+      expect(rest.stdout).not.toContain('queued');
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each([
+    ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', ' '], 2, 'spec.prompt'],
+    ['3 for a task that is not there', ['tasks', 'get', 't0000000000000000'], 3, 'NOT_FOUND'],
+    ['4 for a gateway that is not there', ['tasks', 'list', '--address', '127.0.0.1:1'], 4, 'UNAVAILABLE'],
+    ['5 for a key that is not known', ['tasks', 'list', '--api-key', 'nope'], 5, 'UNAUTHENTICATED'],
+  ])('gives the exit code %s', async (_what, args, exit, words) => {
+    expect(await run(...args)).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
+  });
+
+  it('gives the exit code 6 for a request id that was used for something else', async () => {
+    expect(await run('tasks', 'submit', '--prompt', 'One.', '--request-id', 'same')).toMatchObject({ exit: 0 });
+    expect(await run('tasks', 'submit', '--prompt', 'Two.', '--request-id', 'same')).toMatchObject({
+      exit: 6,
+      stderr: expect.stringContaining('ALREADY_EXISTS'),
+    });
+  });
+
+  it('takes a new key at once, for its own tenant only', async () => {
+    const { stdout } = await run('keys', 'create', '--tenant', 'acme');
+    const list = await run('tasks', 'list', '--api-key', stdout.trim(), '--json');
+    expect(list).toMatchObject({ exit: 0, stdout: '{"tasks":[]}\n' });
+  });
+
+  it(
+    'finds its data again after down and up',
+    async () => {
+      const before = lastJson((await run('tasks', 'list', '--json')).stdout);
+      const pids = await pidsOf(home);
+      expect(await run('down')).toMatchObject({ exit: 0 });
+      expect(pids.filter(isAlive)).toEqual([]);
+      expect(await run('status')).toMatchObject({ exit: 4 });
+      expect(await run(...UP, '--detach')).toMatchObject({ exit: 0 });
+      expect(lastJson((await run('tasks', 'list', '--json')).stdout)).toEqual(before);
+    },
+    TIMEOUT_MS,
+  );
+
+  it('keeps its password out of sight of other users', () => {
+    const config = join(home, 'redis', 'redis.conf');
+    expect(readFileSync(config, 'utf8')).toMatch(/^requirepass \S{20,}$/m);
+  });
+});
+
+describe('a stack that can not start', () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'etude-broken-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  it('says what to set where no model is set', async () => {
+    const { exit, stderr } = await etude(['up', '--home', home]);
+    expect(exit).toBe(2);
+    expect(stderr).toContain('OPENAI_BASE_URL');
+  });
+
+  it(
+    'says why, and stops what it had started',
+    async () => {
+      const { exit, stderr } = await etude([...UP, '--home', home], { ETUDE_SKILLS_APPROVAL: 'perhaps' });
+      expect(exit).toBe(4);
+      expect(stderr).toContain('ETUDE_SKILLS_APPROVAL');
+      expect(await findStack(home)).toBeNull();
+    },
+    TIMEOUT_MS,
+  );
+});
