@@ -7,6 +7,7 @@ import { ReflectionService } from '@grpc/reflection';
 import { ServerGrpc } from '@nestjs/microservices';
 import { addressOf } from '../gateway.config.js';
 import type { Drain } from './drain.js';
+import { healthReflection } from './health-descriptor.js';
 import type { HealthReporter } from './health-reporter.js';
 
 /** Of one message, either way. */
@@ -38,7 +39,8 @@ export class GatewayServer extends ServerGrpc {
   override createClient(): Promise<Server> {
     const server = new Server(CHANNEL_OPTIONS);
     this.health.addToServer(server);
-    new ReflectionService(reflectionPackage(...SERVICES) as never).addToServer(server);
+    const described = { ...reflectionPackage(...SERVICES), ...healthReflection };
+    new ReflectionService(described as never).addToServer(server);
     return Promise.resolve(server);
   }
 

@@ -4,7 +4,7 @@ import { Comparison, type Evaluator as EvaluatorMessage, type FunctionCase, type
 import { TaskSpec } from '@etude/contracts/task';
 import { millisecondsOf } from '../wire/duration.js';
 import { joinPath, snakeCase } from '../wire/field-path.js';
-import { invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';
+import { invalid, invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';
 import { fileViolations } from './task-files.js';
 
 export const LABELS_MAX = 64;
@@ -28,12 +28,13 @@ const MODES = new Map<number, string | undefined>([
 /** A number that the enum does not have goes on as text, which the contract then refuses by name. */
 const enumOf = (names: ReadonlyMap<number, string | undefined>, value: number) => (names.has(value) ? names.get(value) : `unknown value ${value}`);
 
-function json(read: () => unknown, field: string, found: Violation[]): unknown {
+/** `instead` parses, so that one mistake is reported once. */
+function json(read: () => unknown, field: string, found: Violation[], instead: unknown = null): unknown {
   try {
     return read();
   } catch {
     found.push({ field, description: 'must be JSON: every value set, numbers finite' });
-    return null;
+    return instead;
   }
 }
 
@@ -47,7 +48,7 @@ const listOf = (list: ListValue | undefined) => (list ? toJson(ListValueSchema, 
 
 function functionCase(testCase: FunctionCase, path: string, found: Violation[]) {
   return {
-    args: json(() => listOf(testCase.args), `${path}.args`, found),
+    args: json(() => listOf(testCase.args), `${path}.args`, found, []),
     kwargs: testCase.kwargs ?? {},
     expected: expectedOf(testCase.expected, `${path}.expected`, found),
     public: testCase.public,
@@ -149,9 +150,10 @@ function labelViolations(labels: Readonly<Record<string, string>>): readonly Vio
  */
 export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   if (!message) throw invalidField('spec', 'is required');
-  const found: Violation[] = [...fileViolations(message.files), ...labelViolations(message.labels)];
+  // Before anything is copied out of them.
+  refuseAny(fileViolations(message.files));
+  const found: Violation[] = [...labelViolations(message.labels)];
   const evaluator = evaluatorOf(message.evaluator, found);
-  refuseAny(found);
   const parsed = TaskSpec.safeParse({
     agent: set(message.agent),
     user: set(message.user),
@@ -166,8 +168,8 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
     priority: message.priority,
     labels: message.labels,
   });
-  if (parsed.success) return parsed.data;
   const kind = snakeCase(message.evaluator?.kind.case ?? '');
-  refuseAny(violationsOf(parsed.error, TaskSpec, 'spec', protoNames(kind)));
-  throw parsed.error;
+  if (parsed.error) found.push(...violationsOf(parsed.error, TaskSpec, 'spec', protoNames(kind)));
+  if (parsed.success && found.length === 0) return parsed.data;
+  throw invalid(found);
 }
