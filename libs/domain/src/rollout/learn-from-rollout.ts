@@ -2,7 +2,8 @@ import type { StopReason } from '@etude/contracts/task';
 import { buildSkillCandidate, type SolvedTask } from '../skills/skill-candidate.js';
 import { jsonObjectIn } from './adapt-skill.js';
 import { askModel } from './ask-model.js';
-import { bestOf, episodeOf, plainSummary, type Attempt, type Lessons } from './attempt-record.js';
+import { bestOf, plainSummary, type Attempt, type Lessons } from './attempt-record.js';
+import { putEpisode } from './keep-episode.js';
 import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
 import type { RolloutContext } from './rollout-context.js';
 import { RolloutStop } from './rollout-stop.js';
@@ -12,28 +13,30 @@ const SCENARIOS_MAX = 8;
 
 /**
  * What stays of a rollout: its episode, and after training a summary, a reflection and, on success, a skill candidate.
+ * What solved a task outside training is kept already, with the record of its last attempt.
  *
  * A limit that is reached on the way costs what would have followed, not what is there.
  * @returns why it stopped early, null where it didn't
  */
-export async function learnFromRollout(context: RolloutContext, attempts: readonly Attempt[], stopReason: StopReason): Promise<StopReason | null> {
-  if (context.spec.memory.readOnly || attempts.length === 0) return null;
+export async function learnFromRollout(context: RolloutContext, stopReason: StopReason): Promise<StopReason | null> {
+  const { attempts, spec } = context;
+  if (spec.memory.readOnly || attempts.length === 0 || (stopReason === 'solved' && spec.mode === 'inference')) return null;
   const lessons: Lessons = { summary: plainSummary(context, attempts, stopReason), reflection: null };
-  const trains = context.spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
-  const stopped = trains ? await train(context, attempts, lessons) : null;
-  await putEpisode(context, attempts, lessons);
+  const trains = spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
+  const stopped = trains ? await train(context, lessons) : null;
+  await putEpisode(context, lessons);
   return stopped;
 }
 
 /** Fills `lessons` as the model gives them. */
-async function train(context: RolloutContext, attempts: readonly Attempt[], lessons: Lessons): Promise<StopReason | null> {
-  const { promptTask: task, spec } = context;
+async function train(context: RolloutContext, lessons: Lessons): Promise<StopReason | null> {
+  const { promptTask: task, spec, attempts } = context;
   try {
     const summary = await askModel(context, 't.summary', 'summary', () => summaryRequest(task, attempts));
     lessons.summary = summary.text.trim() || lessons.summary;
     const reflection = await askModel(context, 't.reflection', 'reflection', () => reflectionRequest(task, attempts, spec.referenceSolution ?? null));
     lessons.reflection = reflection.text.trim();
-    await putSkill(context, attempts);
+    await putSkill(context);
     return null;
   } catch (error) {
     if (error instanceof RolloutStop) return error.reason;
@@ -41,14 +44,9 @@ async function train(context: RolloutContext, attempts: readonly Attempt[], less
   }
 }
 
-async function putEpisode(context: RolloutContext, attempts: readonly Attempt[], lessons: Lessons): Promise<void> {
-  const { deps, tenant, rolloutId } = context;
-  await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
-}
-
 /** A skill from newly written code. What a skill solved needs no other one. */
-async function putSkill(context: RolloutContext, attempts: readonly Attempt[]): Promise<void> {
-  const { deps, tenant, rolloutId, promptTask } = context;
+async function putSkill(context: RolloutContext): Promise<void> {
+  const { deps, tenant, rolloutId, promptTask, attempts } = context;
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC' || best.skill !== null) return;
   const solved = solvedTask(context, best);

@@ -6,7 +6,7 @@ import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
-import type { RecordOrigin } from './attempt-record.js';
+import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
 import type { PromptTask } from './prompt-sections.js';
 
@@ -36,6 +36,8 @@ export interface RolloutContext extends RecordOrigin {
   readonly signal: AbortSignal;
   readonly readScope: ReadScope;
   readonly promptTask: PromptTask;
+  /** Filled as they are evaluated and recorded, so that a stop in the middle of one keeps those before it. */
+  readonly attempts: Attempt[];
 }
 
 export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, signal: AbortSignal): RolloutContext {
@@ -51,6 +53,7 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
     readScope: scope,
     fingerprint,
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
+    attempts: [],
     deps,
     steps: new DurableSteps(deps.journal, deps.clock, spec.limits, signal),
     signal,

@@ -8,8 +8,9 @@ import type { RolloutContext } from './rollout-context.js';
 import { tryAnswer } from './try-answer.js';
 
 /** One pass of the loop: draft or critique, recall, generate, execute, evaluate, record. */
-export async function runAttempt(context: RolloutContext, attempt: number, before: readonly Attempt[]): Promise<Attempt> {
+export async function runAttempt(context: RolloutContext, attempt: number): Promise<Attempt> {
   const { promptTask: task, spec } = context;
+  const before = context.attempts.filter((earlier) => earlier.attempt > 0);
   const first = before.length === 0;
   const opening = await (first
     ? askModel(context, `a${attempt}.draft`, 'draft', () => draftRequest(task))

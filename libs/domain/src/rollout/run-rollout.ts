@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { StopReason } from '@etude/contracts/task';
 import type { RolloutEnd } from '../ports/journal.js';
-import { bestOf, resultOf, type Attempt } from './attempt-record.js';
+import { resultOf } from './attempt-record.js';
 import { learnFromRollout } from './learn-from-rollout.js';
 import { reuseSkill } from './reuse-skill.js';
 import { contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
@@ -23,28 +23,22 @@ import { runAttempt } from './run-attempt.js';
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {
   const context = contextOf(input, deps, signal);
-  const attempts: Attempt[] = [];
   try {
-    const stopReason = await attemptUntilStopped(context, attempts);
-    const stoppedLearning = await learnFromRollout(context, attempts, stopReason);
-    return await finish(context, attempts, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
+    const stopReason = await attemptUntilStopped(context);
+    const stoppedLearning = await learnFromRollout(context, stopReason);
+    return await finish(context, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
   } catch (error) {
-    if (deps.givesUp(error)) await finish(context, attempts, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
+    if (deps.givesUp(error)) await finish(context, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
     throw error;
   }
 }
 
-/** Fills `attempts` as they are evaluated, so that a stop in the middle of one keeps those before it. */
-async function attemptUntilStopped(context: RolloutContext, attempts: Attempt[]): Promise<StopReason> {
+async function attemptUntilStopped(context: RolloutContext): Promise<StopReason> {
   try {
-    const reused = await reuseSkill(context);
-    if (reused) attempts.push(reused);
-    const generated: Attempt[] = [];
-    for (let attempt = 1; bestOf(attempts)?.judgement.verdict !== 'AC'; attempt += 1) {
+    let made = await reuseSkill(context);
+    for (let attempt = 1; made?.judgement.verdict !== 'AC'; attempt += 1) {
       if (attempt > context.spec.limits.attemptsMax) return 'attempts';
-      const made = await runAttempt(context, attempt, generated);
-      generated.push(made);
-      attempts.push(made);
+      made = await runAttempt(context, attempt);
     }
     return 'solved';
   } catch (error) {
@@ -53,7 +47,7 @@ async function attemptUntilStopped(context: RolloutContext, attempts: Attempt[])
   }
 }
 
-async function finish({ steps, deps }: RolloutContext, attempts: readonly Attempt[], stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
+async function finish({ steps, deps, attempts }: RolloutContext, stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
   const state = stopReason === 'solved' ? 'succeeded' : stopReason === 'cancelled' ? 'cancelled' : 'failed';
   const end: RolloutEnd = { state, stopReason, result: resultOf(attempts), usage: steps.usage, error };
   await deps.journal.finish(end, []);

@@ -2,6 +2,7 @@ import type { ExecutionResult, SandboxRun } from '@etude/contracts/sandbox';
 import { judge, judgeWithoutCode, ranToTheEnd, type Judgement } from '../evaluation/judge.js';
 import { planFiles, planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
 import { transitionOf, type Attempt } from './attempt-record.js';
+import { keepSolved } from './keep-episode.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** Further executions, each in a new sandbox, where one was lost under the code. */
@@ -17,7 +18,7 @@ interface Judged {
 type AlsoRecord = (attempt: Attempt) => Promise<void>;
 
 /**
- * Executes an answer, judges it and records the attempt: the second half of every attempt.
+ * Executes an answer, judges it and records the attempt: the second half of every attempt. Adds it to `context.attempts`.
  *
  * @param code null: the answer held none, which is judged without a sandbox
  */
@@ -28,6 +29,7 @@ export async function tryAnswer(context: RolloutContext, said: Omit<Attempt, 'ju
     results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs),
   );
   const attempt: Attempt = { ...said, code: code ?? '', judgement, at };
+  context.attempts.push(attempt);
   await record(context, attempt, alsoRecord);
   return attempt;
 }
@@ -76,7 +78,7 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord?: Al
   await steps.run(key, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
     const transition = transitionOf(context, attempt);
-    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(attempt)]);
+    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(attempt), keepSolved(context)]);
     return { value: { writeId }, summary: 'the transition is kept' };
   });
 }
