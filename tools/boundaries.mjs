@@ -53,7 +53,7 @@ const OUTSIDE = {
 /** Settings are parsed once, where a process begins. */
 const MAY_READ_ENVIRONMENT = [/(^|\/)([a-z-]+-)?main\.ts$/, /^libs\/platform\/src\/config\.ts$/, /^test\//, /^bench\//];
 
-const isTestFile = (path) => /^test\/|\.spec\.ts$|\/testing\/|\/test\/|vitest\.config\.ts$/.test(path);
+const isTestFile = (path) => /-fixture\.ts$|^test\/|\.spec\.ts$|\/testing\/|\/test\/|vitest\.config\.ts$/.test(path);
 const packageOf = (specifier) => (specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : specifier.split('/')[0]);
 const typeOf = (pkg) => pkg.nx?.tags?.find((tag) => tag.startsWith('type:'));
 

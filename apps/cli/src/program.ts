@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
@@ -13,6 +15,10 @@ function seconds(text: string): number {
   return value;
 }
 
+const VERSION = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
+
 /** The whole command line. Errors in flags throw a CommanderError after they were printed on stderr. */
 export function buildProgram(start: Start): Command {
   const program = new Command('etude')
@@ -25,6 +31,7 @@ export function buildProgram(start: Start): Command {
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .showSuggestionAfterError()
     .showHelpAfterError('(etude --help, or --help after any command, says what there is)')
+    .version(VERSION, '--version', 'print the version')
     .exitOverride();
   addStack(program, start);
   addDemo(program, start);

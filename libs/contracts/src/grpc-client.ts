@@ -2,6 +2,9 @@ import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageSha
 import { type CallOptions, type ChannelCredentials, Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
 import { methodDefinition } from './grpc.js';
 
+/** A task comes back with its files, which gRPC's own limit of 4 MiB would cut off. */
+const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+
 export interface CallSettings {
   /** Milliseconds from now; none means no deadline. */
   readonly timeoutMs?: number;
@@ -64,7 +67,7 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
 
 /** @param address "host:port". Rejections are grpc-js `ServiceError`s: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {
-  const client = new Client(address, settings.credentials ?? credentials.createInsecure());
+  const client = new Client(address, settings.credentials ?? credentials.createInsecure(), { 'grpc.max_receive_message_length': ANSWER_MAX_BYTES });
   const metadata = new Metadata();
   if (settings.apiKey) metadata.set('authorization', `Bearer ${settings.apiKey}`);
   const calls = service.methods.map((method) => {

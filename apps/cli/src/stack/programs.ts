@@ -98,6 +98,10 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     ETUDE_MEMORY_PATH: memoryPath(options.home),
     ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
   };
+  const nightly = {
+    ETUDE_CONSOLIDATION_SCHEDULE: environment['ETUDE_CONSOLIDATION_SCHEDULE'] ?? '0 3 * * *',
+    ETUDE_CONSOLIDATION_TIME_ZONE: environment['ETUDE_CONSOLIDATION_TIME_ZONE'] ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+  };
   const model: Record<string, string> = options.scripted
     ? { OPENAI_BASE_URL: `http://127.0.0.1:${endpoints.modelPort}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
     : {};
@@ -109,7 +113,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
   );
   return Promise.all([
-    service('consolidation-worker', { ...memory, ...model }, { asksModel: true }),
+    service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
     service('sandbox-controller', {}),
     ...workers,
     service('gateway', { ...memory, ...grpc }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),

@@ -52,7 +52,10 @@ export async function submitTask(cli: Cli, options: SubmitOptions): Promise<numb
       return EXIT.ok;
     }
     cli.out.note(task.name);
-    const done = await waitForTask(gateway, task.name, cli.signal, (event) => noteEvent(cli, eventLine(event)));
+    const done = await waitForTask(gateway, task.name, cli.signal, (event) => noteEvent(cli, eventLine(event))).catch((error: unknown) => {
+      if (cli.signal.aborted) cli.out.note(`detached; ${task.name} goes on. Come back with: etude tasks watch ${task.name}`);
+      throw error;
+    });
     cli.out.data(toJson(TaskSchema, done), taskText(done));
     return taskExit(done);
   });
