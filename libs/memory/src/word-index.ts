@@ -7,7 +7,7 @@ const K1 = 1.2;
 const B = 0.75;
 const QUERY_WORDS_MAX = 32;
 /** Rare words first, until so many occurrences were read: frequent ones cost most and tell least. */
-const OCCURRENCES_MAX = 800;
+const OCCURRENCES_MAX = 400;
 
 /** Adds the words of an entry. The tenant's number is put before each by the statement itself. */
 export function insertWords(rows: TenantRows, layer: Layer, id: number, text: string): void {
