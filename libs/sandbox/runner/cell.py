@@ -10,7 +10,7 @@ import _signal
 
 from runner import answer, checker, serving
 from runner.descriptors import receive_fds, socket_of
-from runner.hiding import set_readable
+from runner.kernel import set_readable
 from runner.workspace import WORK
 
 # What an interpreter needs before the first line of an answer counts.

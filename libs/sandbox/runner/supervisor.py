@@ -7,7 +7,7 @@ import _signal
 
 from runner import processes, workspace
 from runner.frames import FrameReader, encode_frame, write_all
-from runner.hiding import set_readable
+from runner.kernel import set_readable
 from runner.run import Run
 from runner.spare import SpareCell
 from runner.zygote import Zygote, ZygoteLost, fork_cell_from_here, preload
@@ -171,8 +171,13 @@ def main(zygote_command):
     # To process 1 a signal without handler is no signal at all: nothing inside can stop it.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
-    workspace.place_files([])
     preload()
+    serve_sandbox(zygote_command)
+
+
+def serve_sandbox(zygote_command):
+    """With a warm interpreter behind it, which has seen no payload."""
+    workspace.place_files([])
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote, int(os.environ.get("PYTHONHASHSEED", "0")))

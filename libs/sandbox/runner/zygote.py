@@ -149,7 +149,7 @@ def _leave_supervisor(then, keep):
 
 def main_fresh():
     """A zygote that was started by exec."""
-    from runner.hiding import set_readable
+    from runner.kernel import set_readable
 
     set_readable(False)
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)

@@ -1,9 +1,5 @@
+import { BUNDLE_FD, FIRST_FREE_FD, INFO_FD } from './bubblewrap-process.js';
 import type { SandboxShape } from './sandbox-driver.js';
-
-/** Descriptors that a sandbox is started with, beside stdin, stdout and stderr. */
-export const INFO_FD = 3;
-export const BUNDLE_FD = 4;
-export const SECCOMP_FD = 5;
 
 const MIB = 1024 * 1024;
 const BUNDLE = '/run/etude/bundle';
@@ -24,48 +20,68 @@ export interface BubblewrapOptions {
   readonly missing: ReadonlySet<OptionalControl>;
 }
 
-/** The command that starts one sandbox with the supervisor as process 1. */
-export function bubblewrapCommand(options: BubblewrapOptions, shape: SandboxShape): string[] {
+/** One sandbox with the supervisor as process 1. The filter is read from FIRST_FREE_FD. */
+export function singleCommand(options: BubblewrapOptions, shape: SandboxShape): string[] {
+  const { missing } = options;
   return [
-    options.bwrapPath,
-    ...namespaces(options.missing),
+    ...walls(options),
+    ...(missing.has('nested-namespaces') ? [] : ['--disable-userns']),
+    ...(missing.has('syscalls') ? [] : ['--seccomp', String(FIRST_FREE_FD)]),
+    ...tmpfs(options, '/dev/shm', SHARED_MEMORY_MIB),
+    '--remount-ro', '/dev',
+    ...tmpfs(options, '/tmp', shape.diskMiB),
+    ...bundle(),
+    ...python(options, `from runner.supervisor import main;main(${zygote(options)})`),
+  ];
+}
+
+/** A nest as process 1, which opens the sandboxes: each with the same limits as a single one, inside these walls. */
+export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buffer | null }, firstPipe: number): string[] {
+  const { missing, seccomp } = options;
+  const filter = missing.has('syscalls') || seccomp === null ? '' : seccomp.toString('hex');
+  const ownNetwork = missing.has('network') ? 'False' : 'True';
+  return [
+    ...walls(options),
+    '--remount-ro', '/dev',
+    '--dir', '/tmp',
+    ...bundle(),
+    ...python(options, `from runner.nest import main;main(${zygote(options)},${firstPipe},${JSON.stringify(filter)},${ownNetwork})`),
+  ];
+}
+
+/** What both have in common. */
+function walls({ bwrapPath, missing }: BubblewrapOptions): string[] {
+  return [
+    bwrapPath,
+    '--unshare-all', '--unshare-user',
+    ...(missing.has('network') ? ['--share-net'] : []),
     '--as-pid-1', '--die-with-parent', '--new-session', '--cap-drop', 'ALL',
     '--clearenv', '--setenv', 'PYTHONHASHSEED', '0',
     '--info-fd', String(INFO_FD),
-    ...mounts(options, shape),
-    ...(options.missing.has('syscalls') ? [] : ['--seccomp', String(SECCOMP_FD)]),
     '--uid', '1000', '--gid', '1000', '--hostname', 'sandbox', '--chdir', '/',
-    ...supervisor(options),
-  ];
-}
-
-function namespaces(missing: ReadonlySet<OptionalControl>): string[] {
-  return [
-    '--unshare-all', '--unshare-user',
-    ...(missing.has('network') ? ['--share-net'] : []),
-    ...(missing.has('nested-namespaces') ? [] : ['--disable-userns']),
-  ];
-}
-
-function mounts({ sizes }: BubblewrapOptions, { diskMiB }: SandboxShape): string[] {
-  const tmpfs = (path: string, mib: number) => [...(sizes ? ['--size', String(mib * MIB)] : []), '--tmpfs', path];
-  return [
     '--ro-bind', '/usr', '/usr',
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--proc', '/proc',
     '--dev', '/dev',
-    ...tmpfs('/dev/shm', SHARED_MEMORY_MIB),
-    '--remount-ro', '/dev',
-    ...tmpfs('/tmp', diskMiB),
-    '--dir', '/tmp/work',
-    '--ro-bind-data', String(BUNDLE_FD), BUNDLE,
-    '--remount-ro', '/',
   ];
 }
 
-function supervisor({ pythonPath, safePath }: BubblewrapOptions): string[] {
-  const python = [pythonPath, '-s', '-S', '-B', ...(safePath ? ['-P'] : []), '-X', 'utf8', '-c'];
-  const load = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
-  const zygote = [...python, `${load}from runner.zygote import main_fresh;main_fresh()`];
-  return [...python, `${load}from runner.supervisor import main;main(${JSON.stringify(zygote)})`];
+function tmpfs({ sizes }: BubblewrapOptions, path: string, mib: number): string[] {
+  return [...(sizes ? ['--size', String(mib * MIB)] : []), '--tmpfs', path];
+}
+
+/** The last mounts: behind them the root is closed. */
+function bundle(): string[] {
+  return ['--ro-bind-data', String(BUNDLE_FD), BUNDLE, '--remount-ro', '/'];
+}
+
+const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
+
+function python({ pythonPath, safePath }: BubblewrapOptions, statement: string): string[] {
+  return [pythonPath, '-s', '-S', '-B', ...(safePath ? ['-P'] : []), '-X', 'utf8', '-c', LOAD + statement];
+}
+
+/** How a supervisor starts an interpreter anew, as Python source. */
+function zygote(options: BubblewrapOptions): string {
+  return JSON.stringify(python(options, 'from runner.zygote import main_fresh;main_fresh()'));
 }

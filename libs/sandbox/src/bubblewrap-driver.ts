@@ -1,16 +1,13 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { RunResult, type ExecutionRequest } from '@etude/contracts/sandbox';
-import { bubblewrapCommand, type BubblewrapOptions } from './bubblewrap-command.js';
+import type { SupervisorFrame } from './frame-channel.js';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from './sandbox-driver.js';
-import { SandboxProcess, type SupervisorFrame } from './sandbox-process.js';
+import { expectHello, type SandboxLink, type SandboxSource } from './sandbox-link.js';
 
-export interface BubblewrapSettings extends BubblewrapOptions {
-  readonly bundle: Buffer;
-  readonly seccomp: Buffer | null;
-  readonly uid: number | undefined;
+export interface WarmPool {
   /** Sandboxes kept ready. */
   readonly warm: number;
-  /** Shape of the ready ones; others are started when they are asked for. */
+  /** Shape of the ready ones; others are opened when they are asked for. */
   readonly warmShape: SandboxShape;
 }
 
@@ -22,14 +19,16 @@ const NEVER = new AbortController().signal;
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
 export class BubblewrapDriver implements SandboxDriver {
   /** Started ahead, in order; each resolves once it is ready, or with null when it could not be started. */
-  private readonly pool: Array<Promise<SandboxProcess | null>> = [];
-  private readonly live = new Set<SandboxProcess>();
+  private readonly pool: Array<Promise<SandboxLink | null>> = [];
   private readyCount = 0;
   private claims = 0;
   private claimsOpen = 0;
   private closed = false;
 
-  constructor(private readonly settings: BubblewrapSettings) {}
+  constructor(
+    private readonly source: SandboxSource,
+    private readonly settings: WarmPool,
+  ) {}
 
   /** Ready sandboxes at this moment. */
   get warmCount(): number {
@@ -40,8 +39,8 @@ export class BubblewrapDriver implements SandboxDriver {
     signal.throwIfAborted();
     this.claimsOpen += 1;
     try {
-      const process = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));
-      return new BubblewrapSandbox(process, `claim-${(this.claims += 1)}`, () => this.released(process));
+      const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));
+      return new BubblewrapSandbox(link, `claim-${(this.claims += 1)}`, () => this.released(link));
     } catch (error) {
       this.claimsOpen -= 1;
       throw error;
@@ -59,25 +58,25 @@ export class BubblewrapDriver implements SandboxDriver {
     this.closed = true;
     this.pool.length = 0;
     this.readyCount = 0;
-    await Promise.all([...this.live].map((process) => process.destroy()));
+    await this.source.close();
   }
 
   /** The oldest of the pool, even if it is just being started: that is sooner than starting another. */
-  private async takeReady(shape: SandboxShape): Promise<SandboxProcess | null> {
+  private async takeReady(shape: SandboxShape): Promise<SandboxLink | null> {
     if (shape.diskMiB !== this.settings.warmShape.diskMiB) return null;
     for (let start = this.pool.shift(); start; start = this.pool.shift()) {
-      const process = await start;
-      if (process) this.readyCount = Math.max(0, this.readyCount - 1);
-      if (process?.alive) return process;
+      const link = await start;
+      if (link) this.readyCount = Math.max(0, this.readyCount - 1);
+      if (link?.alive) return link;
     }
     return null;
   }
 
-  private announce(start: Promise<SandboxProcess>): Promise<SandboxProcess | null> {
-    const entry: Promise<SandboxProcess | null> = start.then(
-      (process) => {
+  private announce(start: Promise<SandboxLink>): Promise<SandboxLink | null> {
+    const entry: Promise<SandboxLink | null> = start.then(
+      (link) => {
         this.readyCount += 1;
-        return process;
+        return link;
       },
       () => {
         // Out of the pool, so that the next round tries again.
@@ -89,15 +88,16 @@ export class BubblewrapDriver implements SandboxDriver {
     return entry;
   }
 
-  private async startFor(shape: SandboxShape, signal: AbortSignal): Promise<SandboxProcess> {
-    const process = this.launch(shape);
-    const stop = () => void process.destroy();
+  private async startFor(shape: SandboxShape, signal: AbortSignal): Promise<SandboxLink> {
+    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down');
+    const link = this.source.open(shape);
+    const stop = () => void link.destroy();
     signal.addEventListener('abort', stop, { once: true });
     try {
-      await process.hello();
-      return process;
+      await expectHello(link);
+      return link;
     } catch (error) {
-      await process.destroy();
+      await link.destroy();
       signal.throwIfAborted();
       throw error;
     } finally {
@@ -105,19 +105,10 @@ export class BubblewrapDriver implements SandboxDriver {
     }
   }
 
-  private launch(shape: SandboxShape): SandboxProcess {
-    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down');
-    const { bundle, seccomp, uid } = this.settings;
-    const process = new SandboxProcess({ command: bubblewrapCommand(this.settings, shape), bundle, seccomp, uid });
-    this.live.add(process);
-    void process.gone.then(() => this.live.delete(process));
-    return process;
-  }
-
   /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
-  private released(process: SandboxProcess): void {
+  private released(link: SandboxLink): void {
     this.claimsOpen -= 1;
-    void process.destroy();
+    void link.destroy();
     if (this.closed || (this.claimsOpen > 0 && this.pool.length > 0)) return;
     // What fails here fails again on the next claim, which reports it.
     setImmediate(() => void this.warmUp().catch(() => undefined));
@@ -128,22 +119,22 @@ class BubblewrapSandbox implements ClaimedSandbox {
   private open = true;
 
   constructor(
-    private readonly process: SandboxProcess,
+    private readonly link: SandboxLink,
     private readonly claim: string,
     private readonly onRelease: () => void,
   ) {}
 
   async execute(request: ExecutionRequest, onRun: (result: RunResult) => void, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
-    const stop = () => void this.process.destroy();
+    const stop = () => void this.link.destroy();
     signal.addEventListener('abort', stop, { once: true });
     try {
-      this.process.send({ type: 'bind', claim: this.claim });
-      this.process.send({ type: 'execute', claim: this.claim, ...request });
+      this.link.send({ type: 'bind', claim: this.claim });
+      this.link.send({ type: 'execute', claim: this.claim, ...request });
       return await this.follow(request, onRun);
     } finally {
       signal.removeEventListener('abort', stop);
-      if (signal.aborted) await this.process.gone;
+      if (signal.aborted) await this.link.gone;
       signal.throwIfAborted();
     }
   }
@@ -153,14 +144,14 @@ class BubblewrapSandbox implements ClaimedSandbox {
       this.open = false;
       this.onRelease();
     }
-    await this.process.destroy();
+    await this.link.destroy();
   }
 
   /** Reads frames until `done`; false when the supervisor was lost or fell silent. */
   private async follow(request: ExecutionRequest, onRun: (result: RunResult) => void): Promise<boolean> {
     for (;;) {
-      const watchdog = setTimeout(() => void this.process.destroy(), request.limits.wallMs + SUPERVISOR_GRACE_MS);
-      const frame = await this.process.receive().finally(() => clearTimeout(watchdog));
+      const watchdog = setTimeout(() => void this.link.destroy(), request.limits.wallMs + SUPERVISOR_GRACE_MS);
+      const frame = await this.link.receive().finally(() => clearTimeout(watchdog));
       if (frame === null) return false;
       if (frame.type === 'done') return true;
       if (frame.type === 'refused') throw refused(frame);

@@ -3,16 +3,20 @@ import { arch } from 'node:process';
 import { EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits, type RunResult } from '@etude/contracts/sandbox';
 import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
-import { BubblewrapDriver, type BubblewrapSettings } from './bubblewrap-driver.js';
+import { BubblewrapDriver } from './bubblewrap-driver.js';
+import { NestSource } from './nest-source.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
+import type { SandboxSource } from './sandbox-link.js';
 import { seccompFilter } from './seccomp.js';
+import { SingleSource, type SourceSettings } from './single-source.js';
 
 export interface ControlCheckInput {
   readonly bwrapPath: string;
   readonly pythonPath: string;
   readonly allowMissingControls: readonly string[];
-  readonly warm: number;
-  readonly warmShape: { readonly diskMiB: number };
+  readonly diskMiB: number;
+  /** How sandboxes are opened; 'auto' takes nests where the machine allows namespaces inside bubblewrap. */
+  readonly isolation: 'auto' | 'nest' | 'single';
 }
 
 const PROBE = new URL('../runner/probe.py', import.meta.url);
@@ -27,49 +31,54 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
 ];
 
 /**
- * Settings under which every control is enforced, found by trying each in a sandbox.
+ * A source of sandboxes in which every control is enforced, found by trying each in a sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
-export async function enforceableSettings(input: ControlCheckInput): Promise<BubblewrapSettings> {
+export async function provenSource(input: ControlCheckInput): Promise<SandboxSource> {
   const allowed = new Set(input.allowMissingControls.map(optionalControl));
   const [interpreter, version, probe] = await Promise.all([buildBundle(input.pythonPath), bubblewrapVersion(input.bwrapPath), readFile(PROBE, 'utf8')]);
-  const missing = new Set<OptionalControl>();
-  const sizes = version[0] > 0 || version[1] >= 7;
+  const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
-  if (!sizes) accept('disk', 'bubblewrap before 0.7 sets no size on a file system', allowed, missing);
-  if (!(version[0] > 0 || version[1] >= 8)) missing.add('nested-namespaces');
-  if (!seccomp) accept('syscalls', `there is no system call filter for ${arch}`, allowed, missing);
-  const settings = { ...input, ...interpreter, sizes, seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined, missing };
-  await proveAll(settings, probe, allowed, missing);
-  return settings;
+  const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
+  const prove = (single: boolean) => {
+    const missing = new Set<OptionalControl>();
+    if (!seccomp) accept('syscalls', `there is no system call filter for ${arch}`, allowed, missing);
+    // The filter refuses further namespaces as well.
+    if (single && !since(8)) missing.add('nested-namespaces');
+    if (single && !since(7)) accept('disk', 'bubblewrap before 0.7 sets no size on a file system', allowed, missing);
+    return proveAll({ ...settings, missing }, single, probe, allowed, missing);
+  };
+  if (input.isolation === 'single') return prove(true);
+  return input.isolation === 'nest' ? prove(false) : prove(false).catch(() => prove(true));
 }
 
-async function proveAll(settings: BubblewrapSettings, probe: string, allowed: ReadonlySet<OptionalControl>, missing: Set<OptionalControl>): Promise<void> {
+async function proveAll(settings: SourceSettings & ControlCheckInput, single: boolean, probe: string, allowed: ReadonlySet<OptionalControl>, missing: Set<OptionalControl>): Promise<SandboxSource> {
   for (;;) {
-    const driver = new BubblewrapDriver({ ...settings, warm: 0 });
+    const source = single ? new SingleSource(settings) : new NestSource(settings);
     try {
-      const failures = await tryProbe(driver, probe, settings.warmShape.diskMiB);
+      const failures = await tryProbe(source, probe, settings.diskMiB);
       for (const [control, why] of Object.entries(failures)) accept(control, why, allowed, missing);
-      return;
+      return source;
     } catch (error) {
+      await source.close();
       const failed = START_FAILURES.find(([pattern, control]) => pattern.test((error as Error).message) && !missing.has(control));
-      if (!failed) throw startFailure(error as Error);
+      if (!failed || (error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') throw startFailure(error as Error);
       accept(failed[1], (error as Error).message, allowed, missing);
-    } finally {
-      await driver.close();
     }
   }
 }
 
 /** Control name to what was found instead. */
-async function tryProbe(driver: BubblewrapDriver, code: string, diskMiB: number): Promise<Record<string, string>> {
+async function tryProbe(source: SandboxSource, code: string, diskMiB: number): Promise<Record<string, string>> {
+  const driver = new BubblewrapDriver(source, { warm: 0, warmShape: { diskMiB } });
   const signal = AbortSignal.timeout(20_000);
   const sandbox = await driver.claim({ diskMiB }, signal);
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const results: RunResult[] = [];
   const request = { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }] };
   await sandbox.execute(request, (result) => results.push(result), signal);
+  void sandbox.release();
   const result = results[0];
   if (result?.exit !== 'ok') throw new EtudeError('SANDBOX_CONTROL_MISSING', `the check of the sandbox's controls failed: ${result?.stderr || result?.exit || 'the sandbox was lost'}`);
   return JSON.parse(result.stdout) as Record<string, string>;
@@ -92,6 +101,7 @@ function optionalControl(name: string): OptionalControl {
 }
 
 function startFailure(error: Error): Error {
+  if ((error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') return error;
   if (!/namespace|uid map|permission|not permitted/i.test(error.message)) return error;
   const ways = 'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0';
   return new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "namespaces" is not enforced here: ${error.message}. User namespaces must be allowed: ${ways}.`, { metadata: { control: 'namespaces' } });

@@ -10,11 +10,8 @@ const start = async (options: LocalSandboxesOptions) => {
   onTestFinished(() => sandboxes.close());
   return sandboxes;
 };
-const children = async () => {
-  const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8').catch(() => '');
-  const names = await Promise.all(text.split(' ').filter(Boolean).map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')));
-  return names.filter((name) => name.trim() === 'bwrap').length;
-};
+/** Sandboxes of this process: what the processes inside its bubblewraps have opened. */
+const sandboxCount = async () => (await namespaces()).length;
 
 describe('LocalSandboxes', () => {
   sandboxesConformance(async () => {
@@ -22,19 +19,32 @@ describe('LocalSandboxes', () => {
     return { sandboxes, close: () => sandboxes.close() };
   });
 
+  describe('with a bubblewrap for each', () => {
+    sandboxesConformance(async () => {
+      const sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2, isolation: 'single' });
+      return { sandboxes, close: () => sandboxes.close() };
+    });
+  });
+
+  it('goes through more sandboxes than one nest opens', async () => {
+    const sandboxes = await start({ warm: 2, concurrencyMax: 4, isolation: 'nest' });
+    const results = await Promise.all(Array.from({ length: 80 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())));
+    expect(results.map(({ runs }) => runs[0]?.stdout)).toEqual(Array.from({ length: 80 }, (_, n) => `${n}\n`));
+  });
+
   it('keeps as many sandboxes ready as it was told', async () => {
     const sandboxes = await start({ warm: 3 });
     expect(sandboxes.warmCount).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
     await expect.poll(() => sandboxes.warmCount, { timeout: 10_000 }).toBe(3);
-    await expect.poll(children, { timeout: 10_000 }).toBe(3);
+    await expect.poll(sandboxCount, { timeout: 10_000 }).toBe(3);
   });
 
   it('runs a burst beyond its pool and no more at once than allowed', async () => {
     const sandboxes = await start({ warm: 1, concurrencyMax: 3 });
     let running = 0;
     let most = 0;
-    const watch = setInterval(() => void children().then((count) => (most = Math.max(most, count))), 5);
+    const watch = setInterval(() => void sandboxCount().then((count) => (most = Math.max(most, count))), 5);
     onTestFinished(() => clearInterval(watch));
     const results = await Promise.all(
       Array.from({ length: 10 }, async (_, n) => {
@@ -105,10 +115,7 @@ describe('LocalSandboxes', () => {
     const request = requestOf([program('import time\nprint(1, flush=True)\ntime.sleep(30)'), program('print(2)')]);
     const running = sandboxes.execute(request, never());
     await new Promise((resolve) => setTimeout(resolve, 300));
-    const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
-    for (const pid of text.split(' ').filter(Boolean)) {
-      if ((await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim() === 'bwrap') process.kill(Number(pid), 'SIGKILL');
-    }
+    for (const pid of await listChildren(String(process.pid))) process.kill(Number(pid), 'SIGKILL');
     expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);
   });
 
@@ -117,7 +124,7 @@ describe('LocalSandboxes', () => {
     const running = sandboxes.execute(requestOf([program('while True: pass')]), never()).catch((error: Error) => error.name);
     await sandboxes.close();
     expect(await running).toBe('AbortError');
-    await expect.poll(children, { timeout: 5_000 }).toBe(0);
+    await expect.poll(() => listChildren(String(process.pid)), { timeout: 5_000 }).toEqual([]);
     await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 
@@ -133,10 +140,11 @@ describe('LocalSandboxes', () => {
 
 const listChildren = async (pid: string) => (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')).split(' ').filter(Boolean);
 
-/** Process namespaces of the sandboxes that this process started. */
+/** Process namespaces of the sandboxes that the nests of this process opened. */
 async function namespaces(): Promise<string[]> {
   const outer = await listChildren(String(process.pid));
-  const inner = (await Promise.all(outer.map(listChildren))).flat();
+  const nests = (await Promise.all(outer.map(listChildren))).flat();
+  const inner = (await Promise.all(nests.map(listChildren))).flat();
   const links = await Promise.all(inner.map((pid) => readlink(`/proc/${pid}/ns/pid`).catch(() => '')));
   return links.filter((link) => link !== '');
 }

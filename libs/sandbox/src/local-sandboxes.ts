@@ -3,7 +3,7 @@ import { SandboxLimits, type ExecutionRequest, type ExecutionResult } from '@etu
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { DrivenSandboxes } from './driven-sandboxes.js';
-import { enforceableSettings } from './control-check.js';
+import { provenSource } from './control-check.js';
 
 export interface LocalSandboxesOptions {
   /** Sandboxes kept ready; default 2. */
@@ -16,6 +16,8 @@ export interface LocalSandboxesOptions {
   readonly warmDiskMiB?: number;
   /** Controls that this machine need not enforce, by name; see OPTIONAL_CONTROLS. */
   readonly allowMissingControls?: readonly string[];
+  /** 'nest' opens sandboxes from a warm interpreter, 'single' starts one for each; default 'auto', the former where it works. */
+  readonly isolation?: 'auto' | 'nest' | 'single';
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
 }
@@ -39,14 +41,14 @@ export class LocalSandboxes implements Sandboxes {
   static async start(options: LocalSandboxesOptions = {}): Promise<LocalSandboxes> {
     const warm = options.warm ?? 2;
     const warmShape = { diskMiB: options.warmDiskMiB ?? SandboxLimits.parse({}).diskMiB };
-    const settings = await enforceableSettings({
+    const source = await provenSource({
       bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
       pythonPath: options.pythonPath ?? '/usr/bin/python3',
       allowMissingControls: options.allowMissingControls ?? [],
-      warm,
-      warmShape,
+      diskMiB: warmShape.diskMiB,
+      isolation: options.isolation ?? 'auto',
     });
-    const driver = new BubblewrapDriver(settings);
+    const driver = new BubblewrapDriver(source, { warm, warmShape });
     await driver.warmUp();
     const concurrencyMax = options.concurrencyMax ?? Math.min(32, 2 * availableParallelism());
     return new LocalSandboxes(driver, new DrivenSandboxes(driver, { concurrencyMax, waitingMax: options.waitingMax ?? 1_000 }));

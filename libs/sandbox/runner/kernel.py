@@ -1,0 +1,95 @@
+"""The few system calls that the standard library has no name for. Each raises OSError when it is refused."""
+import array
+import os
+
+# The package around it costs each start 5 ms.
+import _ctypes
+
+_LIBC = _ctypes.dlopen(None, 2)
+
+
+class _Long(_ctypes._SimpleCData):
+    _type_ = "L"
+
+
+class _Pointer(_ctypes._SimpleCData):
+    _type_ = "P"
+
+
+def _call(name, *arguments):
+    """Integers travel as long, bytes and arrays as their address."""
+    passed = tuple(_argument(argument) for argument in arguments)
+    if _ctypes.call_function(_ctypes.dlsym(_LIBC, name), passed) != 0:
+        raise OSError("%s was refused" % name)
+
+
+def _argument(value):
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, array.array):
+        return _Pointer(value.buffer_info()[0])
+    return _Long(value)
+
+
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+SECCOMP_MODE_FILTER = 2
+CAPABILITY_VERSION_3 = 0x20080522
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+
+
+def set_readable(readable):
+    """Whether others of this user may open /proc/PID/fd and /proc/PID/mem or attach. Inherited by forks, reset by exec."""
+    _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
+
+
+def unshare(flags):
+    _call("unshare", flags)
+
+
+def mount(kind, target, flags, options=None):
+    _call("mount", kind.encode(), target.encode(), kind.encode(), flags, options.encode() if options else None)
+
+
+def make_mounts_private():
+    _call("mount", None, b"/", None, MS_REC | MS_PRIVATE, None)
+
+
+def drop_capabilities():
+    """For good: neither this process nor anything it executes has any."""
+    for capability in range(64):
+        try:
+            _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
+        except OSError:
+            # The kernel knows no more of them.
+            break
+    header = array.array("I", [CAPABILITY_VERSION_3, 0])
+    _call("capset", header, array.array("I", [0] * 6))
+
+
+def filter_system_calls(program):
+    """`program` is an array of struct sock_filter."""
+    code = array.array("B", program)
+    descriptor = array.array("Q", [len(program) // 8, code.buffer_info()[0]])
+    _call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, descriptor, 0, 0)
+
+
+def write_file(path, text):
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode("ascii"))
+    finally:
+        os.close(fd)

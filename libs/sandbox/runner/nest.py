@@ -1,0 +1,163 @@
+"""Process 1 of a nest: a warm interpreter inside bubblewrap that opens one fresh set of namespaces per sandbox.
+
+It never sees a payload: each sandbox has a socket of its own to the controller, which the nest only passes on. What it
+gives up for its sandboxes it never had to begin with: bubblewrap stands around all of them.
+"""
+import fcntl
+import json
+import os
+import select
+import struct
+import sys
+
+import _signal
+import _socket
+
+from runner import kernel, processes
+from runner.frames import FrameReader, encode_frame, write_all
+from runner.zygote import preload
+
+INODES_PER_MIB = 400
+INODES_MAX = 50_000
+SHARED_MEMORY_MIB = 8
+SIOCGIFFLAGS = 0x8913
+SIOCSIFFLAGS = 0x8914
+IFF_UP = 1
+
+
+class Nest:
+    """Opens sandboxes on command, destroys them on command, and tells when one is gone."""
+
+    def __init__(self, first_fd, filter_program, own_network, start_supervisor):
+        self.first_fd = first_fd
+        self.filter_program = filter_program
+        self.own_network = own_network
+        self.start_supervisor = start_supervisor
+        self.reader = FrameReader()
+        self.slots = {}
+        self.wake, wake = os.pipe()
+        os.set_blocking(wake, False)
+        _signal.set_wakeup_fd(wake)
+        # To process 1 a signal without handler is no signal; this one says that a sandbox has ended.
+        _signal.signal(_signal.SIGCHLD, lambda *_: None)
+
+    def serve(self):
+        self.send({"type": "ready"})
+        while True:
+            ready = select.select([0, self.wake], [], [])[0]
+            if self.wake in ready:
+                os.read(self.wake, 4096)
+                self.reap()
+            if 0 in ready:
+                data = os.read(0, 65536)
+                if not data:
+                    # The controller is gone; process 1 takes every sandbox with it.
+                    os._exit(0)
+                for frame in self.reader.feed(data):
+                    self.obey(json.loads(frame))
+
+    def obey(self, frame):
+        slot = frame["slot"]
+        if frame["type"] == "open":
+            self.open(slot, frame["diskMiB"])
+        elif frame["type"] == "destroy":
+            for pid in [pid for pid, known in self.slots.items() if known == slot]:
+                processes.kill(pid)
+
+    def open(self, slot, disk_mib):
+        fd = self.first_fd + slot
+        # A number below zero stands for one that could not be opened; it is told as gone.
+        self.slots[self.fork_sandbox(fd, disk_mib)] = slot
+        os.close(fd)
+        self.reap()
+
+    def fork_sandbox(self, fd, disk_mib):
+        """Answers the pid of process 1 of the new sandbox, as seen from here. Its middle parent has left by then, so
+        that it belongs to this process."""
+        reading, writing = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            self._in_fork(lambda: self._open_namespaces(fd, writing, disk_mib))
+        os.close(writing)
+        answer = os.read(reading, 4)
+        os.close(reading)
+        os.waitpid(middle, 0)
+        return struct.unpack("=i", answer)[0] if len(answer) == 4 else -fd
+
+    def _in_fork(self, then):
+        try:
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+            then()
+        except BaseException as error:
+            os.write(2, ("a sandbox could not be opened: %r\n" % (error,)).encode("utf-8", "replace"))
+        finally:
+            os._exit(70)
+
+    def _open_namespaces(self, fd, writing, disk_mib):
+        uid, gid = os.getuid(), os.getgid()
+        for other in (0, 1):
+            os.dup2(fd, other)
+        kept = os.dup(writing)
+        os.closerange(3, kept)
+        os.closerange(kept + 1, 65536)
+        network = kernel.CLONE_NEWNET if self.own_network else 0
+        kernel.unshare(
+            kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network
+        )
+        # The kernel hides a process that gained privileges; its maps are written through /proc.
+        kernel.set_readable(True)
+        kernel.write_file("/proc/self/setgroups", "deny")
+        kernel.write_file("/proc/self/uid_map", "%d %d 1" % (uid, uid))
+        kernel.write_file("/proc/self/gid_map", "%d %d 1" % (gid, gid))
+        kernel.set_readable(False)
+        pid = os.fork()
+        if pid == 0:
+            os.close(kept)
+            self._become_supervisor(disk_mib)
+        os.write(kept, struct.pack("=i", pid))
+        os._exit(0)
+
+    def _become_supervisor(self, disk_mib):
+        os.setsid()
+        kernel.make_mounts_private()
+        kernel.mount("proc", "/proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+        inodes = min(INODES_MAX, disk_mib * INODES_PER_MIB + 1000)
+        writable = kernel.MS_NOSUID | kernel.MS_NODEV
+        kernel.mount("tmpfs", "/tmp", writable, "mode=1777,size=%dm,nr_inodes=%d" % (disk_mib, inodes))
+        kernel.mount("tmpfs", "/dev/shm", writable, "mode=1777,size=%dm,nr_inodes=1000" % SHARED_MEMORY_MIB)
+        if self.own_network:
+            _bring_loopback_up()
+        kernel.write_file("/proc/sys/user/max_user_namespaces", "0")
+        kernel.drop_capabilities()
+        if self.filter_program:
+            kernel.filter_system_calls(self.filter_program)
+        kernel.set_readable(False)
+        self.start_supervisor()
+
+    def reap(self):
+        ended = {}
+        processes.reap(ended)
+        for pid in [pid for pid in self.slots if pid in ended or pid <= 0]:
+            self.send({"type": "gone", "slot": self.slots.pop(pid)})
+
+    def send(self, frame):
+        write_all(1, encode_frame(frame))
+
+
+def _bring_loopback_up():
+    with_name = struct.pack("16sh14x", b"lo", 0)
+    sock = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    flags = struct.unpack("16sh14x", fcntl.ioctl(sock.fileno(), SIOCGIFFLAGS, with_name))[1]
+    fcntl.ioctl(sock.fileno(), SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
+    sock.close()
+
+
+def main(zygote_command, first_fd, filter_hex, own_network):
+    from runner import supervisor
+
+    kernel.set_readable(False)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    sys.dont_write_bytecode = True
+    preload()
+    Nest(first_fd, bytes.fromhex(filter_hex), own_network, lambda: supervisor.serve_sandbox(zygote_command)).serve()

@@ -1,0 +1,113 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import type { Duplex } from 'node:stream';
+import { FrameChannel } from './frame-channel.js';
+
+/** Descriptors that bubblewrap gets beside stdin, stdout and stderr; what is behind them goes on to the process inside. */
+export const INFO_FD = 3;
+export const BUNDLE_FD = 4;
+export const FIRST_FREE_FD = 5;
+
+export interface Launch {
+  readonly command: readonly string[];
+  readonly bundle: Buffer;
+  /** More pipes for the process inside. */
+  readonly pipes: number;
+  /** User to run as; undefined: the current one. Never root, to whom a limit on processes means nothing. */
+  readonly uid: number | undefined;
+}
+
+const STDERR_CHARS_MAX = 4_000;
+
+/** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
+export class BubblewrapProcess {
+  readonly channel: FrameChannel;
+  /** Resolves when nothing of it exists any more. */
+  readonly gone: Promise<void>;
+  private readonly child: ChildProcess;
+  private insidePid: number | null = null;
+  private stderr = '';
+  private over = false;
+  private doomed = false;
+
+  constructor({ command, bundle, pipes, uid }: Launch) {
+    const [program = '', ...args] = command;
+    const user = uid === undefined ? {} : { uid, gid: uid };
+    const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
+    this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
+    const { stdin, stdout } = this.child;
+    if (!stdin || !stdout) throw new Error('the process has no pipes');
+    this.channel = new FrameChannel(stdin, stdout, (error) => this.malformed(error));
+    this.gone = this.watch();
+    this.readInfo();
+    this.hand(BUNDLE_FD, bundle);
+  }
+
+  get alive(): boolean {
+    return !this.over;
+  }
+
+  complaint(): string {
+    return this.stderr.trim();
+  }
+
+  pipe(fd: number): Duplex {
+    return this.child.stdio[fd] as Duplex;
+  }
+
+  /** Writes all of it to a descriptor that the other side reads to its end. */
+  hand(fd: number, data: Buffer): void {
+    this.pipe(fd).on('error', () => undefined).end(data);
+  }
+
+  destroy(): Promise<void> {
+    this.doomed = true;
+    // bubblewrap outside is its parent and leaves once the kernel has ended everything inside. Killed before the inside
+    // exists, it would leave an orphan that waits for it for ever.
+    if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
+    return this.gone;
+  }
+
+  private watch(): Promise<void> {
+    const { child } = this;
+    child.stderr?.on('data', (chunk: Buffer) => (this.stderr = (this.stderr + chunk.toString('utf8')).slice(-STDERR_CHARS_MAX)));
+    return new Promise((resolve) => {
+      const end = () => {
+        this.over = true;
+        this.channel.end();
+        resolve();
+      };
+      child.once('close', end);
+      child.once('error', (error) => {
+        this.stderr = error.message;
+        end();
+      });
+    });
+  }
+
+  private malformed(error: Error): void {
+    this.stderr = `it sent a malformed frame: ${error.message}`;
+    void this.destroy();
+  }
+
+  private readInfo(): void {
+    let text = '';
+    this.pipe(INFO_FD).on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      const found = /"child-pid"\s*:\s*(\d+)/.exec(text);
+      if (!found || this.insidePid !== null) return;
+      this.insidePid = Number(found[1]);
+      if (this.doomed) void this.destroy();
+    });
+  }
+}
+
+/** Whether the process was there to be killed. */
+function kill(pid: number): boolean {
+  try {
+    process.kill(pid, 'SIGKILL');
+    return true;
+  } catch {
+    return false;
+  }
+}

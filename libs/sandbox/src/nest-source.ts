@@ -1,0 +1,134 @@
+import { nestCommand } from './bubblewrap-command.js';
+import { BubblewrapProcess, FIRST_FREE_FD } from './bubblewrap-process.js';
+import { FrameChannel, type SupervisorFrame } from './frame-channel.js';
+import type { SandboxShape } from './sandbox-driver.js';
+import type { SandboxLink, SandboxSource } from './sandbox-link.js';
+import type { SourceSettings } from './single-source.js';
+
+/** Sandboxes that one nest opens before it is replaced. Each has a pipe of its own from the start. */
+const SLOTS = 32;
+/** The next nest is started while this many slots are left, so that nobody waits for a Python to start. */
+const SLOTS_LOW = 8;
+
+/**
+ * Sandboxes opened by a warm interpreter inside bubblewrap, each in fresh namespaces of its own: no Python is started
+ * for an execution. A nest serves so many sandboxes and is replaced.
+ */
+export class NestSource implements SandboxSource {
+  private nests: Nest[] = [];
+  private closed = false;
+
+  constructor(private readonly settings: SourceSettings) {}
+
+  open(shape: SandboxShape): SandboxLink {
+    this.nests = this.nests.filter((nest) => nest.alive);
+    const usable = this.nests.filter((nest) => nest.slotsLeft > 0);
+    const slots = usable.reduce((sum, nest) => sum + nest.slotsLeft, 0);
+    const nest = usable[0] ?? this.start();
+    if (slots === SLOTS_LOW) setImmediate(() => !this.closed && this.start());
+    return nest.open(shape);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await Promise.all(this.nests.map((nest) => nest.destroy()));
+  }
+
+  private start(): Nest {
+    const nest = new Nest(this.settings);
+    this.nests.push(nest);
+    return nest;
+  }
+}
+
+class Nest {
+  private readonly process: BubblewrapProcess;
+  private readonly sandboxes = new Map<number, NestSandbox>();
+  private used = 0;
+
+  constructor(settings: SourceSettings) {
+    const { bundle, uid } = settings;
+    this.process = new BubblewrapProcess({ command: nestCommand(settings, FIRST_FREE_FD), bundle, pipes: SLOTS, uid });
+    void this.follow();
+  }
+
+  get alive(): boolean {
+    return this.process.alive;
+  }
+
+  get slotsLeft(): number {
+    return SLOTS - this.used;
+  }
+
+  open({ diskMiB }: SandboxShape): SandboxLink {
+    const slot = this.used;
+    this.used += 1;
+    const sandbox = new NestSandbox(this.process, slot);
+    this.sandboxes.set(slot, sandbox);
+    this.process.channel.send({ type: 'open', slot, diskMiB });
+    return sandbox;
+  }
+
+  destroy(): Promise<void> {
+    return this.process.destroy();
+  }
+
+  private async follow(): Promise<void> {
+    for (let frame = await this.process.channel.receive(); frame; frame = await this.process.channel.receive()) {
+      if (frame.type === 'gone') this.end(frame.slot as number);
+    }
+    await this.process.gone;
+    for (const slot of this.sandboxes.keys()) this.end(slot);
+  }
+
+  private end(slot: number): void {
+    this.sandboxes.get(slot)?.end();
+    this.sandboxes.delete(slot);
+    if (this.slotsLeft === 0 && this.sandboxes.size === 0) void this.process.destroy();
+  }
+}
+
+class NestSandbox implements SandboxLink {
+  readonly gone: Promise<void>;
+  private readonly channel: FrameChannel;
+  private resolveGone: () => void = () => undefined;
+  private over = false;
+
+  constructor(
+    private readonly nest: BubblewrapProcess,
+    private readonly slot: number,
+  ) {
+    const pipe = nest.pipe(FIRST_FREE_FD + slot);
+    this.channel = new FrameChannel(pipe, pipe, () => void this.destroy());
+    this.gone = new Promise((resolve) => (this.resolveGone = resolve));
+  }
+
+  get alive(): boolean {
+    return !this.over;
+  }
+
+  send(frame: SupervisorFrame): void {
+    this.channel.send(frame);
+  }
+
+  receive(): Promise<SupervisorFrame | null> {
+    return this.channel.receive();
+  }
+
+  complaint(): string {
+    return this.nest.complaint();
+  }
+
+  destroy(): Promise<void> {
+    if (!this.over) this.nest.channel.send({ type: 'destroy', slot: this.slot });
+    return this.gone;
+  }
+
+  /** The nest has seen its end. */
+  end(): void {
+    this.over = true;
+    this.channel.end();
+    this.nest.pipe(FIRST_FREE_FD + this.slot).destroy();
+    this.resolveGone();
+  }
+}
