@@ -181,13 +181,15 @@ describe('a stack in the background', () => {
   it(
     'finds its data again after down and up',
     async () => {
-      const before = lastJson((await run('tasks', 'list', '--json')).stdout);
+      const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
+      await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { timeoutMs: 60_000, what: 'the end of every task' });
+      const before = await tasks();
       const pids = await pidsOf(home);
       expect(await run('down')).toMatchObject({ exit: 0 });
       expect(pids.filter(isAlive)).toEqual([]);
       expect(await run('status')).toMatchObject({ exit: 4 });
       expect(await run(...UP, '--detach')).toMatchObject({ exit: 0 });
-      expect(lastJson((await run('tasks', 'list', '--json')).stdout)).toEqual(before);
+      expect(await tasks()).toEqual(before);
     },
     TIMEOUT_MS,
   );
