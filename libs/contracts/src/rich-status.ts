@@ -36,7 +36,7 @@ interface BadRequest extends Message {
   fieldViolations: Array<{ field: string; description: string }>;
 }
 interface RetryInfo extends Message {
-  retryDelay?: Duration;
+  retryDelay: Duration | undefined;
 }
 
 const field = (name: string, number: number, type: Type, typeName = '', label = Label.OPTIONAL) => ({ name, number, type, label, ...(typeName ? { typeName } : {}) });
