@@ -1,4 +1,4 @@
-import type { Episode, Fact, MemoryWrite, RecalledItem, Scope, Skill, SkillStatus, Transition } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, SkillStatus, Transition } from '@etude/contracts/memory';
 
 export interface SearchQuery {
   readonly text: string;
