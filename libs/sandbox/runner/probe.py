@@ -46,7 +46,8 @@ expect("processes", os.getppid() == 1 and len(pids) <= 8, "it sees the processes
 expect("hiding", refused(lambda: os.listdir("/proc/1/fd")) and refused(lambda: open("/proc/1/mem")), "the supervisor can be read")
 
 visible = sorted(os.listdir("/"))
-expect("mounts", set(visible) <= {"bin", "dev", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
+expect("mounts", set(visible) <= {"bin", "dev", "etc", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
+expect("mounts", "etc" not in visible or os.listdir("/etc") == ["alternatives"], "it sees the settings of the host")
 for path in ("/", "/usr", "/dev", "/run/etude"):
     expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
 

@@ -61,6 +61,8 @@ function walls({ bwrapPath, missing }: BubblewrapOptions): string[] {
     '--uid', '1000', '--gid', '1000', '--hostname', 'sandbox', '--chdir', '/',
     '--ro-bind', '/usr', '/usr',
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    // Where commands such as awk lead to.
+    '--ro-bind-try', '/etc/alternatives', '/etc/alternatives',
     '--proc', '/proc',
     '--dev', '/dev',
   ];

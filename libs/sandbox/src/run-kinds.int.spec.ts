@@ -119,6 +119,7 @@ describe('a command', () => {
   it('runs in the working directory with the files of the request', async () => {
     const files = [{ path: 'solution.py', contentBase64: base64('print("from file")') }];
     const [result] = await sandboxes.run([command('pwd; ls; python3 solution.py; cat; exit 7', 'input')], { files });
+    expect(await sandboxes.one(command('echo a b | awk \'{print $2}\' | sort | sed s/b/c/'))).toMatchObject({ exit: 'ok', stdout: 'c\n' });
     expect(result).toMatchObject({ exit: 'nonzero', exitCode: 7, stdout: '/tmp/work\nsolution.py\nfrom file\ninput' });
   });
 });

@@ -1,0 +1,80 @@
+import { SandboxLimits, type ExecutionRequest } from '@etude/contracts/sandbox';
+import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
+import { QueueSandboxes } from '@etude/queue/executions';
+import { Producer } from '@etude/queue/producer';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { sandboxControllerConfig } from './sandbox-controller.config.js';
+import { SandboxController } from './sandbox-controller.js';
+
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const never = () => new AbortController().signal;
+
+const request = (executionId: string, code: string, more: Partial<ExecutionRequest> = {}): ExecutionRequest => ({
+  executionId,
+  tenant: 'acme',
+  files: [],
+  limits: SandboxLimits.parse({}),
+  stopOnFailure: false,
+  runs: [{ kind: 'program', code, stdin: '' }],
+  ...more,
+});
+
+describe('the sandbox controller', () => {
+  let redis: TestRedis;
+  let prefixes = 0;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+
+  const startOne = (prefix: string) =>
+    SandboxController.start(sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1' }), silent);
+
+  async function start() {
+    const prefix = `controller${(prefixes += 1)}`;
+    const controller = await startOne(prefix);
+    const producer = new Producer(redis.url, prefix);
+    const close = async () => {
+      await controller.close();
+      await producer.close();
+    };
+    return { prefix, controller, sandboxes: new QueueSandboxes(producer), close };
+  }
+
+  sandboxesConformance(start);
+
+  it('stops the code within 250 ms of a cancel', async () => {
+    const { sandboxes, close } = await start();
+    onTestFinished(close);
+    await sandboxes.execute(request('warm', 'print(1)'), never());
+    const stop = new AbortController();
+    const running = sandboxes.execute(request('endless', 'while True: pass'), stop.signal);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const since = performance.now();
+    stop.abort();
+    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+    expect(performance.now() - since).toBeLessThan(250);
+  });
+
+  it('hands a running execution to another controller when it closes', async () => {
+    const { prefix, controller, sandboxes, close } = await start();
+    const code = 'import time\ntime.sleep(1)\nprint("done")';
+    const running = sandboxes.execute(request('moved', code), never());
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const other = await startOne(prefix);
+    onTestFinished(async () => {
+      await other.close();
+      await close();
+    });
+    await controller.close();
+    expect((await running).runs[0]).toMatchObject({ exit: 'ok', stdout: 'done\n' });
+  });
+
+  it('is ready while it takes executions', async () => {
+    const { controller, close } = await start();
+    await Promise.all(Object.values(controller.checks()).map((check) => check()));
+    await close();
+    await expect(Promise.all(Object.values(controller.checks()).map((check) => check()))).rejects.toThrow(/./);
+  });
+});
