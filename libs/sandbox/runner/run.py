@@ -1,15 +1,13 @@
 """One run: starts its cells, watches its limits, and says how it ended."""
 import json
 import os
-import re
 import select
 import time
-
-import _signal
 
 from runner import processes
 from runner.descriptors import socket_pair
 from runner.frames import FrameReader
+from runner.outcome import CHECKER_LOST, bounded_error, exit_reason
 from runner.output import HeadTail
 from runner.workspace import TMP
 
@@ -257,69 +255,33 @@ class Run:
         frame = self.frame if isinstance(self.frame, dict) and not self.lied else None
         if self.request["kind"] == "call":
             if frame and "error" in frame:
-                result["error"] = _error(frame["error"])
+                result["error"] = bounded_error(frame["error"])
             elif frame and "value" in frame:
                 result["value"] = frame["value"]
-        exit_reason = self.stopped or self._reason(ended, result.get("error"), stderr)
-        if self.request["kind"] == "call" and exit_reason == "ok" and "value" not in result:
-            exit_reason = "nonzero"
+        reason = self.stopped or exit_reason(ended, result.get("error"), stderr, self.disk_full, self.processes_full)
+        if self.request["kind"] == "call" and reason == "ok" and "value" not in result:
+            reason = "nonzero"
             result["error"] = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
-        if exit_reason != "ok":
+        if reason != "ok":
             result.pop("value", None)
-        result["exit"] = exit_reason
+        result["exit"] = reason
 
     def _judge(self, result, ended, stderr):
         frame = self.frame if isinstance(self.frame, dict) and not self.lied else {}
         passed = frame.get("passed") is True and not self.stopped
-        error = None if passed else _error(frame.get("error") or _LOST)
+        error = None if passed else bounded_error(frame.get("error") or CHECKER_LOST)
         if passed:
             result.update(exit="ok", exitCode=0, signal=None)
         elif self.stopped:
             result["exit"] = self.stopped
         else:
-            reason = self._reason(ended, error, stderr)
+            reason = exit_reason(ended, error, stderr, self.disk_full, self.processes_full)
             result["exit"] = "nonzero" if reason == "ok" else reason
             if result["exit"] == "nonzero":
                 result["exitCode"] = result["exitCode"] or 1
-        if error and not (self.stopped and error["type"] == _LOST["type"]):
+        if error and not (self.stopped and error["type"] == CHECKER_LOST["type"]):
             result["error"] = error
         result["passed"] = passed
-
-    def _reason(self, ended, error, stderr):
-        """How the code ended when nobody stopped it."""
-        tail = stderr[-400:]
-        kind = (error or {}).get("type")
-        if ended and ended.signal is not None:
-            if ended.signal == _signal.SIGXCPU:
-                return "cpu"
-            if ended.signal == _signal.SIGXFSZ:
-                return "disk"
-            return "signal"
-        if ended and ended.exit_code == 0 and not error:
-            return "ok"
-        text = "%s: %s" % (kind, error["message"]) if error else tail
-        if kind == "MemoryError" or re.search(r"^MemoryError\b.*\s*\Z", text, re.MULTILINE):
-            return "oom"
-        if self.disk_full or re.search(r"\[Errno (28|27)\]|No space left on device|File too large", text):
-            return "disk"
-        if self.processes_full or re.search(r"BlockingIOError: \[Errno 11\]|can't start new thread|Cannot fork", text):
-            return "pids"
-        return "nonzero"
-
-
-_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}
-
-
-def _error(report):
-    """What a cell says about an exception, bounded and in shape, whatever it sent."""
-    if type(report) is not dict:
-        return dict(_LOST)
-    line = report.get("line")
-    return {
-        "type": str(report.get("type"))[:200],
-        "message": str(report.get("message"))[:4000],
-        "line": line if type(line) is int and 0 <= line < 2**31 else None,
-    }
 
 
 def _is_shallow(document):

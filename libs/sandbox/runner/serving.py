@@ -6,8 +6,9 @@ import traceback
 import types
 
 from runner.answer import FILE, describe, execute, leave, new_module, own_traceback, report_exception
+from runner.decoding import Decoder
+from runner.encoding import Encoder
 from runner.peer import Peer, PeerGone, TooLarge
-from runner.values import Decoder, Encoder
 
 SETUP_FILE = "setup.py"
 

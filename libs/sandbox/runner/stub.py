@@ -1,0 +1,106 @@
+"""Stand-ins in the checker for what lives in the answer's process.
+
+Nothing here ever asks the answer whether two things are equal: a stand-in equals only itself, and every comparison
+with an expected value happens in the checker on plain data. So an answer gains nothing by overriding `__eq__`.
+"""
+
+# What of a stand-in's own class may be asked of the other side.
+FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
+
+
+class Stub:
+    """Stands for one object of the answer. Its class attributes are all it has here."""
+
+    __slots__ = ("_etude_line", "_etude_target", "__weakref__")
+
+    def __init__(self, line, target):
+        object.__setattr__(self, "_etude_line", line)
+        object.__setattr__(self, "_etude_target", target)
+
+    def __call__(self, /, *args, **kwargs):
+        return _ask(self, "call", *args, **kwargs)
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name not in FORWARDED_DUNDERS:
+            raise AttributeError(name)
+        return _ask(self, "getattr", name)
+
+    def __setattr__(self, name, value):
+        _ask(self, "setattr", name, value)
+
+    def __delattr__(self, name):
+        _ask(self, "delattr", name)
+
+    def __getitem__(self, key):
+        return _ask(self, "getitem", key)
+
+    def __setitem__(self, key, value):
+        _ask(self, "setitem", key, value)
+
+    def __delitem__(self, key):
+        _ask(self, "delitem", key)
+
+    def __len__(self):
+        return _ask_for(self, int, "len")
+
+    def __bool__(self):
+        return _ask_for(self, bool, "bool")
+
+    def __iter__(self):
+        source = _ask(self, "iter")
+        if type(source) is not Stub:
+            return iter(source)
+        return _elements(source)
+
+    def __next__(self):
+        return _ask(self, "next")
+
+    def __contains__(self, wanted):
+        return any(item is wanted or item == wanted for item in iter(self))
+
+    def __str__(self):
+        return _ask_for(self, str, "str")
+
+    def __repr__(self):
+        return _ask_for(self, str, "repr")
+
+    def __format__(self, spec):
+        return _ask_for(self, str, "format", spec)
+
+    def __copy__(self):
+        return _ask(self, "copy")
+
+    def __deepcopy__(self, _memo):
+        return _ask(self, "deepcopy")
+
+    def __instancecheck__(self, value):
+        return type(value) is Stub and _ask_for(self, bool, "isinstance", value)
+
+    def __subclasscheck__(self, value):
+        return type(value) is Stub and _ask_for(self, bool, "issubclass", value)
+
+
+def _ask(stub, op, /, *args, **kwargs):
+    line = object.__getattribute__(stub, "_etude_line")
+    return line.ask(op, object.__getattribute__(stub, "_etude_target"), args, kwargs)
+
+
+def _ask_for(stub, kind, op, *args):
+    value = _ask(stub, op, *args)
+    if type(value) is not kind:
+        raise TypeError("the answer's object gave %s where %s is due" % (type(value).__name__, kind.__name__))
+    return value
+
+
+def _elements(source):
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        yield item
+
+
+def target_of(stub):
+    """How the answer knows it: `{"name": ...}` or `{"on": handle}`."""
+    return object.__getattribute__(stub, "_etude_target")
