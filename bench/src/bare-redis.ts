@@ -6,7 +6,9 @@ import { repeat, spread } from './figures.js';
 export async function bareWrites(url: string, n: number, value: string): Promise<number[]> {
   const redis = new Redis(url);
   try {
-    return await repeat(n, (i) => redis.multi().hset('bench:bare:journal', `k${i}`, value).xadd('bench:bare:events', '*', 'event', '{}').exec());
+    return await repeat(n, (i) =>
+      redis.multi().hset('bench:bare:journal', `k${i}`, value).xadd('bench:bare:events', '*', 'event', '{}').exec(),
+    );
   } finally {
     await redis.del('bench:bare:journal', 'bench:bare:events');
     await redis.quit();

@@ -30,4 +30,5 @@ export function spread(n: number, width: number, work: (i: number) => Promise<un
 }
 
 /** What a bench prints at its end; `etude bench` callers read the last line. */
-export const summaryLine = (bench: string, figures: Readonly<Record<string, number>>) => JSON.stringify({ kind: 'summary', bench, figures });
+export const summaryLine = (bench: string, figures: Readonly<Record<string, number>>) =>
+  JSON.stringify({ kind: 'summary', bench, figures });

@@ -15,10 +15,23 @@ export async function journalFigures(redisUrl: string): Promise<{ step: number; 
   try {
     const spec = TaskSpec.parse({ prompt: 'journal', evaluator: { kind: 'none' } });
     const { record } = await new TaskStore(producer).submit('bench', spec, '');
-    const journal = await openJournal(producer.redis, producer.keys, { tenant: 'bench', taskId: record.id, rolloutId: rolloutIdOf(record.id) });
+    const journal = await openJournal(producer.redis, producer.keys, {
+      tenant: 'bench',
+      taskId: record.id,
+      rolloutId: rolloutIdOf(record.id),
+    });
     if (!journal) throw new Error('the bench task has no journal');
     const usage = Usage.parse({});
-    const event = { type: 'step', step: 'a1.draft', attempt: 1, kind: 'draft', summary: 'bench', durationMs: 1, usage, scripted: true } as const;
+    const event = {
+      type: 'step',
+      step: 'a1.draft',
+      attempt: 1,
+      kind: 'draft',
+      summary: 'bench',
+      durationMs: 1,
+      usage,
+      scripted: true,
+    } as const;
     const step = (i: number) => journal.append({ key: `k${i}`, value: VALUE, usage }, [event]);
     // In turn, so that drift of the machine's speed hits both.
     const steps: number[] = [];

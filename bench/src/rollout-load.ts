@@ -18,7 +18,10 @@ export function oneAttempt(i: number): Spec {
     prompt: `bench solve ${i}: print the sum of the two integers on one line of input`,
     memory: { preferSkills: false },
     evaluator: {
-      kind: { case: 'ioCases' as const, value: { cases: [{ stdin: '20 22\n', expectedStdout: '42\n', public: true }], comparison: Comparison.WHITESPACE } },
+      kind: {
+        case: 'ioCases' as const,
+        value: { cases: [{ stdin: '20 22\n', expectedStdout: '42\n', public: true }], comparison: Comparison.WHITESPACE },
+      },
     },
   };
 }

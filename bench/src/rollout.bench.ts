@@ -40,14 +40,34 @@ async function latency(tasks: TasksClient, n: number) {
   const bareMs = await repeat(n, () => bare.run(BARE_SOLUTION));
   await bare.close();
   const overhead = runs.map((one) => one.totalMs - modelMs(one));
-  return { overheadMs: percentile(overhead, 50), bareMs: percentile(bareMs, 50), firstEventMs: percentile(runs.map((one) => one.firstEventMs), 50), runs };
+  return {
+    overheadMs: percentile(overhead, 50),
+    bareMs: percentile(bareMs, 50),
+    firstEventMs: percentile(
+      runs.map((one) => one.firstEventMs),
+      50,
+    ),
+    runs,
+  };
 }
 
 /** Median time of each kind of step, and what is left of the whole: accepting, queueing, watching. */
 function phaseTable(runs: readonly Followed[]): string[] {
   const kinds = [...new Set(runs.flatMap(({ phases }) => [...phases.keys()]))];
-  const rows = kinds.map((kind) => [kind, percentile(runs.map(({ phases }) => phases.get(kind) ?? 0), 50)] as const);
-  const rest = percentile(runs.map((one) => one.totalMs - [...one.phases.values()].reduce((a, b) => a + b, 0)), 50);
+  const rows = kinds.map(
+    (kind) =>
+      [
+        kind,
+        percentile(
+          runs.map(({ phases }) => phases.get(kind) ?? 0),
+          50,
+        ),
+      ] as const,
+  );
+  const rest = percentile(
+    runs.map((one) => one.totalMs - [...one.phases.values()].reduce((a, b) => a + b, 0)),
+    50,
+  );
   return [...rows, ['accept, queue, watch', rest] as const].map(([kind, ms]) => `  ${kind.padEnd(22)} ${ms.toFixed(1).padStart(7)} ms`);
 }
 
@@ -109,7 +129,9 @@ export async function run(args: readonly string[]): Promise<number> {
     };
     if (!values.json) {
       const lines = ['Where one attempt goes (medians; draft and generate are the model):', ...phaseTable(one.runs)];
-      lines.push(`Bare fork and run: ${round(one.bareMs)} ms. Rollouts: ${round(many.rollouts, 1)}/s beside ${round(many.jobs, 1)} bare jobs/s.`);
+      lines.push(
+        `Bare fork and run: ${round(one.bareMs)} ms. Rollouts: ${round(many.rollouts, 1)}/s beside ${round(many.jobs, 1)} bare jobs/s.`,
+      );
       lines.push(`Journaled step p95 ${round(journal.step, 3)} ms, bare write p95 ${round(journal.bare, 3)} ms.`);
       process.stdout.write(`${lines.join('\n')}\n`);
     }

@@ -18,10 +18,20 @@ export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress'
 }
 
 /** Counts that add up over the attempts of one run; the others are the last attempt's. */
-const COUNTS = ['factsAdded', 'factsReinforced', 'skillsProposed', 'skillsActivated', 'skillsRejected', 'modelCalls', 'modelFailures'] as const;
+const COUNTS = [
+  'factsAdded',
+  'factsReinforced',
+  'skillsProposed',
+  'skillsActivated',
+  'skillsRejected',
+  'modelCalls',
+  'modelFailures',
+] as const;
 
 /** Runs one consolidation and keeps its record: queued, running, then done or failed with the reason. */
-export function consolidationRunProcessor(deps: ConsolidationRunDeps): JobHandler<typeof ConsolidationRunJob.payload, typeof ConsolidationRunJob.result> {
+export function consolidationRunProcessor(
+  deps: ConsolidationRunDeps,
+): JobHandler<typeof ConsolidationRunJob.payload, typeof ConsolidationRunJob.result> {
   return async ({ tenant, runId, agent, days, dryRun }, context) => {
     const { runs, clock } = deps;
     // A nightly run has no caller who made its record.
@@ -55,17 +65,33 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
 }
 
 /** What was accepted before the run should be seen by it. A write that is stuck holds no run back for ever, and is named. */
-async function waitForWrites(tenant: string, { pendingWrites, writesWaitMs }: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
+async function waitForWrites(
+  tenant: string,
+  { pendingWrites, writesWaitMs }: ConsolidationRunDeps,
+  signal: AbortSignal,
+): Promise<string[]> {
   const applied = await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal);
   if (applied) return [];
-  return [`${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`];
+  return [
+    `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`,
+  ];
 }
 
 /** A run that another attempt or another worker takes up is no failure yet. */
-async function recordFailure(begun: ConsolidationRecord, error: unknown, { runs, clock }: ConsolidationRunDeps, { signal, isLastAttempt }: JobContext): Promise<void> {
+async function recordFailure(
+  begun: ConsolidationRecord,
+  error: unknown,
+  { runs, clock }: ConsolidationRunDeps,
+  { signal, isLastAttempt }: JobContext,
+): Promise<void> {
   if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return;
   const cause: unknown = signal.aborted ? signal.reason : error;
   // Counts of this attempt were written with its progress.
   const latest = (await runs.get(begun.tenant, begun.id)) ?? begun;
-  await runs.put({ ...latest, state: 'failed', endedAt: clock.now(), error: `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}` });
+  await runs.put({
+    ...latest,
+    state: 'failed',
+    endedAt: clock.now(),
+    error: `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`,
+  });
 }

@@ -18,9 +18,15 @@ export const consolidationWorkerConfig = baseConfig
     /** SQLite file of memory, the same for every service. */
     ETUDE_MEMORY_PATH: z.string({ error: 'the path of the SQLite file that holds memory, the same for every service' }).min(1),
     /** Whether verified skills are used at once or wait for somebody's approval. */
-    ETUDE_SKILLS_APPROVAL: z.enum(['automatic', 'review'], { error: 'must be "automatic" (verified skills are used at once) or "review" (they wait for approval)' }),
+    ETUDE_SKILLS_APPROVAL: z.enum(['automatic', 'review'], {
+      error: 'must be "automatic" (verified skills are used at once) or "review" (they wait for approval)',
+    }),
     /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
-    ETUDE_CONSOLIDATION_SCHEDULE: z.string().trim().regex(CRON, 'must be a cron pattern of five or six fields, such as "0 3 * * *"').optional(),
+    ETUDE_CONSOLIDATION_SCHEDULE: z
+      .string()
+      .trim()
+      .regex(CRON, 'must be a cron pattern of five or six fields, such as "0 3 * * *"')
+      .optional(),
     /** IANA name; needed with a schedule. */
     ETUDE_CONSOLIDATION_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional(),
     /** Days that a nightly run looks back. */

@@ -26,14 +26,47 @@ const scope = { tenant, agent: 'solver', user: null };
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const tests: SkillTest[] = [{ kind: 'io', stdin: '2', expectedStdout: '4', comparison: 'whitespace', tolerance: 0 }];
 const code = 'n = int(input())\nprint(n * 2)';
-const lessons = JSON.stringify({ facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9 }], skill: { description: 'Doubles a number.', scenarios: [] } });
+const lessons = JSON.stringify({
+  facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9 }],
+  skill: { description: 'Doubles a number.', scenarios: [] },
+});
 
 const episode = (id: string): Episode => ({
-  id, scope, taskId: 't00000001', rolloutId: `t00000001-r${id}`, prompt: 'Read a number and print its double.', fingerprint: 'double', evaluatorKind: 'io_cases', entryPoint: null,
-  code, tests, summary: 'Doubled the number.', reflection: null, success: true, importance: 0.5, skillsUsed: [], attempts: 1, model: 'm', scripted: true, createdAt: Date.now() - 1_000,
+  id,
+  scope,
+  taskId: 't00000001',
+  rolloutId: `t00000001-r${id}`,
+  prompt: 'Read a number and print its double.',
+  fingerprint: 'double',
+  evaluatorKind: 'io_cases',
+  entryPoint: null,
+  code,
+  tests,
+  summary: 'Doubled the number.',
+  reflection: null,
+  success: true,
+  importance: 0.5,
+  skillsUsed: [],
+  attempts: 1,
+  model: 'm',
+  scripted: true,
+  createdAt: Date.now() - 1_000,
 });
 function candidate(changed: string = code): Skill {
-  const skill = candidateFromTests({ scope, prompt: 'Double it.', fingerprint: 'f', code: changed, description: 'Doubles.', scenarios: [], model: 'm', scripted: true, at: 1, entryPoint: null, tests, sources: ['tasks/t1'] });
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code: changed,
+    description: 'Doubles.',
+    scenarios: [],
+    model: 'm',
+    scripted: true,
+    at: 1,
+    entryPoint: null,
+    tests,
+    sources: ['tasks/t1'],
+  });
   if (skill === null) throw new Error('no candidate');
   return skill;
 }
@@ -56,7 +89,14 @@ describe('ConsolidationWorker', () => {
   let rounds = 0;
 
   async function start(env: Record<string, string> = {}): Promise<void> {
-    const settings = { ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: join(dir, 'memory.db'), ETUDE_SKILLS_APPROVAL: 'automatic', OPENAI_BASE_URL: model.url, OPENAI_MODEL: model.model };
+    const settings = {
+      ETUDE_REDIS_URL: redis.url,
+      ETUDE_QUEUE_PREFIX: prefix,
+      ETUDE_MEMORY_PATH: join(dir, 'memory.db'),
+      ETUDE_SKILLS_APPROVAL: 'automatic',
+      OPENAI_BASE_URL: model.url,
+      OPENAI_MODEL: model.model,
+    };
     worker = await ConsolidationWorker.start(consolidationWorkerConfig.parse({ ...settings, ...env }), quiet);
   }
 
@@ -64,11 +104,15 @@ describe('ConsolidationWorker', () => {
   async function runExecutions(): Promise<void> {
     const executions = new ExecutionStore(producer.redis, producer.keys);
     const python = new PythonSandboxes();
-    controller = consume(SandboxExecute, async ({ executionId }) => {
-      const stored = await executions.load(tenant, executionId);
-      if (stored) await executions.save(tenant, executionId, await python.execute(stored.request));
-      return { executionId };
-    }, { redisUrl: redis.url, prefix, concurrency: 2 });
+    controller = consume(
+      SandboxExecute,
+      async ({ executionId }) => {
+        const stored = await executions.load(tenant, executionId);
+        if (stored) await executions.save(tenant, executionId, await python.execute(stored.request));
+        return { executionId };
+      },
+      { redisUrl: redis.url, prefix, concurrency: 2 },
+    );
     await controller.ready();
   }
 
@@ -91,31 +135,47 @@ describe('ConsolidationWorker', () => {
   });
 
   const put = (writeId: string, write: MemoryWrite) => new RedisMemoryOutbox(producer).put(tenant, writeId, write);
-  const allApplied = () => until(async () => (await new OutboxReader(producer.redis, producer.keys).pending(tenant)) === 0, { what: 'every write applied' });
+  const allApplied = () =>
+    until(async () => (await new OutboxReader(producer.redis, producer.keys).pending(tenant)) === 0, { what: 'every write applied' });
   const statusOf = async (skill: Skill) => (await memory.procedural.get(scope, skill.name))?.status;
 
   async function consolidate(dryRun = false) {
     const ask = { agent: null, days: 7, dryRun };
     const { record } = await runs.create(tenant, ask, '');
     await producer.add(ConsolidationRunJob, { v: 1, tenant, runId: record.id, ...ask });
-    return until(async () => {
-      const now = await runs.get(tenant, record.id);
-      return now?.state === 'done' || now?.state === 'failed' ? now : null;
-    }, { timeoutMs: 20_000, what: 'the run ended' });
+    return until(
+      async () => {
+        const now = await runs.get(tenant, record.id);
+        return now?.state === 'done' || now?.state === 'failed' ? now : null;
+      },
+      { timeoutMs: 20_000, what: 'the run ended' },
+    );
   }
 
   it('applies a write once however often it is put', async () => {
     await start();
-    const use: MemoryWrite = { kind: 'skill_use', scope, name: candidate().name, version: 1, success: false, fingerprint: 'f', cue: 'c', at: 2 };
+    const use: MemoryWrite = {
+      kind: 'skill_use',
+      scope,
+      name: candidate().name,
+      version: 1,
+      success: false,
+      fingerprint: 'f',
+      cue: 'c',
+      at: 2,
+    };
     await memory.procedural.store(candidate());
     for (const _ of [1, 2]) {
       await put('use-1', use);
       await allApplied();
       // A job that is kept would answer the second put.
-      await until(async () => {
-        await producer.forget(MemoryWriteJob.name, 'use-1');
-        return !(await producer.queue(MemoryWriteJob.name).getJob('use-1'));
-      }, { what: 'the job is forgotten' });
+      await until(
+        async () => {
+          await producer.forget(MemoryWriteJob.name, 'use-1');
+          return !(await producer.queue(MemoryWriteJob.name).getJob('use-1'));
+        },
+        { what: 'the job is forgotten' },
+      );
     }
     expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 1 });
   });
@@ -159,10 +219,27 @@ describe('ConsolidationWorker', () => {
     await put('e1', { kind: 'episode', episode: episode('1') });
     await put('e2', { kind: 'episode', episode: episode('2') });
     const first = await consolidate();
-    expect(first).toMatchObject({ state: 'done', episodesRead: 2, groups: 1, factsAdded: 1, skillsProposed: 1, skillsActivated: 1, modelCalls: 1, scripted: true, error: null });
+    expect(first).toMatchObject({
+      state: 'done',
+      episodesRead: 2,
+      groups: 1,
+      factsAdded: 1,
+      skillsProposed: 1,
+      skillsActivated: 1,
+      modelCalls: 1,
+      scripted: true,
+      error: null,
+    });
     const facts = await memory.semantic.list(scope, 10);
     expect(facts).toMatchObject([{ episodes: ['1', '2'], source: 'consolidation (scripted)' }]);
-    expect(await consolidate()).toMatchObject({ state: 'done', episodesRead: 2, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, modelCalls: 0 });
+    expect(await consolidate()).toMatchObject({
+      state: 'done',
+      episodesRead: 2,
+      factsAdded: 0,
+      factsReinforced: 0,
+      skillsProposed: 0,
+      modelCalls: 0,
+    });
     expect(await memory.semantic.list(scope, 10)).toEqual(facts);
     expect(model.calls()).toHaveLength(1);
   });
@@ -173,7 +250,12 @@ describe('ConsolidationWorker', () => {
     await put('e2', { kind: 'episode', episode: episode('2') });
     const { plan, factsAdded, skillsProposed } = await consolidate(true);
     expect(plan).toHaveLength(2);
-    expect([factsAdded, skillsProposed, (await memory.semantic.list(scope, 10)).length, (await memory.procedural.list(scope, { limit: 10 })).length]).toEqual([0, 0, 0, 0]);
+    expect([
+      factsAdded,
+      skillsProposed,
+      (await memory.semantic.list(scope, 10)).length,
+      (await memory.procedural.list(scope, { limit: 10 })).length,
+    ]).toEqual([0, 0, 0, 0]);
   });
 
   it('records why a run failed', async () => {
@@ -182,17 +264,24 @@ describe('ConsolidationWorker', () => {
     await start();
     await put('e1', { kind: 'episode', episode: episode('1') });
     await put('e2', { kind: 'episode', episode: episode('2') });
-    expect(await consolidate()).toMatchObject({ state: 'failed', error: expect.stringMatching(/^MODEL_REFUSED: .*401.*who are you/), endedAt: expect.any(Number) });
+    expect(await consolidate()).toMatchObject({
+      state: 'failed',
+      error: expect.stringMatching(/^MODEL_REFUSED: .*401.*who are you/),
+      endedAt: expect.any(Number),
+    });
   });
 
   it('schedules the nightly run of a tenant that has learned something', async () => {
     await start({ ETUDE_CONSOLIDATION_SCHEDULE: '* * * * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
     await put('e1', { kind: 'episode', episode: episode('1') });
     const pattern = `${producer.keys.consolidation(tenant, 'nightly-all-')}*`;
-    const [key] = await until(async () => {
-      const keys = await producer.redis.keys(pattern);
-      return keys.length > 0 ? keys : null;
-    }, { what: 'a nightly run' });
+    const [key] = await until(
+      async () => {
+        const keys = await producer.redis.keys(pattern);
+        return keys.length > 0 ? keys : null;
+      },
+      { what: 'a nightly run' },
+    );
     const runId = key?.split(':').at(-1) ?? '';
     await until(async () => (await runs.get(tenant, runId))?.state === 'done', { what: 'the nightly run is done' });
     expect(await runs.get(tenant, runId)).toMatchObject({ tenant, agent: null, days: 7, dryRun: false, error: null });
@@ -222,6 +311,9 @@ describe('consolidationWorkerConfig', () => {
 
   it('refuses a schedule without a time zone, and neither of them when unreadable', () => {
     expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
-    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual(['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE']);
+    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual([
+      'ETUDE_CONSOLIDATION_SCHEDULE',
+      'ETUDE_CONSOLIDATION_TIME_ZONE',
+    ]);
   });
 });

@@ -74,13 +74,27 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   }
 }
 
-function startConsumers(config: ConsolidationWorkerConfig, { memory, embedder, model, producer }: Parts, logger: QueueLogger): Record<string, Consumer> {
+function startConsumers(
+  config: ConsolidationWorkerConfig,
+  { memory, embedder, model, producer }: Parts,
+  logger: QueueLogger,
+): Record<string, Consumer> {
   const { redis, keys } = producer;
   const clock = { now: Date.now };
   const reader = new OutboxReader(redis, keys);
   const options = (concurrency: number) => ({ redisUrl: config.ETUDE_REDIS_URL, prefix: config.ETUDE_QUEUE_PREFIX, concurrency, logger });
-  const writes = memoryWriteProcessor({ memory, outbox: reader, producer, schedules: new NightlySchedules(producer, nightlyTimes(config), logger) });
-  const verifications = skillVerifyProcessor({ procedural: memory.procedural, sandboxes: new QueueSandboxes(producer), clock, approval: config.ETUDE_SKILLS_APPROVAL });
+  const writes = memoryWriteProcessor({
+    memory,
+    outbox: reader,
+    producer,
+    schedules: new NightlySchedules(producer, nightlyTimes(config), logger),
+  });
+  const verifications = skillVerifyProcessor({
+    procedural: memory.procedural,
+    sandboxes: new QueueSandboxes(producer),
+    clock,
+    approval: config.ETUDE_SKILLS_APPROVAL,
+  });
   const runs = consolidationRunProcessor({
     ...memory,
     embedder,

@@ -16,7 +16,12 @@ export interface MemoryWriteDeps {
  * Applies one write of the outbox. Memory takes each write id once, and the entry leaves the outbox last: a crash anywhere before
  * that repeats the job and changes nothing more. When the attempts run out the entry stays, so that redriving the job applies it.
  */
-export function memoryWriteProcessor({ memory, outbox, producer, schedules }: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
+export function memoryWriteProcessor({
+  memory,
+  outbox,
+  producer,
+  schedules,
+}: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
   return async ({ tenant, writeId }) => {
     const write = await outbox.load(tenant, writeId);
     if (write === null) return { applied: false };

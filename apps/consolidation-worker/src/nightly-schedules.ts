@@ -32,7 +32,10 @@ export class NightlySchedules {
       this.logger.info({ tenant, ...this.times }, 'nightly consolidation is scheduled');
     } catch (error) {
       this.#known.delete(tenant);
-      this.logger.error({ tenant, error: (error as Error).message }, 'nightly consolidation could not be scheduled; correct ETUDE_CONSOLIDATION_SCHEDULE if it is wrong');
+      this.logger.error(
+        { tenant, error: (error as Error).message },
+        'nightly consolidation could not be scheduled; correct ETUDE_CONSOLIDATION_SCHEDULE if it is wrong',
+      );
     }
   }
 }

@@ -68,7 +68,10 @@ export class GatewayModule {
         { provide: MemoryAccess, useValue: memory },
         { provide: Drain, useValue: drain },
         { provide: Authenticator, useValue: authenticator(config, logger) },
-        { provide: Upkeep, useValue: new Upkeep({ producer, tasks, memory, health, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }) },
+        {
+          provide: Upkeep,
+          useValue: new Upkeep({ producer, tasks, memory, health, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }),
+        },
         { provide: APP_GUARD, useClass: CallGuard },
         { provide: APP_INTERCEPTOR, useClass: MetricsInterceptor },
         { provide: APP_FILTER, useClass: StatusFilter },

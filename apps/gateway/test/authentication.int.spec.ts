@@ -15,11 +15,18 @@ function withHeader(authorization: string): Promise<unknown> {
   const metadata = new Metadata();
   metadata.set('authorization', authorization);
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest('/etude.v1.Tasks/ListTasks', () => Buffer.alloc(0), (bytes: Buffer) => bytes, {}, metadata, (error, value) => {
-      client.close();
-      if (error) reject(error);
-      else resolve(value);
-    });
+    client.makeUnaryRequest(
+      '/etude.v1.Tasks/ListTasks',
+      () => Buffer.alloc(0),
+      (bytes: Buffer) => bytes,
+      {},
+      metadata,
+      (error, value) => {
+        client.close();
+        if (error) reject(error);
+        else resolve(value);
+      },
+    );
   });
 }
 
@@ -30,9 +37,12 @@ describe('with a key file', () => {
     expect(await refusal(rig.tasks(null).listTasks({}))).toMatchObject({ status: status.UNAUTHENTICATED, code: 'UNAUTHENTICATED' });
   });
 
-  it.each([['Bearer wrong'], ['Basic a2V5'], [KEYS.acme], ['Bearer'], [`Bearer ${KEYS.acme} x`]])('refuses the header %j', async (header) => {
-    expect((await refusal(withHeader(header))).status).toBe(status.UNAUTHENTICATED);
-  });
+  it.each([['Bearer wrong'], ['Basic a2V5'], [KEYS.acme], ['Bearer'], [`Bearer ${KEYS.acme} x`]])(
+    'refuses the header %j',
+    async (header) => {
+      expect((await refusal(withHeader(header))).status).toBe(status.UNAUTHENTICATED);
+    },
+  );
 
   it('takes the scheme in any case', async () => {
     await expect(withHeader(`bearer ${KEYS.acme}`)).resolves.toBeDefined();
@@ -59,7 +69,10 @@ describe('with a key file', () => {
   });
 
   it('keeps queues to operators', async () => {
-    expect(await refusal(rig.client(Queues, 'acme').listQueues({}))).toMatchObject({ status: status.PERMISSION_DENIED, code: 'PERMISSION_DENIED' });
+    expect(await refusal(rig.client(Queues, 'acme').listQueues({}))).toMatchObject({
+      status: status.PERMISSION_DENIED,
+      code: 'PERMISSION_DENIED',
+    });
     await expect(rig.client(Queues, 'ops').listQueues({})).resolves.toBeDefined();
   });
 });

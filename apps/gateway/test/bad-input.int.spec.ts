@@ -16,7 +16,14 @@ function submitBytes(bytes: Uint8Array): Promise<unknown> {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${KEYS.acme}`);
   return new Promise((resolve, reject) => {
-    raw?.makeUnaryRequest('/etude.v1.Tasks/SubmitTask', (value: Uint8Array) => Buffer.from(value), (answer: Buffer) => answer, bytes, metadata, (error, value) => (error ? reject(error) : resolve(value)));
+    raw?.makeUnaryRequest(
+      '/etude.v1.Tasks/SubmitTask',
+      (value: Uint8Array) => Buffer.from(value),
+      (answer: Buffer) => answer,
+      bytes,
+      metadata,
+      (error, value) => (error ? reject(error) : resolve(value)),
+    );
   });
 }
 
@@ -43,12 +50,51 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.evaluator.io_cases.comparison', { prompt: 'p', evaluator: io({ cases: [{}], comparison: 9 }) }],
     ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: -1 }) }],
     ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: NaN }) }],
-    ['spec.evaluator.function_cases.entry_point', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'a b', cases: [{ expected: { kind: { case: 'boolValue', value: true } } }] } } } }],
-    ['spec.evaluator.function_cases.cases[0].expected', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{}] } } } }],
-    ['spec.evaluator.function_cases.cases[0].args', { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: Infinity } }] }, expected: { kind: { case: 'boolValue', value: true } } }] } } } }],
-    ['spec.evaluator.python_tests.tests', { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } }],
+    [
+      'spec.evaluator.function_cases.entry_point',
+      {
+        prompt: 'p',
+        evaluator: {
+          kind: {
+            case: 'functionCases',
+            value: { entryPoint: 'a b', cases: [{ expected: { kind: { case: 'boolValue', value: true } } }] },
+          },
+        },
+      },
+    ],
+    [
+      'spec.evaluator.function_cases.cases[0].expected',
+      { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{}] } } } },
+    ],
+    [
+      'spec.evaluator.function_cases.cases[0].args',
+      {
+        prompt: 'p',
+        evaluator: {
+          kind: {
+            case: 'functionCases',
+            value: {
+              entryPoint: 'f',
+              cases: [
+                {
+                  args: { values: [{ kind: { case: 'numberValue', value: Infinity } }] },
+                  expected: { kind: { case: 'boolValue', value: true } },
+                },
+              ],
+            },
+          },
+        },
+      },
+    ],
+    [
+      'spec.evaluator.python_tests.tests',
+      { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } },
+    ],
     ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: '' } } } }],
-    ['spec.evaluator.command.expected_exit_code', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', expectedExitCode: 256 } } } }],
+    [
+      'spec.evaluator.command.expected_exit_code',
+      { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', expectedExitCode: 256 } } } },
+    ],
     ['spec.limits.attempts', { ...SPEC, limits: { attempts: -1 } }],
     ['spec.limits.attempts', { ...SPEC, limits: { attempts: 1_000_000 } }],
     ['spec.limits.steps', { ...SPEC, limits: { steps: 1_000_000 } }],
@@ -90,7 +136,9 @@ describe('a field that is wrong is named as the caller wrote it', () => {
   });
 
   it('with the range that is allowed', async () => {
-    expect((await submit({ ...SPEC, limits: { attempts: 1_000_000 } })).descriptions).toEqual(['must be between 1 and 100 (0 means the default)']);
+    expect((await submit({ ...SPEC, limits: { attempts: 1_000_000 } })).descriptions).toEqual([
+      'must be between 1 and 100 (0 means the default)',
+    ]);
   });
 });
 

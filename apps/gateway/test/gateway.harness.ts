@@ -25,7 +25,11 @@ export type KeyName = keyof typeof KEYS;
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
 export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops']): void {
-  const entry = { acme: { tenant: 'acme', roles: ['user'] }, globex: { tenant: 'globex', roles: ['user'] }, ops: { tenant: 'acme', roles: ['operator', 'user'] } };
+  const entry = {
+    acme: { tenant: 'acme', roles: ['user'] },
+    globex: { tenant: 'globex', roles: ['user'] },
+    ops: { tenant: 'acme', roles: ['operator', 'user'] },
+  };
   writeFileSync(path, JSON.stringify({ keys: names.map((name) => ({ sha256: sha256(KEYS[name]), name, ...entry[name] })) }));
 }
 
@@ -106,7 +110,17 @@ export class GatewayRig {
   async finish(tenant: string, taskName: string): Promise<void> {
     const journal = await this.#open(tenant, taskName);
     const usage = Usage.parse({ attempts: 1, modelCalls: 2 });
-    const result = { verdict: 'AC', reason: 'all cases passed', code: 'print(3)', output: '3', casesPassed: 1, casesTotal: 1, skill: 'add@2', scripted: true, model: 'scripted' } as const;
+    const result = {
+      verdict: 'AC',
+      reason: 'all cases passed',
+      code: 'print(3)',
+      output: '3',
+      casesPassed: 1,
+      casesTotal: 1,
+      skill: 'add@2',
+      scripted: true,
+      model: 'scripted',
+    } as const;
     await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null }, [{ type: 'state', state: 'succeeded' }]);
   }
 
@@ -136,7 +150,10 @@ export function gatewayForFile(more: Readonly<Record<string, string>> = {}): Gat
 
 export type SpecInit = Exclude<MessageInitShape<typeof TaskSpecSchema>, TaskSpec>;
 
-export const SPEC: SpecInit & { readonly prompt: string } = { prompt: 'Read two integers and print their sum.', evaluator: { kind: { case: 'ioCases', value: { cases: [{ stdin: '1 2', expectedStdout: '3' }] } } } };
+export const SPEC: SpecInit & { readonly prompt: string } = {
+  prompt: 'Read two integers and print their sum.',
+  evaluator: { kind: { case: 'ioCases', value: { cases: [{ stdin: '1 2', expectedStdout: '3' }] } } },
+};
 
 export interface Refusal {
   /** The numeric status of gRPC. */

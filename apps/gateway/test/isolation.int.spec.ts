@@ -20,7 +20,15 @@ const tenant = fc.constantFrom(...TENANTS);
 const requestId = fc.constantFrom('', 'r1', 'r2', 'r3');
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('submit' as const), tenant, requestId, prompt: fc.constantFrom('one', 'two') }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('get' as const, 'cancel' as const, 'wait' as const, 'watch' as const, 'finish' as const), tenant, requestId, which: fc.nat(20) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('get' as const, 'cancel' as const, 'wait' as const, 'watch' as const, 'finish' as const),
+      tenant,
+      requestId,
+      which: fc.nat(20),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('list' as const), tenant, requestId, pageSize: fc.integer({ min: 1, max: 4 }) }) },
 );
 
@@ -35,7 +43,11 @@ interface Model {
 /** What went wrong; nothing where all is well. */
 type Problems = readonly string[];
 const problem = (wrong: boolean, text: string): Problems => (wrong ? [text] : []);
-const statusOf = (call: Promise<unknown>) => call.then(() => status.OK, (error: { code: status }) => error.code);
+const statusOf = (call: Promise<unknown>) =>
+  call.then(
+    () => status.OK,
+    (error: { code: status }) => error.code,
+  );
 
 async function submit(model: Model, { tenant: by, prompt, requestId: id }: Step & { do: 'submit' }): Promise<Problems> {
   const key = `${by}/${id}`;
@@ -62,7 +74,7 @@ function ask(by: Tenant, what: 'get' | 'cancel' | 'wait' | 'watch', name: string
 
 async function listAll(by: Tenant, pageSize: number): Promise<string[]> {
   const names: string[] = [];
-  for (let pageToken = ''; ; ) {
+  for (let pageToken = ''; ;) {
     const page = await rig.tasks(by).listTasks({ pageSize, pageToken });
     names.push(...page.tasks.map(({ name }) => name));
     pageToken = page.nextPageToken;
@@ -114,5 +126,8 @@ it('finds no consolidation run of another tenant', async () => {
 it('takes no page token of another tenant', async () => {
   for (let n = 0; n < 2; n += 1) await rig.tasks('acme').submitTask({ spec: SPEC });
   const { nextPageToken } = await rig.tasks('acme').listTasks({ pageSize: 1 });
-  expect(await refusal(rig.tasks('globex').listTasks({ pageSize: 1, pageToken: nextPageToken }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['page_token'] });
+  expect(await refusal(rig.tasks('globex').listTasks({ pageSize: 1, pageToken: nextPageToken }))).toMatchObject({
+    status: status.INVALID_ARGUMENT,
+    fields: ['page_token'],
+  });
 });

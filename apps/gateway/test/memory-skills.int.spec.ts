@@ -27,12 +27,18 @@ afterAll(() => memory.close());
 describe('skills', () => {
   it('are shown without their tests', async () => {
     const skill = await rig.client(Skills).getSkill({ name: 'skills/waiting' });
-    expect(skill).toMatchObject({ name: 'skills/waiting', status: SkillStatus.PENDING_REVIEW, digest: DIGESTS[2], testCount: 1, successRate: 1 });
+    expect(skill).toMatchObject({
+      name: 'skills/waiting',
+      status: SkillStatus.PENDING_REVIEW,
+      digest: DIGESTS[2],
+      testCount: 1,
+      successRate: 1,
+    });
   });
 
   it('page through every one once, also where two agents have the same name', async () => {
     const seen: string[] = [];
-    for (let pageToken = ''; ; ) {
+    for (let pageToken = ''; ;) {
       const page = await rig.client(Skills).listSkills({ pageSize: 1, pageToken });
       seen.push(...page.skills.map((skill) => `${skill.name}/${skill.agent}`));
       pageToken = page.nextPageToken;
@@ -49,7 +55,9 @@ describe('skills', () => {
   it('are not found by another tenant', async () => {
     expect((await refusal(rig.client(Skills, 'globex').getSkill({ name: 'skills/waiting' }))).status).toBe(status.NOT_FOUND);
     expect((await rig.client(Skills, 'globex').listSkills({})).skills).toEqual([]);
-    expect((await refusal(rig.client(Skills, 'globex').approveSkill({ name: 'skills/waiting', digest: DIGESTS[2] }))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(rig.client(Skills, 'globex').approveSkill({ name: 'skills/waiting', digest: DIGESTS[2] }))).status).toBe(
+      status.NOT_FOUND,
+    );
   });
 
   it('are approved by the digest that was reviewed, and by no other', async () => {

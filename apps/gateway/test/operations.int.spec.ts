@@ -28,46 +28,73 @@ describe('consolidation', () => {
 
   it('refuses the same request id for another run', async () => {
     await rig.client(Consolidation).runConsolidation({ requestId: 'twice' });
-    expect(await refusal(rig.client(Consolidation).runConsolidation({ requestId: 'twice', dryRun: true }))).toMatchObject({ status: status.ALREADY_EXISTS });
+    expect(await refusal(rig.client(Consolidation).runConsolidation({ requestId: 'twice', dryRun: true }))).toMatchObject({
+      status: status.ALREADY_EXISTS,
+    });
   });
 
   it('looks seven days back where nothing is said, and refuses nonsense', async () => {
     const { name } = await rig.client(Consolidation).runConsolidation({});
     const job = await rig.producer.queue(ConsolidationRunJob.name).getJob(name.slice('consolidationRuns/'.length));
     expect(job?.data).toMatchObject({ days: 7 });
-    expect(await refusal(rig.client(Consolidation).runConsolidation({ days: -1 }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['days'] });
+    expect(await refusal(rig.client(Consolidation).runConsolidation({ days: -1 }))).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      fields: ['days'],
+    });
   });
 
   it('shows a run, and says NOT_FOUND for one that there is not', async () => {
     const { name } = await rig.client(Consolidation).runConsolidation({});
     expect((await rig.client(Consolidation).getConsolidationRun({ name })).name).toBe(name);
-    expect((await refusal(rig.client(Consolidation).getConsolidationRun({ name: 'consolidationRuns/c000' }))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(rig.client(Consolidation).getConsolidationRun({ name: 'consolidationRuns/c000' }))).status).toBe(
+      status.NOT_FOUND,
+    );
   });
 });
 
 describe('queues', () => {
   it('are all listed', async () => {
     const { queues } = await rig.client(Queues, 'ops').listQueues({});
-    expect(queues.map((queue) => queue.name)).toEqual(['rollout.run', 'sandbox.execute', 'memory.write', 'consolidation.run', 'skill.verify']);
+    expect(queues.map((queue) => queue.name)).toEqual([
+      'rollout.run',
+      'sandbox.execute',
+      'memory.write',
+      'consolidation.run',
+      'skill.verify',
+    ]);
   });
 
   it('show a dead job with its reason, end its task, and put both back to work', async () => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     const id = `${name.slice('tasks/'.length)}-r1`;
-    const consumer = consume(RolloutRun, async () => Promise.reject(new EtudeError('MODEL_REFUSED', 'the model would not')), { redisUrl: rig.redis.url, prefix: rig.prefix, concurrency: 1 });
+    const consumer = consume(RolloutRun, async () => Promise.reject(new EtudeError('MODEL_REFUSED', 'the model would not')), {
+      redisUrl: rig.redis.url,
+      prefix: rig.prefix,
+      concurrency: 1,
+    });
     try {
-      const dead = await until(async () => (await rig.client(Queues, 'ops').listDeadLetters({ queue: 'rollout.run' })).deadLetters.find((letter) => letter.id === id), { what: 'the job is dead' });
+      const dead = await until(
+        async () =>
+          (await rig.client(Queues, 'ops').listDeadLetters({ queue: 'rollout.run' })).deadLetters.find((letter) => letter.id === id),
+        { what: 'the job is dead' },
+      );
       expect(dead).toMatchObject({ queue: 'rollout.run', code: 'MODEL_REFUSED', reason: 'the model would not' });
       expect(JSON.parse(dead.payloadJson)).toMatchObject({ tenant: 'acme' });
-      const failed = await until(async () => {
-        const task = await rig.tasks().getTask({ name });
-        return task.state === TaskState.FAILED ? task : null;
-      }, { what: 'the reconciler ended the task' });
+      const failed = await until(
+        async () => {
+          const task = await rig.tasks().getTask({ name });
+          return task.state === TaskState.FAILED ? task : null;
+        },
+        { what: 'the reconciler ended the task' },
+      );
       expect(failed.error).toMatchObject({ code: 'MODEL_REFUSED' });
     } finally {
       await consumer.close(1_000);
     }
-    expect(await rig.client(Queues, 'ops').redriveDeadLetters({ queue: 'rollout.run', ids: [id, 'gone'] })).toMatchObject({ redriven: 1, refused: ['gone: no such job'] });
+    expect(await rig.client(Queues, 'ops').redriveDeadLetters({ queue: 'rollout.run', ids: [id, 'gone'] })).toMatchObject({
+      redriven: 1,
+      refused: ['gone: no such job'],
+    });
     expect((await rig.tasks().getTask({ name })).state).toBe(TaskState.QUEUED);
   });
 
@@ -83,14 +110,22 @@ describe('reflection', () => {
   it('lists every service', async () => {
     const root = dirname(createRequire(import.meta.url).resolve('@grpc/reflection/package.json'));
     const proto = loadSync('grpc/reflection/v1/reflection.proto', { includeDirs: [join(root, 'build', 'proto')] });
-    const reflection = proto['grpc.reflection.v1.ServerReflection'] as unknown as Record<'ServerReflectionInfo', { path: string; requestSerialize: (value: object) => Buffer; responseDeserialize: (bytes: Buffer) => { listServicesResponse: { service: Array<{ name: string }> } } }>;
+    const reflection = proto['grpc.reflection.v1.ServerReflection'] as unknown as Record<
+      'ServerReflectionInfo',
+      {
+        path: string;
+        requestSerialize: (value: object) => Buffer;
+        responseDeserialize: (bytes: Buffer) => { listServicesResponse: { service: Array<{ name: string }> } };
+      }
+    >;
     const { path, requestSerialize, responseDeserialize } = reflection.ServerReflectionInfo;
     const client = new Client(rig.address, credentials.createInsecure());
     const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata());
     call.write({ listServices: '' });
     call.end();
     const names: string[] = [];
-    for await (const answer of call) names.push(...(answer as ReturnType<typeof responseDeserialize>).listServicesResponse.service.map(({ name }) => name));
+    for await (const answer of call)
+      names.push(...(answer as ReturnType<typeof responseDeserialize>).listServicesResponse.service.map(({ name }) => name));
     client.close();
     expect(names).toEqual(expect.arrayContaining([...SERVICES.map((service) => service.typeName), 'grpc.health.v1.Health']));
   });

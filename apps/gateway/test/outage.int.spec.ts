@@ -16,7 +16,10 @@ afterAll(() => rig.stop());
 
 function health(service: string): Promise<string> {
   const client = new Client(rig.address, credentials.createInsecure());
-  const { Check: check } = Health as unknown as Record<'Check', { path: string; requestSerialize: (value: object) => Buffer; responseDeserialize: (bytes: Buffer) => { status: string } }>;
+  const { Check: check } = Health as unknown as Record<
+    'Check',
+    { path: string; requestSerialize: (value: object) => Buffer; responseDeserialize: (bytes: Buffer) => { status: string } }
+  >;
   return new Promise((resolve, reject) => {
     client.makeUnaryRequest(check.path, check.requestSerialize, check.responseDeserialize, { service }, (error, answer) => {
       client.close();
@@ -53,18 +56,28 @@ it('misses and repeats nothing for a watcher that resumes after an outage', asyn
   try {
     const { name } = await durable.tasks().submitTask({ spec: SPEC });
     const seen: string[] = [];
-    const watching = until(async () => {
-      try {
-        for await (const { resumeToken } of durable.tasks().watchTask({ name, resumeToken: seen.at(-1) ?? '' })) seen.push(resumeToken);
-        return true;
-      } catch {
-        return false; // UNAVAILABLE: come again behind the last token
-      }
-    }, { timeoutMs: 25_000, what: 'the watch ends' });
+    const watching = until(
+      async () => {
+        try {
+          for await (const { resumeToken } of durable.tasks().watchTask({ name, resumeToken: seen.at(-1) ?? '' })) seen.push(resumeToken);
+          return true;
+        } catch {
+          return false; // UNAVAILABLE: come again behind the last token
+        }
+      },
+      { timeoutMs: 25_000, what: 'the watch ends' },
+    );
     await until(() => seen.length > 0, { what: 'the first event is seen' });
     await durable.redis.pause();
     await durable.redis.resume();
-    await until(() => durable.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]).then(() => true, () => false), { what: 'the worker goes on' });
+    await until(
+      () =>
+        durable.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]).then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the worker goes on' },
+    );
     await durable.finish('acme', name);
     await watching;
     expect(seen).toEqual((await collect(durable.tasks().watchTask({ name }))).map(({ resumeToken }) => resumeToken));

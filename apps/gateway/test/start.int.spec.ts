@@ -27,7 +27,9 @@ interface Ending {
 
 /** Starts it with settings that it must refuse. */
 async function ending(more: Record<string, string>, without: readonly string[] = []): Promise<Ending> {
-  const env = Object.fromEntries(Object.entries({ PATH: process.env['PATH'] ?? '', ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)));
+  const env = Object.fromEntries(
+    Object.entries({ PATH: process.env['PATH'] ?? '', ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)),
+  );
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));

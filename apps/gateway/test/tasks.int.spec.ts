@@ -9,7 +9,12 @@ const rig = gatewayForFile();
 describe('submit', () => {
   it('answers with the queued task and the defaults that apply', async () => {
     const task = await rig.tasks().submitTask({ spec: SPEC });
-    expect(task).toMatchObject({ state: TaskState.QUEUED, stopReason: StopReason.UNSPECIFIED, cancelRequested: false, etag: expect.stringMatching(/^\d+$/) as string });
+    expect(task).toMatchObject({
+      state: TaskState.QUEUED,
+      stopReason: StopReason.UNSPECIFIED,
+      cancelRequested: false,
+      etag: expect.stringMatching(/^\d+$/) as string,
+    });
     expect(task.name).toMatch(/^tasks\/t[0-9a-z]+$/);
     expect(task.spec).toMatchObject({ agent: 'default', strategy: 'attempts', limits: { attempts: 4, wallTime: { seconds: 600n } } });
   });
@@ -33,21 +38,51 @@ describe('submit', () => {
 
   it('keeps the spec as it was sent', async () => {
     const spec: SpecInit = {
-      agent: 'solver', user: 'u1', prompt: 'Zeichen: äöü 😀', files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }], labels: { 'a.b': 'x', B: '' },
-      evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{ args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] }, kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: NullValue.NULL_VALUE } } }] } } },
+      agent: 'solver',
+      user: 'u1',
+      prompt: 'Zeichen: äöü 😀',
+      files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }],
+      labels: { 'a.b': 'x', B: '' },
+      evaluator: {
+        kind: {
+          case: 'functionCases',
+          value: {
+            entryPoint: 'f',
+            cases: [
+              {
+                args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] },
+                kwargs: { k: [null, true] },
+                expected: { kind: { case: 'nullValue', value: NullValue.NULL_VALUE } },
+              },
+            ],
+          },
+        },
+      },
       limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
     };
     const { name } = await rig.tasks().submitTask({ spec });
     const task = await rig.tasks().getTask({ name });
-    expect(task.spec).toMatchObject({ agent: 'solver', user: 'u1', prompt: spec.prompt, labels: spec.labels, limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } } });
+    expect(task.spec).toMatchObject({
+      agent: 'solver',
+      user: 'u1',
+      prompt: spec.prompt,
+      labels: spec.labels,
+      limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
+    });
     expect(Buffer.from(task.spec?.files[0]?.content ?? [])).toEqual(Buffer.from([0, 255, 10]));
-    expect(task.spec?.evaluator?.kind).toMatchObject({ case: 'functionCases', value: { cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue' } } }] } });
+    expect(task.spec?.evaluator?.kind).toMatchObject({
+      case: 'functionCases',
+      value: { cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue' } } }] },
+    });
   });
 });
 
 describe('get', () => {
   it('says NOT_FOUND for a task that there is not', async () => {
-    expect(await refusal(rig.tasks().getTask({ name: 'tasks/t00000000000' }))).toMatchObject({ status: status.NOT_FOUND, code: 'NOT_FOUND' });
+    expect(await refusal(rig.tasks().getTask({ name: 'tasks/t00000000000' }))).toMatchObject({
+      status: status.NOT_FOUND,
+      code: 'NOT_FOUND',
+    });
   });
 
   it('shows a finished task with its result', async () => {
@@ -71,7 +106,7 @@ describe('list', () => {
     const made: string[] = [];
     for (let n = 0; n < 7; n += 1) made.push((await rig.tasks('globex').submitTask({ spec: { ...SPEC, labels: { list: 'pages' } } })).name);
     const seen: string[] = [];
-    for (let pageToken = ''; ; ) {
+    for (let pageToken = ''; ;) {
       const page = await rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } });
       seen.push(...page.tasks.map(({ name }) => name));
       pageToken = page.nextPageToken;
@@ -85,7 +120,8 @@ describe('list', () => {
     const { name } = await rig.tasks().submitTask({ spec: { ...SPEC, labels } });
     await rig.tasks().submitTask({ spec: { ...SPEC, labels: { list: 'filter' } } });
     await rig.finish('acme', name);
-    const names = async (request: { labels?: Record<string, string>; state?: TaskState }) => (await rig.tasks().listTasks(request)).tasks.map((task) => task.name);
+    const names = async (request: { labels?: Record<string, string>; state?: TaskState }) =>
+      (await rig.tasks().listTasks(request)).tasks.map((task) => task.name);
     expect(await names({ labels })).toEqual([name]);
     expect(await names({ labels: { list: 'filter' }, state: TaskState.SUCCEEDED })).toEqual([name]);
   });
@@ -95,7 +131,10 @@ describe('list', () => {
     const { nextPageToken } = await rig.tasks().listTasks({ pageSize: 1, labels: { list: 'token' } });
     const other = await refusal(rig.tasks().listTasks({ pageSize: 1, pageToken: nextPageToken }));
     const forged = await refusal(rig.tasks().listTasks({ pageToken: 'AAAA' }));
-    expect([other, forged]).toMatchObject([{ status: status.INVALID_ARGUMENT, fields: ['page_token'] }, { status: status.INVALID_ARGUMENT, fields: ['page_token'] }]);
+    expect([other, forged]).toMatchObject([
+      { status: status.INVALID_ARGUMENT, fields: ['page_token'] },
+      { status: status.INVALID_ARGUMENT, fields: ['page_token'] },
+    ]);
   });
 
   it.each([-1, 1_001])('refuses a page of %i', async (pageSize) => {

@@ -13,7 +13,8 @@ afterAll(() => rig.stop());
 
 const submit = async () => (await rig.tasks().submitTask({ spec: SPEC })).name;
 const kinds = (events: readonly TaskEvent[]) => events.map(({ event }) => event.case);
-const attempts = (events: readonly TaskEvent[]) => events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
+const attempts = (events: readonly TaskEvent[]) =>
+  events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
 const attempt = (n: number) => ({ type: 'attempt_started', attempt: n }) as const;
 
 /** Subscribed clients of the wake channels, as Redis counts them. */
@@ -61,7 +62,10 @@ it('refuses a token of another task and one it never made', async () => {
   const name = await submit();
   const [first] = await collect(rig.tasks().watchTask({ name: await submit() }), 1);
   for (const resumeToken of [first?.resumeToken ?? '', 'nonsense', Buffer.from(`${name.slice(6)}/1-1; DROP`).toString('base64url')]) {
-    expect(await refusal(collect(rig.tasks().watchTask({ name, resumeToken })))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['resume_token'] });
+    expect(await refusal(collect(rig.tasks().watchTask({ name, resumeToken })))).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      fields: ['resume_token'],
+    });
   }
 });
 
@@ -103,10 +107,23 @@ it('holds little for a watcher that does not read', async () => {
   const taskId = name.slice('tasks/'.length);
   const journal = await openJournal(redis, keys, { tenant: 'acme', taskId, rolloutId: rolloutIdOf(taskId) });
   const usage = Usage.parse({});
-  const event = { type: 'step', step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'x'.repeat(20_000), durationMs: 1, usage, scripted: false } as const;
+  const event = {
+    type: 'step',
+    step: 'a1.generate',
+    attempt: 1,
+    kind: 'generate',
+    summary: 'x'.repeat(20_000),
+    durationMs: 1,
+    usage,
+    scripted: false,
+  } as const;
   const slow = rig.tasks().watchTask({ name })[Symbol.asyncIterator]();
   await slow.next();
-  for (let n = 0; n < 20; n += 1) await journal?.append({ key: `s${n}`, value: null, usage }, Array.from({ length: 100 }, () => event));
+  for (let n = 0; n < 20; n += 1)
+    await journal?.append(
+      { key: `s${n}`, value: null, usage },
+      Array.from({ length: 100 }, () => event),
+    );
   globalThis.gc?.();
   // 40 MB of events: what is held is a batch and the windows of the connection.
   expect(process.memoryUsage().external + process.memoryUsage().heapUsed).toBeLessThan(300 * 1024 * 1024);
@@ -131,7 +148,10 @@ it('ends with UNAVAILABLE when the gateway closes, and goes on with another one'
   await rig.start();
   await rig.emit('acme', name, [attempt(3)]);
   await rig.finish('acme', name);
-  const rest = await until(() => collect(rig.tasks().watchTask({ name, resumeToken: events.at(-1)?.resumeToken ?? '' })).catch(() => null), { what: 'the new gateway answers' });
+  const rest = await until(
+    () => collect(rig.tasks().watchTask({ name, resumeToken: events.at(-1)?.resumeToken ?? '' })).catch(() => null),
+    { what: 'the new gateway answers' },
+  );
   const whole = await collect(rig.tasks().watchTask({ name }));
   expect([...events, ...rest].map(({ resumeToken }) => resumeToken)).toEqual(whole.map(({ resumeToken }) => resumeToken));
   expect(attempts(whole)).toEqual([1, 2, 3]);

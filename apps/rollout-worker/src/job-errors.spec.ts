@@ -2,7 +2,10 @@ import { EtudeError } from '@etude/contracts/errors';
 import { expect, it } from 'vitest';
 import { givesUp, jobError } from './job-errors.js';
 
-const job = (isLastAttempt: boolean, aborted = false) => ({ isLastAttempt, signal: aborted ? AbortSignal.abort() : new AbortController().signal });
+const job = (isLastAttempt: boolean, aborted = false) => ({
+  isLastAttempt,
+  signal: aborted ? AbortSignal.abort() : new AbortController().signal,
+});
 const down = new EtudeError('MODEL_UNAVAILABLE', 'down');
 const connection = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 

@@ -30,7 +30,11 @@ const EPOCHS_MAX = 20;
  *
  * @throws EtudeError WORKER_LOST, after the task was marked failed with it
  */
-export async function openRollout(address: RolloutAddress, tasks: TaskStore, { redis, keys }: JournalSource): Promise<OpenedRollout | { outcome: 'succeeded' | 'failed' | 'cancelled' | 'fenced' }> {
+export async function openRollout(
+  address: RolloutAddress,
+  tasks: TaskStore,
+  { redis, keys }: JournalSource,
+): Promise<OpenedRollout | { outcome: 'succeeded' | 'failed' | 'cancelled' | 'fenced' }> {
   const [journal, task] = await Promise.all([openJournal(redis, keys, address), tasks.get(address.tenant, address.taskId)]);
   if (journal === null || task === null) return { outcome: await outcomeOf(address, tasks) };
   if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
@@ -44,6 +48,9 @@ async function outcomeOf({ tenant, taskId }: RolloutAddress, tasks: TaskStore): 
 
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times without coming to an end; look for what ends its workers, then redrive its job.`;
-  await journal.finish({ state: 'failed', stopReason: 'error', result: null, usage: journal.usage, error: { code: 'WORKER_LOST', message } }, []);
+  await journal.finish(
+    { state: 'failed', stopReason: 'error', result: null, usage: journal.usage, error: { code: 'WORKER_LOST', message } },
+    [],
+  );
   return new EtudeError('WORKER_LOST', message);
 }

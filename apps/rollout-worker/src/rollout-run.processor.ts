@@ -21,7 +21,12 @@ export interface RolloutRunDeps {
  *
  * @throws EtudeError WORKER_LOST for a rollout that has lost one worker after another; system errors, retried by the queue
  */
-export function rolloutRunProcessor({ tasks, journals, cancels, ports }: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
+export function rolloutRunProcessor({
+  tasks,
+  journals,
+  cancels,
+  ports,
+}: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
   return async (rollout, job) => {
     try {
       const opened = await openRollout(rollout, tasks, journals);

@@ -37,7 +37,15 @@ export class RolloutWorker implements OnApplicationShutdown {
     const cancels = new CancelBus(redisUrl, prefix, logger);
     const tasks = new TaskStore(producer);
     const { episodic, semantic, procedural } = memory;
-    const ports = { model, episodic, semantic, procedural, sandboxes: new QueueSandboxes(producer), outbox: new RedisMemoryOutbox(producer), clock: { now: Date.now } };
+    const ports = {
+      model,
+      episodic,
+      semantic,
+      procedural,
+      sandboxes: new QueueSandboxes(producer),
+      outbox: new RedisMemoryOutbox(producer),
+      clock: { now: Date.now },
+    };
     await cancels.ready();
     const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys }, cancels, ports }), {
       redisUrl,

@@ -21,11 +21,26 @@ export type Script = Extract<Parameters<typeof startScriptedModel>[0], { script:
 
 export const TENANT = 'acme';
 const silent = { info() {}, warn() {}, error() {} };
-const CLEAN: RunResult = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 };
+const CLEAN: RunResult = {
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1,
+};
 
 export const fenced = (code: string) => `\`\`\`python\n${code}\n\`\`\``;
 export const spec = (given: object = {}) =>
-  TaskSpec.parse({ prompt: 'Print twice the number.', evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] }, ...given });
+  TaskSpec.parse({
+    prompt: 'Print twice the number.',
+    evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
+    ...given,
+  });
 
 export interface Rig {
   readonly redis: TestRedis;

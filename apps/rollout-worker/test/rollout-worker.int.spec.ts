@@ -17,7 +17,12 @@ describe('the rollout worker', () => {
     await rig.startWorker();
     const taskId = await rig.submit();
     const task = await rig.finished(taskId);
-    expect(task).toMatchObject({ state: 'succeeded', stopReason: 'solved', result: { verdict: 'AC', scripted: true }, usage: { attempts: 2, modelCalls: 4, executions: 2 } });
+    expect(task).toMatchObject({
+      state: 'succeeded',
+      stopReason: 'solved',
+      result: { verdict: 'AC', scripted: true },
+      usage: { attempts: 2, modelCalls: 4, executions: 2 },
+    });
     expect(await new OutboxReader(rig.producer.redis, rig.producer.keys).pending(TENANT)).toBe(3);
   });
 
@@ -84,7 +89,9 @@ describe('the rollout worker', () => {
     await modelAsked(rig, 1);
     const address = { tenant: TENANT, taskId, rolloutId: rolloutIdOf(taskId) };
     const other = await openJournal(rig.producer.redis, rig.producer.keys, address);
-    await until(async () => (await rig.producer.queue('rollout.run').getJobCounts('completed')).completed === 1, { what: 'the end of the job' });
+    await until(async () => (await rig.producer.queue('rollout.run').getJobCounts('completed')).completed === 1, {
+      what: 'the end of the job',
+    });
     expect(await rig.tasks.get(TENANT, taskId)).toMatchObject({ state: 'running', usage: { steps: 0 } });
     expect((await rig.dead.list('rollout.run', { pageSize: 10 })).letters).toEqual([]);
     expect(other?.epoch).toBe(2);

@@ -41,11 +41,19 @@ function unary(client: Client, method: DescMethod, metadata: Metadata) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
   return (request: object, settings: CallSettings = {}) =>
     new Promise<object>((resolve, reject) => {
-      const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, options(settings), (error, value) => {
-        release();
-        if (error || value === undefined) reject(error ?? new Error(`${path} answered nothing`));
-        else resolve(value);
-      });
+      const call = client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        options(settings),
+        (error, value) => {
+          release();
+          if (error || value === undefined) reject(error ?? new Error(`${path} answered nothing`));
+          else resolve(value);
+        },
+      );
       const release = cancelOn(settings.signal, call);
     });
 }
@@ -53,7 +61,14 @@ function unary(client: Client, method: DescMethod, metadata: Metadata) {
 function serverStreaming(client: Client, method: DescMethod, metadata: Metadata) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
   return async function* stream(request: object, settings: CallSettings = {}) {
-    const call: ClientReadableStream<object> = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadata, options(settings));
+    const call: ClientReadableStream<object> = client.makeServerStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      metadata,
+      options(settings),
+    );
     const release = cancelOn(settings.signal, call);
     try {
       yield* call;
@@ -67,7 +82,9 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
 
 /** @param address "host:port". Rejections are grpc-js `ServiceError`s: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {
-  const client = new Client(address, settings.credentials ?? credentials.createInsecure(), { 'grpc.max_receive_message_length': ANSWER_MAX_BYTES });
+  const client = new Client(address, settings.credentials ?? credentials.createInsecure(), {
+    'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
+  });
   const metadata = new Metadata();
   if (settings.apiKey) metadata.set('authorization', `Bearer ${settings.apiKey}`);
   const calls = service.methods.map((method) => {

@@ -48,8 +48,20 @@ export type Transition = z.infer<typeof Transition>;
 
 /** A test of a skill, made from an evaluator's cases; never shown to a model. */
 export const SkillTest = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('io'), stdin: z.string(), expectedStdout: z.string(), comparison: z.enum(['whitespace', 'exact', 'numeric']), tolerance: z.number() }),
-  z.strictObject({ kind: z.literal('call'), args: z.array(z.json()), kwargs: z.record(z.string(), z.json()), expected: z.json(), tolerance: z.number() }),
+  z.strictObject({
+    kind: z.literal('io'),
+    stdin: z.string(),
+    expectedStdout: z.string(),
+    comparison: z.enum(['whitespace', 'exact', 'numeric']),
+    tolerance: z.number(),
+  }),
+  z.strictObject({
+    kind: z.literal('call'),
+    args: z.array(z.json()),
+    kwargs: z.record(z.string(), z.json()),
+    expected: z.json(),
+    tolerance: z.number(),
+  }),
   z.strictObject({ kind: z.literal('python'), setup: z.string(), tests: z.string() }),
 ]);
 export type SkillTest = z.infer<typeof SkillTest>;
@@ -109,7 +121,17 @@ export const Skill = z.strictObject({
   code: z.string(),
   /** null: a program that reads stdin and writes stdout. */
   entryPoint: z.string().nullable(),
-  parameters: z.array(z.strictObject({ name: z.string(), type: z.string(), description: z.string(), required: z.boolean(), defaultValue: z.json().optional() })).default([]),
+  parameters: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        type: z.string(),
+        description: z.string(),
+        required: z.boolean(),
+        defaultValue: z.json().optional(),
+      }),
+    )
+    .default([]),
   tests: z.array(SkillTest),
   tags: z.array(z.string()).default([]),
   /** Task texts this skill has solved; its retrieval cues beside the description. */
@@ -136,6 +158,15 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('episode'), episode: Episode }),
   /** A candidate; stored, then sent to verification. */
   z.strictObject({ kind: z.literal('skill'), skill: Skill }),
-  z.strictObject({ kind: z.literal('skill_use'), scope: Scope, name: SkillName, version: z.number().int(), success: z.boolean(), fingerprint: z.string(), cue: z.string(), at: z.number().int() }),
+  z.strictObject({
+    kind: z.literal('skill_use'),
+    scope: Scope,
+    name: SkillName,
+    version: z.number().int(),
+    success: z.boolean(),
+    fingerprint: z.string(),
+    cue: z.string(),
+    at: z.number().int(),
+  }),
 ]);
 export type MemoryWrite = z.infer<typeof MemoryWrite>;

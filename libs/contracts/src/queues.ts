@@ -67,12 +67,25 @@ export const ConsolidationRunJob = queue({
   attemptsMax: 3,
   backoffMs: 2_000,
   timeoutMs: 3_600_000,
-  firing: (template, firedAtMs) => ({ ...template, runId: `${template.runId}-${new Date(firedAtMs).toISOString().replaceAll(/[^0-9]/g, '').slice(0, 14)}` }),
+  firing: (template, firedAtMs) => ({
+    ...template,
+    runId: `${template.runId}-${new Date(firedAtMs)
+      .toISOString()
+      .replaceAll(/[^0-9]/g, '')
+      .slice(0, 14)}`,
+  }),
 });
 
 export const SkillVerify = queue({
   name: 'skill.verify',
-  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, agent: AgentId, name: SkillName, version: z.number().int().min(1), digest: z.string().length(64) }),
+  payload: z.strictObject({
+    v: z.literal(1),
+    tenant: TenantId,
+    agent: AgentId,
+    name: SkillName,
+    version: z.number().int().min(1),
+    digest: z.string().length(64),
+  }),
   result: z.strictObject({ status: z.string() }),
   jobId: (p) => `${p.tenant}.${p.agent}.${p.name}.${p.version}.${p.digest.slice(0, 16)}`,
   attemptsMax: 5,

@@ -39,7 +39,13 @@ interface RetryInfo extends Message {
   retryDelay: Duration | undefined;
 }
 
-const field = (name: string, number: number, type: Type, typeName = '', label = Label.OPTIONAL) => ({ name, number, type, label, ...(typeName ? { typeName } : {}) });
+const field = (name: string, number: number, type: Type, typeName = '', label = Label.OPTIONAL) => ({
+  name,
+  number,
+  type,
+  label,
+  ...(typeName ? { typeName } : {}),
+});
 const text = (name: string, number: number) => field(name, number, Type.STRING);
 
 /** The part of google/rpc/status.proto and error_details.proto that Etude sends; names and numbers are theirs. */
@@ -50,10 +56,21 @@ const files = createFileRegistry(
     syntax: 'proto3',
     dependency: [file_google_protobuf_any.proto.name, file_google_protobuf_duration.proto.name],
     messageType: [
-      { name: 'Status', field: [field('code', 1, Type.INT32), text('message', 2), field('details', 3, Type.MESSAGE, '.google.protobuf.Any', Label.REPEATED)] },
+      {
+        name: 'Status',
+        field: [
+          field('code', 1, Type.INT32),
+          text('message', 2),
+          field('details', 3, Type.MESSAGE, '.google.protobuf.Any', Label.REPEATED),
+        ],
+      },
       {
         name: 'ErrorInfo',
-        field: [text('reason', 1), text('domain', 2), field('metadata', 3, Type.MESSAGE, '.google.rpc.ErrorInfo.MetadataEntry', Label.REPEATED)],
+        field: [
+          text('reason', 1),
+          text('domain', 2),
+          field('metadata', 3, Type.MESSAGE, '.google.rpc.ErrorInfo.MetadataEntry', Label.REPEATED),
+        ],
         nestedType: [{ name: 'MetadataEntry', field: [text('key', 1), text('value', 2)], options: { mapEntry: true } }],
       },
       {
@@ -105,7 +122,10 @@ export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode
   const info = unpack(status, 'ErrorInfo') as ErrorInfo | undefined;
   if (!info || info.domain !== ERROR_DOMAIN || !(info.reason in ERROR_KINDS)) return null;
   const delay = (unpack(status, 'RetryInfo') as RetryInfo | undefined)?.retryDelay;
-  const violations = (unpack(status, 'BadRequest') as BadRequest | undefined)?.fieldViolations.map(({ field: path, description }) => ({ field: path, description }));
+  const violations = (unpack(status, 'BadRequest') as BadRequest | undefined)?.fieldViolations.map(({ field: path, description }) => ({
+    field: path,
+    description,
+  }));
   return {
     code: info.reason as ErrorCode,
     metadata: info.metadata,

@@ -14,8 +14,24 @@ export const SandboxLimits = z.strictObject({
 export type SandboxLimits = z.infer<typeof SandboxLimits>;
 
 export const EXIT_REASONS = [
-  'ok', 'nonzero', 'signal', 'wall', 'cpu', 'no_output', 'oom', 'output', 'disk', 'pids', 'cancelled',
-  'kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'image_pull', 'capacity', 'infra',
+  'ok',
+  'nonzero',
+  'signal',
+  'wall',
+  'cpu',
+  'no_output',
+  'oom',
+  'output',
+  'disk',
+  'pids',
+  'cancelled',
+  'kernel_lost',
+  'evicted',
+  'oomkilled',
+  'node_lost',
+  'image_pull',
+  'capacity',
+  'infra',
 ] as const;
 export type ExitReason = (typeof EXIT_REASONS)[number];
 /** The infrastructure's fault, and the only ones worth another try. */

@@ -150,10 +150,29 @@ export type TaskEvent =
   | { type: 'worker'; epoch: number }
   | { type: 'attempt_started'; attempt: number }
   | { type: 'step'; step: string; attempt: number; kind: StepKind; summary: string; durationMs: number; usage: Usage; scripted: boolean }
-  | { type: 'attempt_finished'; attempt: number; verdict: Verdict; reason: string; casesPassed: number; casesTotal: number; skill: string | null }
+  | {
+      type: 'attempt_finished';
+      attempt: number;
+      verdict: Verdict;
+      reason: string;
+      casesPassed: number;
+      casesTotal: number;
+      skill: string | null;
+    }
   | { type: 'finished' };
 
 export const STEP_KINDS = [
-  'draft', 'critique', 'recall', 'generate', 'skill', 'bind', 'execute', 'evaluate', 'record', 'summary', 'reflection', 'distil',
+  'draft',
+  'critique',
+  'recall',
+  'generate',
+  'skill',
+  'bind',
+  'execute',
+  'evaluate',
+  'record',
+  'summary',
+  'reflection',
+  'distil',
 ] as const;
 export type StepKind = (typeof STEP_KINDS)[number];

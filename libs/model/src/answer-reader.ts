@@ -102,7 +102,8 @@ export class AnswerReader {
   /** Of one document that grew too long, the text as far as it was read. */
   #salvage(document: string): void {
     const start = /"content"\s*:\s*"/.exec(document);
-    if (start) this.#assembler.accept({ choices: [{ delta: { content: jsonStringStart(document.slice(start.index + start[0].length)) } }] });
+    if (start)
+      this.#assembler.accept({ choices: [{ delta: { content: jsonStringStart(document.slice(start.index + start[0].length)) } }] });
     this.#assembler.full = true;
   }
 
@@ -114,12 +115,18 @@ export class AnswerReader {
   #empty(): EtudeError {
     const { finishReason } = this.#assembler;
     const body = this.#document === '' ? '' : ` It sent: ${quoted(this.#document, this.#context)}`;
-    return new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(this.#context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`);
+    return new EtudeError(
+      'MODEL_ANSWER_EMPTY',
+      `${serverName(this.#context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`,
+    );
   }
 
   #noCompletion(text: string): EtudeError {
     const { baseUrl } = this.#context.settings;
-    return new EtudeError('MODEL_REFUSED', `${serverName(this.#context)} answered something that is no chat completion: ${quoted(text, this.#context)} Check ${baseUrl}; it usually ends with /v1.`);
+    return new EtudeError(
+      'MODEL_REFUSED',
+      `${serverName(this.#context)} answered something that is no chat completion: ${quoted(text, this.#context)} Check ${baseUrl}; it usually ends with /v1.`,
+    );
   }
 }
 

@@ -100,12 +100,21 @@ export class AnswerAssembler {
     if (id) entry.id = id;
     if (typeof made['name'] === 'string' && made['name'] !== entry.name) entry.name += made['name'];
     const given = made['arguments'];
-    entry.arguments += this.#fitting(typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given));
+    entry.arguments += this.#fitting(
+      typeof given === 'string' ? given : given === undefined || given === null ? '' : JSON.stringify(given),
+    );
   }
 
   /** Deltas of one call share an index; some servers leave it out, or give every call the same one and ids of their own. */
   #callFor(index: unknown, id: string, isNamed: boolean): PartialCall {
-    const known = typeof index === 'number' ? this.#callOf.get(index) : id ? this.#calls.find((call) => call.id === id) : isNamed ? undefined : this.#calls.at(-1);
+    const known =
+      typeof index === 'number'
+        ? this.#callOf.get(index)
+        : id
+          ? this.#calls.find((call) => call.id === id)
+          : isNamed
+            ? undefined
+            : this.#calls.at(-1);
     if (known && (id === '' || known.id === '' || known.id === id)) return known;
     const made = { id, name: '', arguments: '' };
     this.#calls.push(made);
@@ -145,7 +154,11 @@ function textOf(content: unknown): string {
   return isObject(content) && typeof content['text'] === 'string' ? content['text'] : '';
 }
 
-const named = (call: PartialCall, i: number): ToolCall => ({ id: call.id || `call_${i + 1}`, name: call.name, arguments: call.arguments || '{}' });
+const named = (call: PartialCall, i: number): ToolCall => ({
+  id: call.id || `call_${i + 1}`,
+  name: call.name,
+  arguments: call.arguments || '{}',
+});
 
 /** A positive count, or null: zero is what servers write that do not count. */
 function count(usage: Json, ...names: string[]): number | null {

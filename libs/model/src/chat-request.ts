@@ -14,14 +14,19 @@ export const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenL
 type Body = OpenAI.ChatCompletionCreateParams;
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Body {
-  const tools = request.tools?.map(({ name, description, inputSchema }) => ({ type: 'function' as const, function: { name, description, parameters: inputSchema } }));
+  const tools = request.tools?.map(({ name, description, inputSchema }) => ({
+    type: 'function' as const,
+    function: { name, description, parameters: inputSchema },
+  }));
   return {
     model,
     messages: request.messages.map(wireMessage),
     ...(tools?.length ? { tools } : {}),
     ...(request.temperature !== undefined && dialect.temperature ? { temperature: request.temperature } : {}),
     ...(request.outputTokensMax === undefined ? {} : { [dialect.tokenLimit]: request.outputTokensMax }),
-    ...(dialect.stream ? { stream: true, ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}) } : { stream: false }),
+    ...(dialect.stream
+      ? { stream: true, ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}) }
+      : { stream: false }),
   };
 }
 
@@ -44,7 +49,12 @@ export function simpler(dialect: Dialect, request: ChatRequest, message: string)
     return { ...dialect, tokenLimit: 'max_completion_tokens' };
   }
   if (request.temperature !== undefined && dialect.temperature && /temperature/i.test(message)) return { ...dialect, temperature: false };
-  if (!/stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)|\(no body\)/i.test(message)) return null;
+  if (
+    !/stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)|\(no body\)/i.test(
+      message,
+    )
+  )
+    return null;
   if (dialect.stream && dialect.streamOptions) return { ...dialect, streamOptions: false };
   if (dialect.stream) return { ...dialect, stream: false };
   return null;

@@ -28,15 +28,22 @@ export function readVectors(answer: string, expected: number, context: ServerCon
 }
 
 function itemsOf(answer: string, context: ServerContext): Item[] {
-  if (answer.trim() === '') throw new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(context)} answered a request for embeddings with nothing.`);
+  if (answer.trim() === '')
+    throw new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(context)} answered a request for embeddings with nothing.`);
   const body = parsed(answer);
   if (body === undefined) {
-    throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} answered a request for embeddings with what is no JSON: ${quoted(answer, context)}`);
+    throw new EtudeError(
+      'MODEL_ANSWER_TRUNCATED',
+      `${serverName(context)} answered a request for embeddings with what is no JSON: ${quoted(answer, context)}`,
+    );
   }
   const { data, error } = (body ?? {}) as { data?: unknown; error?: unknown };
   if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
   if (Array.isArray(data)) return data as Item[];
-  throw new EtudeError('MODEL_REFUSED', `${serverName(context)} answered a request for embeddings without \`data\`: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`);
+  throw new EtudeError(
+    'MODEL_REFUSED',
+    `${serverName(context)} answered a request for embeddings without \`data\`: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`,
+  );
 }
 
 /** Numbers, or little-endian floats in base64 from a server that gives nothing else. Text that is no number becomes NaN. */

@@ -18,12 +18,19 @@ describe('model settings', () => {
   it('gives no embedder unless a model is named, and needs its dimension', () => {
     expect(embedderFrom(config({}))).toBeNull();
     expect(() => embedderFrom(config({ ...LOCAL, ETUDE_EMBEDDING_MODEL: 'nomic' }))).toThrow(wrong('ETUDE_EMBEDDING_DIMENSION'));
-    expect(embedderFrom(config({ ...LOCAL, ETUDE_EMBEDDING_MODEL: 'nomic', ETUDE_EMBEDDING_DIMENSION: '768' }))).toBeInstanceOf(CachedEmbedder);
+    expect(embedderFrom(config({ ...LOCAL, ETUDE_EMBEDDING_MODEL: 'nomic', ETUDE_EMBEDDING_DIMENSION: '768' }))).toBeInstanceOf(
+      CachedEmbedder,
+    );
     expect(embedderFrom(config({ OPENAI_API_KEY: 'k', ETUDE_EMBEDDING_MODEL: 'text-embedding-3-small' }))?.profile.dimension).toBe(1_536);
   });
 
   it('keeps the key from a server that it was not given for', () => {
-    const env = { ...LOCAL, OPENAI_API_KEY: 'k', ETUDE_EMBEDDING_MODEL: 'text-embedding-3-small', ETUDE_EMBEDDING_BASE_URL: 'https://api.openai.com/v1' };
+    const env = {
+      ...LOCAL,
+      OPENAI_API_KEY: 'k',
+      ETUDE_EMBEDDING_MODEL: 'text-embedding-3-small',
+      ETUDE_EMBEDDING_BASE_URL: 'https://api.openai.com/v1',
+    };
     expect(() => embedderFrom(config(env))).toThrow(wrong('ETUDE_EMBEDDING_API_KEY'));
   });
 
@@ -38,7 +45,9 @@ describe('model settings', () => {
 
   it('asks the server it names, at its price', async () => {
     const server = await startScriptedModel({ script: { default: { reply: 'hi', usage: { input_tokens: 1_000, output_tokens: 1_000 } } } });
-    const model = chatModelFrom(config({ OPENAI_BASE_URL: server.url, ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: '1', ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: '3' }));
+    const model = chatModelFrom(
+      config({ OPENAI_BASE_URL: server.url, ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: '1', ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: '3' }),
+    );
     const response = await model.chat({ messages: [{ role: 'user', content: 'hello' }] }, new AbortController().signal);
     expect(response).toMatchObject({ text: 'hi', model: 'scripted/script', costUsd: 0.004 });
     model.close();

@@ -58,7 +58,11 @@ export type ModelConfig = z.infer<typeof modelConfig>;
 export function chatModelFrom(config: ModelConfig, options: Partial<OpenAiChatOptions> = {}): OpenAiChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;
   if (baseUrl === DEFAULT_BASE_URL) {
-    if (!apiKey) throw wrongSetting('OPENAI_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one; set it, or OPENAI_BASE_URL to another OpenAI-compatible server`);
+    if (!apiKey)
+      throw wrongSetting(
+        'OPENAI_API_KEY',
+        `is not set, and ${DEFAULT_BASE_URL} needs one; set it, or OPENAI_BASE_URL to another OpenAI-compatible server`,
+      );
     if (!model) throw wrongSetting('OPENAI_MODEL', `is not set; set it to a model of ${DEFAULT_BASE_URL}`);
   }
   return new OpenAiChatModel({
@@ -89,7 +93,8 @@ export function embedderFrom(config: ModelConfig): Embedder | null {
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
   // A key goes only to the server that it was given for.
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
-  if (baseUrl === DEFAULT_BASE_URL && !apiKey) throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
+  if (baseUrl === DEFAULT_BASE_URL && !apiKey)
+    throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
   const embedder = new OpenAiEmbedder({
     ...connectionOf(config),
     baseUrl,
@@ -122,4 +127,5 @@ function connectionOf(config: ModelConfig) {
   };
 }
 
-const wrongSetting = (field: string, description: string) => new EtudeError('FAILED_PRECONDITION', `${field} ${description}.`, { violations: [{ field, description }] });
+const wrongSetting = (field: string, description: string) =>
+  new EtudeError('FAILED_PRECONDITION', `${field} ${description}.`, { violations: [{ field, description }] });

@@ -58,7 +58,15 @@ describe('OpenAiChatModel against the scripted model', () => {
 
   it('closes the connection within 250 ms of an abort, before and inside an answer', { retry: 3 }, async () => {
     const slow = { reply: 'a long story '.repeat(100), chunk_delay_ms: 1_000 };
-    const { model, server } = await start({ rules: [{ match: 'silent', reply: 'x', delay_ms: 600_000 }, { match: 'slow', ...slow }] }, { model: 'any' });
+    const { model, server } = await start(
+      {
+        rules: [
+          { match: 'silent', reply: 'x', delay_ms: 600_000 },
+          { match: 'slow', ...slow },
+        ],
+      },
+      { model: 'any' },
+    );
     for (const prompt of ['silent', 'slow']) {
       const controller = new AbortController();
       const outcome = model.chat(ask(prompt), controller.signal).catch((error: unknown) => error);
@@ -76,22 +84,42 @@ describe('OpenAiChatModel against the scripted model', () => {
     const controller = new AbortController();
     const calls = ['a', 'b', 'c'].map((prompt) => model.chat(ask(prompt), controller.signal).catch((error: unknown) => error));
     await until(() => server.calls().length === 2);
-    expect(server.calls().map((call) => call.about).toSorted()).toEqual(['a', 'b']);
+    expect(
+      server
+        .calls()
+        .map((call) => call.about)
+        .toSorted(),
+    ).toEqual(['a', 'b']);
     controller.abort();
     await Promise.all(calls);
     expect(server.calls()).toHaveLength(2);
   });
 
   it('asks an overloaded server again until it answers', async () => {
-    const rules: Rule[] = [{ match: 'x', status: 429, headers: { 'retry-after': '0' }, times: 1 }, { match: 'x', status: 503, times: 1 }, { match: 'x', stream_cut_after: 3, reply: 'half', times: 1 }, { match: 'x', empty: true, times: 1 }, { match: 'x', reply: 'whole' }];
+    const rules: Rule[] = [
+      { match: 'x', status: 429, headers: { 'retry-after': '0' }, times: 1 },
+      { match: 'x', status: 503, times: 1 },
+      { match: 'x', stream_cut_after: 3, reply: 'half', times: 1 },
+      { match: 'x', empty: true, times: 1 },
+      { match: 'x', reply: 'whole' },
+    ];
     const { model, server } = await start({ rules }, { model: 'any', retry: { answerAttemptsMax: 6, backoffMinMs: 1 } });
     expect((await model.chat(ask('x'), never())).text).toBe('whole');
-    expect(server.calls().map((call) => [call.status, call.answered])).toEqual([[429, 'fully'], [503, 'fully'], [200, 'cut'], [200, 'fully'], [200, 'fully']]);
+    expect(server.calls().map((call) => [call.status, call.answered])).toEqual([
+      [429, 'fully'],
+      [503, 'fully'],
+      [200, 'cut'],
+      [200, 'fully'],
+      [200, 'fully'],
+    ]);
     expect(new Set(server.calls().map((call) => call.bodyDigest)).size).toBe(1);
   });
 
   it('says what no rule fitted', async () => {
     const { model } = await start({ rules: [{ match: 'other', reply: 'x' }] });
-    await expect(model.chat(ask('what is this'), never())).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('what is this') });
+    await expect(model.chat(ask('what is this'), never())).rejects.toMatchObject({
+      code: 'MODEL_REFUSED',
+      message: expect.stringContaining('what is this'),
+    });
   });
 });

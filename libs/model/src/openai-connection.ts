@@ -117,7 +117,8 @@ export class OpenAiConnection {
   #typed(error: unknown, expired: CallWatch['expired']): unknown {
     const name = serverName(this.context);
     if (expired === 'idle') return new EtudeError('MODEL_UNAVAILABLE', `${name} sent nothing for ${this.#limits.idleTimeoutMs / 1000} s.`);
-    if (expired === 'call') return new EtudeError('MODEL_UNAVAILABLE', `${name} did not finish its answer within ${this.#limits.callTimeoutMs / 1000} s.`);
+    if (expired === 'call')
+      return new EtudeError('MODEL_UNAVAILABLE', `${name} did not finish its answer within ${this.#limits.callTimeoutMs / 1000} s.`);
     if (error instanceof APIConnectionError) return this.#unreachable(error);
     if (error instanceof APIError && error.status !== undefined) return faultError(faultOf(error), this.context);
     return error;

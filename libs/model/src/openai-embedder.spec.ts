@@ -38,7 +38,9 @@ describe('OpenAiEmbedder', () => {
   });
 
   it('asks for floats, in batches, without empty or overlong texts', async () => {
-    const server = await rawServer((response, request) => vectors(...(request.body['input'] as string[]).map(() => [1, 2, 3]))(response, request));
+    const server = await rawServer((response, request) =>
+      vectors(...(request.body['input'] as string[]).map(() => [1, 2, 3]))(response, request),
+    );
     await embedderFor(server.url, { batchSize: 2, textCharsMax: 5 }).embed(['', 'a long text', 'c']);
     expect(server.requests.map((request) => request.body)).toEqual([
       { model: 'm', input: [' ', 'a lon'], encoding_format: 'float' },
@@ -47,8 +49,18 @@ describe('OpenAiEmbedder', () => {
   });
 
   it('puts vectors into the order of the texts', async () => {
-    const server = await rawServer(json({ data: [{ index: 1, embedding: [0, 1, 0] }, { index: 0, embedding: [1, 0, 0] }] }));
-    expect((await embedderFor(server.url).embed(['a', 'b'])).map((vector) => [...vector])).toEqual([[1, 0, 0], [0, 1, 0]]);
+    const server = await rawServer(
+      json({
+        data: [
+          { index: 1, embedding: [0, 1, 0] },
+          { index: 0, embedding: [1, 0, 0] },
+        ],
+      }),
+    );
+    expect((await embedderFor(server.url).embed(['a', 'b'])).map((vector) => [...vector])).toEqual([
+      [1, 0, 0],
+      [0, 1, 0],
+    ]);
   });
 
   it('reads base64 of a server that knows nothing else', async () => {
@@ -62,7 +74,10 @@ describe('OpenAiEmbedder', () => {
     ['numbers that are none', [1, null, 'x'], /1 finite numbers/],
   ])('refuses vectors of %s', async (_what, vector, message) => {
     const server = await rawServer(vectors(vector));
-    await expect(embedderFor(server.url).embed(['a'])).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG', message: expect.stringMatching(message) });
+    await expect(embedderFor(server.url).embed(['a'])).rejects.toMatchObject({
+      code: 'EMBEDDING_LENGTH_WRONG',
+      message: expect.stringMatching(message),
+    });
     expect(server.requests).toHaveLength(1);
   });
 
@@ -75,7 +90,10 @@ describe('OpenAiEmbedder', () => {
   it('names its own settings when refused', async () => {
     const server = await rawServer(json({ error: { message: 'no' } }, 401));
     const settings = { baseUrl: 'ETUDE_EMBEDDING_BASE_URL', apiKey: 'ETUDE_EMBEDDING_API_KEY', model: 'ETUDE_EMBEDDING_MODEL' };
-    await expect(embedderFor(server.url, { settings }).embed(['a'])).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('ETUDE_EMBEDDING_API_KEY') });
+    await expect(embedderFor(server.url, { settings }).embed(['a'])).rejects.toMatchObject({
+      code: 'MODEL_REFUSED',
+      message: expect.stringContaining('ETUDE_EMBEDDING_API_KEY'),
+    });
   });
 
   it('refuses an answer that is a chat', async () => {

@@ -81,7 +81,12 @@ export class OpenAiEmbedder implements Embedder {
 
 /** Straight lines through (0, 0), (same task, 0.7), (same words, 0.9) and (1, 1). */
 export function calibration(sameTask: number, sameWords: number): (cosine: number) => number {
-  const points: ReadonlyArray<readonly [number, number]> = [[0, 0], [sameTask, 0.7], [sameWords, 0.9], [1, 1]];
+  const points: ReadonlyArray<readonly [number, number]> = [
+    [0, 0],
+    [sameTask, 0.7],
+    [sameWords, 0.9],
+    [1, 1],
+  ];
   return (cosine) => {
     if (!(cosine > 0)) return 0;
     for (const [i, [x, y]] of points.entries()) {

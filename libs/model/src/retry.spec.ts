@@ -20,32 +20,46 @@ describe('withRetries', () => {
 
   it('stops waiting when it is aborted', async () => {
     const controller = new AbortController();
-    const outcome = withRetries(
-      async () => {
-        setImmediate(() => controller.abort());
-        throw new EtudeError('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 60_000 });
-      },
-      controller.signal,
-    );
+    const outcome = withRetries(async () => {
+      setImmediate(() => controller.abort());
+      throw new EtudeError('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 60_000 });
+    }, controller.signal);
     await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   it('never exceeds its attempts or its waiting, and never waits less than asked up to the maximum', async () => {
-    const failure = record({ code: constantFrom('MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED'), retryAfterMs: constantFrom(undefined, 0, 700, 90_000) });
+    const failure = record({
+      code: constantFrom('MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED'),
+      retryAfterMs: constantFrom(undefined, 0, 700, 90_000),
+    });
     await assert(
-      asyncProperty(array(failure, { maxLength: 12 }), integer({ min: 1, max: 8 }), double({ min: 0, max: 1, noNaN: true }), async (failures, attemptsMax, random) => {
-        const waits: number[] = [];
-        const errors = failures.map(({ code, retryAfterMs }) => new EtudeError(code as 'MODEL_UNAVAILABLE', 'x', retryAfterMs === undefined ? {} : { retryAfterMs }));
-        const policy = { ...RETRY_POLICY, attemptsMax };
-        const left = [...errors];
-        const outcome = await withRetries(failing(left), never(), policy, { sleep: async (ms) => void waits.push(ms), random: () => random }).catch((error: unknown) => error);
-        const made = errors.length - left.length + (outcome === 'answer' ? 1 : 0);
-        expect(made).toBeLessThanOrEqual(attemptsMax);
-        expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(policy.waitTotalMaxMs);
-        waits.forEach((ms, i) => expect(ms).toBeGreaterThanOrEqual(Math.min(errors[i]?.details.retryAfterMs ?? 0, policy.retryAfterMaxMs)));
-        const said = outcome === 'answer' ? outcome : { code: errorCode(outcome), attempts: (outcome as EtudeError).details.metadata?.['attempts'] };
-        expect(['answer', { code: errors[made - 1]?.code, attempts: String(made) }]).toContainEqual(said);
-      }),
+      asyncProperty(
+        array(failure, { maxLength: 12 }),
+        integer({ min: 1, max: 8 }),
+        double({ min: 0, max: 1, noNaN: true }),
+        async (failures, attemptsMax, random) => {
+          const waits: number[] = [];
+          const errors = failures.map(
+            ({ code, retryAfterMs }) =>
+              new EtudeError(code as 'MODEL_UNAVAILABLE', 'x', retryAfterMs === undefined ? {} : { retryAfterMs }),
+          );
+          const policy = { ...RETRY_POLICY, attemptsMax };
+          const left = [...errors];
+          const outcome = await withRetries(failing(left), never(), policy, {
+            sleep: async (ms) => void waits.push(ms),
+            random: () => random,
+          }).catch((error: unknown) => error);
+          const made = errors.length - left.length + (outcome === 'answer' ? 1 : 0);
+          expect(made).toBeLessThanOrEqual(attemptsMax);
+          expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(policy.waitTotalMaxMs);
+          waits.forEach((ms, i) =>
+            expect(ms).toBeGreaterThanOrEqual(Math.min(errors[i]?.details.retryAfterMs ?? 0, policy.retryAfterMaxMs)),
+          );
+          const said =
+            outcome === 'answer' ? outcome : { code: errorCode(outcome), attempts: (outcome as EtudeError).details.metadata?.['attempts'] };
+          expect(['answer', { code: errors[made - 1]?.code, attempts: String(made) }]).toContainEqual(said);
+        },
+      ),
     );
   });
 });

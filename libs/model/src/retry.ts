@@ -46,7 +46,12 @@ const REAL_TIMERS: RetryTimers = {
  * off exponentially with jitter. Attempts and waiting are bounded; then the last error is thrown, saying how often it tried.
  * @throws an AbortError as soon as `signal` aborts
  */
-export async function withRetries<T>(attempt: () => Promise<T>, signal: AbortSignal, policy: RetryPolicy = RETRY_POLICY, timers = REAL_TIMERS): Promise<T> {
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  signal: AbortSignal,
+  policy: RetryPolicy = RETRY_POLICY,
+  timers = REAL_TIMERS,
+): Promise<T> {
   let waitedMs = 0;
   for (let made = 1; ; made++) {
     try {
@@ -64,7 +69,9 @@ export async function withRetries<T>(attempt: () => Promise<T>, signal: AbortSig
 
 function attemptsFor(error: unknown, policy: RetryPolicy): number {
   const code = errorCode(error);
-  return code === 'MODEL_ANSWER_EMPTY' || code === 'MODEL_ANSWER_TRUNCATED' ? Math.min(policy.answerAttemptsMax, policy.attemptsMax) : policy.attemptsMax;
+  return code === 'MODEL_ANSWER_EMPTY' || code === 'MODEL_ANSWER_TRUNCATED'
+    ? Math.min(policy.answerAttemptsMax, policy.attemptsMax)
+    : policy.attemptsMax;
 }
 
 function waitAfter(made: number, error: unknown, policy: RetryPolicy, random: number): number {

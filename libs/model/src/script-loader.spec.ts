@@ -16,11 +16,16 @@ const complaint = (text: string) => {
 describe('script files', () => {
   it('takes YAML and JSON alike', () => {
     const yaml = 'name: demo\nrules:\n  - match: hello\n    reply: |\n      hi\n      there\n';
-    expect(parseScript(yaml, 'a')).toEqual(parseScript(JSON.stringify({ name: 'demo', rules: [{ match: 'hello', reply: 'hi\nthere\n' }] }), 'b'));
+    expect(parseScript(yaml, 'a')).toEqual(
+      parseScript(JSON.stringify({ name: 'demo', rules: [{ match: 'hello', reply: 'hi\nthere\n' }] }), 'b'),
+    );
   });
 
   it.each([
-    ['rules:\n  - match: a\n    reply: x\n  - name: sum\n    match: b\n    replay: y\n', 'demo.yaml line 6, rule 2 (sum), field replay: is no field'],
+    [
+      'rules:\n  - match: a\n    reply: x\n  - name: sum\n    match: b\n    replay: y\n',
+      'demo.yaml line 6, rule 2 (sum), field replay: is no field',
+    ],
     ['rules:\n  - match: a\n', 'demo.yaml line 2, rule 1: has no answer'],
     ['rules:\n  - match: a\n    reply: x\n    status: 500\n', 'demo.yaml line 2, rule 1: has several answers'],
     ['rules:\n  - match: {regex: "(a"}\n    reply: x\n', 'demo.yaml line 2, rule 1, field match: is no regular expression'],
@@ -41,7 +46,10 @@ describe('script files', () => {
     await writeFile(join(directory, 'script.yaml'), 'rules:\n  - reply_file: answer.py\n');
     expect((await loadScript(join(directory, 'script.yaml'))).rules[0]?.reply).toBe('print(42)\n');
     await writeFile(join(directory, 'script.yaml'), 'rules:\n  - reply_file: gone.py\n');
-    await expect(loadScript(join(directory, 'script.yaml'))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('gone.py') });
+    await expect(loadScript(join(directory, 'script.yaml'))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('gone.py'),
+    });
     await expect(loadScript(join(directory, 'none.yaml'))).rejects.toMatchObject({ message: expect.stringContaining('none.yaml') });
   });
 });

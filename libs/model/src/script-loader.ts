@@ -24,10 +24,12 @@ export function parseScript(text: string, source: string): Script {
   if (broken) throw new EtudeError('INVALID_ARGUMENT', `${source}: ${broken.message.split('\n')[0]}`);
   const parsed = Script.safeParse(document.toJS());
   if (parsed.success) return parsed.data;
-  const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue)).map(({ path, message }) => ({
-    field: path.join('.') || 'script',
-    description: `${source} line ${lineOf(document, lines, path)}, ${place(document, path)}: ${message}`,
-  }));
+  const violations = parsed.error.issues
+    .flatMap((issue) => violationsOf(issue))
+    .map(({ path, message }) => ({
+      field: path.join('.') || 'script',
+      description: `${source} line ${lineOf(document, lines, path)}, ${place(document, path)}: ${message}`,
+    }));
   throw new EtudeError('INVALID_ARGUMENT', violations.map((violation) => violation.description).join('\n'), { violations });
 }
 
@@ -37,7 +39,8 @@ export function checkScript(script: unknown): Script {
 }
 
 /** True for a rule that answers with something broken: an error status, nothing, or half an answer. */
-export const isFault = (answer: ScriptAnswer) => answer.status !== undefined || answer.empty === true || answer.stream_cut_after !== undefined;
+export const isFault = (answer: ScriptAnswer) =>
+  answer.status !== undefined || answer.empty === true || answer.stream_cut_after !== undefined;
 
 async function readText(path: string, what: string): Promise<string> {
   try {
@@ -51,7 +54,10 @@ type Path = PropertyKey[];
 
 function violationsOf(issue: z.core.$ZodIssue): Array<{ path: Path; message: string }> {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
-  return issue.keys.map((key) => ({ path: [...issue.path, key], message: 'is no field of it; see docs/scripted-model.md for those there are' }));
+  return issue.keys.map((key) => ({
+    path: [...issue.path, key],
+    message: 'is no field of it; see docs/scripted-model.md for those there are',
+  }));
 }
 
 /** Line of the nearest thing on the path that is in the file. */

@@ -7,7 +7,16 @@ import { conversationOf } from './scripted-request.js';
 function asking(script: ScriptInput) {
   const matcher = new ScriptMatcher(checkScript(script));
   return (...contents: string[]) => {
-    const messages = contents.map((content) => ({ role: content.startsWith('system ') ? 'system' : content.startsWith('tool ') ? 'tool' : content.startsWith('me ') ? 'assistant' : 'user', content }));
+    const messages = contents.map((content) => ({
+      role: content.startsWith('system ')
+        ? 'system'
+        : content.startsWith('tool ')
+          ? 'tool'
+          : content.startsWith('me ')
+            ? 'assistant'
+            : 'user',
+      content,
+    }));
     const match = matcher.match(conversationOf({ model: 'm', messages }));
     return match ? (match.answer.status ?? filled(match.answer.reply ?? '', match.captures)) : null;
   };
@@ -15,7 +24,12 @@ function asking(script: ScriptInput) {
 
 describe('script rules', () => {
   it('answers by the first rule that fits, else the default, else nothing', () => {
-    const ask = asking({ rules: [{ match: 'sum', reply: '1' }, { match: 'su', reply: '2' }] });
+    const ask = asking({
+      rules: [
+        { match: 'sum', reply: '1' },
+        { match: 'su', reply: '2' },
+      ],
+    });
     expect([ask('the sum'), ask('sure'), ask('else')]).toEqual(['1', '2', null]);
     expect(asking({ default: { reply: 'd' } })('else')).toBe('d');
   });
@@ -38,24 +52,53 @@ describe('script rules', () => {
   });
 
   it('puts what a regular expression caught into the reply, and leaves other braces', () => {
-    const ask = asking({ rules: [{ match: { regex: 'add (\\d+) and (?<b>\\d+)', flags: 'i' }, reply: 'print({{1}} + {{b}}, f"{{x}}", {{}}, {{9}})' }] });
+    const ask = asking({
+      rules: [{ match: { regex: 'add (\\d+) and (?<b>\\d+)', flags: 'i' }, reply: 'print({{1}} + {{b}}, f"{{x}}", {{}}, {{9}})' }],
+    });
     expect(ask('Add 2 and 3')).toBe('print(2 + 3, f"{{x}}", {{}}, {{9}})');
   });
 
   it('counts failures in the conversation itself', () => {
-    const ask = asking({ failure_mark: 'Verdict: WA', rules: [{ after_failures: 2, reply: 'right' }, { after_failures: 1, reply: 'nearly' }, { reply: 'wrong' }] });
+    const ask = asking({
+      failure_mark: 'Verdict: WA',
+      rules: [{ after_failures: 2, reply: 'right' }, { after_failures: 1, reply: 'nearly' }, { reply: 'wrong' }],
+    });
     expect([ask('q'), ask('q', 'Verdict: WA'), ask('q', 'Verdict: WA, then Verdict: WA')]).toEqual(['wrong', 'nearly', 'right']);
   });
 
   it('gives the same body the same attempt, however often it comes', () => {
-    const ask = asking({ rules: [{ match: 'task', attempt: 1, reply: 'wrong' }, { match: 'task', attempt: 2, reply: 'right' }, { match: 'task', reply: 'later' }] });
-    expect([ask('task'), ask('task'), ask('task again'), ask('task'), ask('task again'), ask('task thrice')]).toEqual(['wrong', 'wrong', 'right', 'wrong', 'right', 'later']);
+    const ask = asking({
+      rules: [
+        { match: 'task', attempt: 1, reply: 'wrong' },
+        { match: 'task', attempt: 2, reply: 'right' },
+        { match: 'task', reply: 'later' },
+      ],
+    });
+    expect([ask('task'), ask('task'), ask('task again'), ask('task'), ask('task again'), ask('task thrice')]).toEqual([
+      'wrong',
+      'wrong',
+      'right',
+      'wrong',
+      'right',
+      'later',
+    ]);
   });
 
   it('counts apart what has another key', () => {
     const pattern = { regex: 'task (?<id>\\w)' };
-    const ask = asking({ rules: [{ match: pattern, key: '{{id}}', attempt: 1, reply: 'first {{id}}' }, { match: pattern, reply: 'second {{id}}' }] });
-    expect([ask('task a'), ask('task b'), ask('task a critique'), ask('task b critique'), ask('task a')]).toEqual(['first a', 'first b', 'second a', 'second b', 'first a']);
+    const ask = asking({
+      rules: [
+        { match: pattern, key: '{{id}}', attempt: 1, reply: 'first {{id}}' },
+        { match: pattern, reply: 'second {{id}}' },
+      ],
+    });
+    expect([ask('task a'), ask('task b'), ask('task a critique'), ask('task b critique'), ask('task a')]).toEqual([
+      'first a',
+      'first b',
+      'second a',
+      'second b',
+      'first a',
+    ]);
   });
 
   it('breaks each body as often as said, then answers it', () => {

@@ -38,7 +38,8 @@ export class ScriptMatcher {
   match(conversation: Conversation): Match | null {
     for (const [i, rule] of this.#script.rules.entries()) {
       const captures = conditionsHold(rule, conversation, this.#script.failure_mark);
-      if (captures && this.#countHolds(rule, i, captures, conversation.digest)) return { rule: rule.name ?? `rule ${i + 1}`, answer: rule, captures };
+      if (captures && this.#countHolds(rule, i, captures, conversation.digest))
+        return { rule: rule.name ?? `rule ${i + 1}`, answer: rule, captures };
     }
     const answer = this.#script.default;
     return answer ? { rule: 'default', answer, captures: new Map() } : null;
@@ -119,6 +120,9 @@ function found(pattern: Pattern, text: string, captures: Map<string, string>): b
 
 function occurrences(pattern: Pattern | undefined, texts: readonly string[]): number {
   if (pattern === undefined) return 0;
-  const split = (text: string) => (typeof pattern === 'string' ? text.split(pattern).length - 1 : [...text.matchAll(new RegExp(pattern.regex, `${pattern.flags ?? ''}g`))].length);
+  const split = (text: string) =>
+    typeof pattern === 'string'
+      ? text.split(pattern).length - 1
+      : [...text.matchAll(new RegExp(pattern.regex, `${pattern.flags ?? ''}g`))].length;
   return texts.reduce((sum, text) => sum + split(text), 0);
 }

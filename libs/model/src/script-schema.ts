@@ -8,11 +8,21 @@ function compiles({ regex, flags }: { regex: string; flags?: string | undefined 
   }
 }
 
-const Regex = z.strictObject({ regex: z.string().min(1), flags: z.string().regex(/^[imsuv]*$/, 'may hold i, m, s, u, v').optional() }).superRefine(compiles);
+const Regex = z
+  .strictObject({
+    regex: z.string().min(1),
+    flags: z
+      .string()
+      .regex(/^[imsuv]*$/, 'may hold i, m, s, u, v')
+      .optional(),
+  })
+  .superRefine(compiles);
 /** A text that must occur, or a regular expression. */
 export const Pattern = z.union([z.string().min(1), Regex], { error: unionError('must be a text or {regex, flags}') });
 export type Pattern = z.infer<typeof Pattern>;
-const Patterns = z.union([Pattern.transform((pattern) => [pattern]), z.array(Pattern).min(1)], { error: unionError('must be a text, {regex, flags}, or a list of these') });
+const Patterns = z.union([Pattern.transform((pattern) => [pattern]), z.array(Pattern).min(1)], {
+  error: unionError('must be a text, {regex, flags}, or a list of these'),
+});
 
 /** The reason of the branch that came nearest, where there is one; zod itself says only "Invalid input". */
 function unionError(otherwise: string) {
@@ -65,9 +75,15 @@ interface AnswerShape {
 
 function answersOnce(answer: AnswerShape, context: z.RefinementCtx): void {
   const said = (['reply', 'reply_file'] as const).filter((field) => answer[field] !== undefined);
-  const ways = [said.length > 0 || answer.tool_calls !== undefined, answer.status !== undefined, answer.empty === true].filter(Boolean).length;
+  const ways = [said.length > 0 || answer.tool_calls !== undefined, answer.status !== undefined, answer.empty === true].filter(
+    Boolean,
+  ).length;
   if (said.length > 1) context.addIssue({ code: 'custom', path: ['reply_file'], message: 'give reply or reply_file, not both' });
-  if (ways !== 1) context.addIssue({ code: 'custom', message: `has ${ways === 0 ? 'no answer' : 'several answers'}: give reply (or reply_file) and/or tool_calls, or status, or empty: true` });
+  if (ways !== 1)
+    context.addIssue({
+      code: 'custom',
+      message: `has ${ways === 0 ? 'no answer' : 'several answers'}: give reply (or reply_file) and/or tool_calls, or status, or empty: true`,
+    });
 }
 
 export const ScriptAnswer = z.strictObject(answerFields).superRefine(answersOnce);
@@ -76,7 +92,10 @@ export const ScriptRule = z.strictObject({ ...conditionFields, ...answerFields }
 export const Script = z
   .strictObject({
     /** The model's name is `scripted/<name>`. */
-    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, ".", "_", "-"').default('script'),
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, ".", "_", "-"')
+      .default('script'),
     /** What a failed attempt leaves in the conversation, for `after_failures`. */
     failure_mark: Pattern.optional(),
     embedding: z.strictObject({ dimension: z.number().int().min(1).max(8_192).default(256) }).prefault({}),
@@ -86,7 +105,11 @@ export const Script = z
   .superRefine((script, context) => {
     script.rules.forEach((rule, i) => {
       if (rule.after_failures !== undefined && script.failure_mark === undefined) {
-        context.addIssue({ code: 'custom', path: ['rules', i, 'after_failures'], message: 'needs failure_mark at the top of the script: what a failed attempt leaves in the conversation' });
+        context.addIssue({
+          code: 'custom',
+          path: ['rules', i, 'after_failures'],
+          message: 'needs failure_mark at the top of the script: what a failed attempt leaves in the conversation',
+        });
       }
     });
   });

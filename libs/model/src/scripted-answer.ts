@@ -40,21 +40,40 @@ function filledDeep(value: unknown, captures: ReadonlyMap<string, string>): unkn
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filledDeep(item, captures)]));
 }
 
-const common = (reply: ScriptedReply, object: string) => ({ id: reply.id, object, created: 0, model: reply.model, system_fingerprint: 'scripted' });
-const wireCall = (call: ScriptedReply['toolCalls'][number]) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } });
+const common = (reply: ScriptedReply, object: string) => ({
+  id: reply.id,
+  object,
+  created: 0,
+  model: reply.model,
+  system_fingerprint: 'scripted',
+});
+const wireCall = (call: ScriptedReply['toolCalls'][number]) => ({
+  id: call.id,
+  type: 'function',
+  function: { name: call.name, arguments: call.arguments },
+});
 
 function usageOf({ inputTokens, outputTokens }: ScriptedReply) {
   return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }
 
 export function completion(reply: ScriptedReply): object {
-  const message = { role: 'assistant', content: reply.text === '' && reply.toolCalls.length > 0 ? null : reply.text, ...(reply.toolCalls.length > 0 ? { tool_calls: reply.toolCalls.map(wireCall) } : {}) };
-  return { ...common(reply, 'chat.completion'), choices: [{ index: 0, message, finish_reason: reply.finishReason }], usage: usageOf(reply) };
+  const message = {
+    role: 'assistant',
+    content: reply.text === '' && reply.toolCalls.length > 0 ? null : reply.text,
+    ...(reply.toolCalls.length > 0 ? { tool_calls: reply.toolCalls.map(wireCall) } : {}),
+  };
+  return {
+    ...common(reply, 'chat.completion'),
+    choices: [{ index: 0, message, finish_reason: reply.finishReason }],
+    usage: usageOf(reply),
+  };
 }
 
 /** Server-sent events of one answer. With `cutAfter`, those until so many characters of text were sent, and no end. */
 export function streamEvents(reply: ScriptedReply, includeUsage: boolean, cutAfter: number | undefined): string[] {
-  const chunk = (delta: object, finishReason: string | null = null) => event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
+  const chunk = (delta: object, finishReason: string | null = null) =>
+    event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
   const begin = chunk({ role: 'assistant', content: '' });
   const text = pieces(cutAfter === undefined ? reply.text : reply.text.slice(0, cutAfter)).map((content) => chunk({ content }));
   if (cutAfter !== undefined) return [begin, ...text];
@@ -71,5 +90,7 @@ const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 /** Cut between characters, never inside one. */
 function pieces(text: string): string[] {
   const characters = Array.from(text);
-  return Array.from({ length: Math.ceil(characters.length / PIECE_CHARS) }, (_, i) => characters.slice(i * PIECE_CHARS, (i + 1) * PIECE_CHARS).join(''));
+  return Array.from({ length: Math.ceil(characters.length / PIECE_CHARS) }, (_, i) =>
+    characters.slice(i * PIECE_CHARS, (i + 1) * PIECE_CHARS).join(''),
+  );
 }

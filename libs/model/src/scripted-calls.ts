@@ -34,7 +34,12 @@ export class ScriptedCalls {
   }
 
   add(call: Omit<ScriptedCall, 'number' | 'answered'>): (answered: ScriptedCall['answered']) => void {
-    const kept = { ...call, about: call.about.slice(0, ABOUT_CHARS), number: ++this.#total, answered: 'pending' as ScriptedCall['answered'] };
+    const kept = {
+      ...call,
+      about: call.about.slice(0, ABOUT_CHARS),
+      number: ++this.#total,
+      answered: 'pending' as ScriptedCall['answered'],
+    };
     this.#calls.push(kept);
     if (this.#calls.length > KEPT_MAX * 1.1) this.#calls = this.#calls.slice(-KEPT_MAX);
     return (answered) => {

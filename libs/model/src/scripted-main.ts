@@ -5,7 +5,9 @@ const USAGE = 'usage: scripted-main --script FILE [--port N] [--host ADDRESS]   
 
 /** Serves a script until SIGTERM or SIGINT. One JSON line on stdout says that it is ready and where. */
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { script: { type: 'string' }, port: { type: 'string', default: '0' }, host: { type: 'string', default: '127.0.0.1' } } });
+  const { values } = parseArgs({
+    options: { script: { type: 'string' }, port: { type: 'string', default: '0' }, host: { type: 'string', default: '127.0.0.1' } },
+  });
   const port = Number(values.port);
   if (!values.script) throw new Error(`--script is missing\n${USAGE}`);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`--port must be 0 to 65535, not ${values.port}\n${USAGE}`);
@@ -13,7 +15,9 @@ async function main(): Promise<void> {
   const stop = () => void running.close();
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.stdout.write(`${JSON.stringify({ ready: true, service: 'scripted-model', url: running.url, port: running.port, model: running.model, pid: process.pid })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ ready: true, service: 'scripted-model', url: running.url, port: running.port, model: running.model, pid: process.pid })}\n`,
+  );
 }
 
 main().catch((error: unknown) => {

@@ -52,7 +52,13 @@ export class ScriptedModel {
       about,
     });
     follow(response, answered);
-    if (!match || !reply) return refuse(response, 404, `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule or a default`, 'no_rule');
+    if (!match || !reply)
+      return refuse(
+        response,
+        404,
+        `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule or a default`,
+        'no_rule',
+      );
     await send(response, match, reply, body, answered);
   }
 
@@ -61,8 +67,24 @@ export class ScriptedModel {
     if (!parsed.success) return refuse(response, 400, complaint(parsed.error));
     const { input, encoding_format } = parsed.data;
     const tokens = approximateTokens(input.reduce((sum, text) => sum + text.length, 0));
-    follow(response, this.calls.add({ endpoint: 'embeddings', rule: null, status: 200, stream: false, bodyDigest: digestOf(given), inputTokens: tokens, outputTokens: 0, about: input[0] ?? '' }));
-    const data = input.map((text, index) => ({ object: 'embedding', index, embedding: wireVector(wordVector(text, this.#script.embedding.dimension), encoding_format) }));
+    follow(
+      response,
+      this.calls.add({
+        endpoint: 'embeddings',
+        rule: null,
+        status: 200,
+        stream: false,
+        bodyDigest: digestOf(given),
+        inputTokens: tokens,
+        outputTokens: 0,
+        about: input[0] ?? '',
+      }),
+    );
+    const data = input.map((text, index) => ({
+      object: 'embedding',
+      index,
+      embedding: wireVector(wordVector(text, this.#script.embedding.dimension), encoding_format),
+    }));
     sendJson(response, 200, { object: 'list', model: this.name, data, usage: { prompt_tokens: tokens, total_tokens: tokens } });
   }
 }
@@ -75,11 +97,18 @@ function follow(response: ServerResponse, answered: Answered): void {
   response.once('close', () => answered('aborted'));
 }
 
-async function send(response: ServerResponse, { answer }: Match, reply: ScriptedReply, body: ChatRequestBody, answered: Answered): Promise<void> {
+async function send(
+  response: ServerResponse,
+  { answer }: Match,
+  reply: ScriptedReply,
+  body: ChatRequestBody,
+  answered: Answered,
+): Promise<void> {
   await pause(answer.delay_ms, response);
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   if (answer.status !== undefined) return refuse(response, answer.status, answer.error ?? `the script says status ${answer.status}`);
-  if (body.stream === true) return stream(response, streamEvents(reply, body.stream_options?.include_usage === true, answer.stream_cut_after), answer, answered);
+  if (body.stream === true)
+    return stream(response, streamEvents(reply, body.stream_options?.include_usage === true, answer.stream_cut_after), answer, answered);
   const whole = JSON.stringify(completion(reply));
   if (answer.stream_cut_after === undefined) {
     response.writeHead(200, { 'content-type': 'application/json' }).end(whole);
@@ -89,7 +118,12 @@ async function send(response: ServerResponse, { answer }: Match, reply: Scripted
   cut(response, whole.slice(0, whole.length / 2), answered);
 }
 
-async function stream(response: ServerResponse, events: readonly string[], { chunk_delay_ms, stream_cut_after }: Match['answer'], answered: Answered): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  events: readonly string[],
+  { chunk_delay_ms, stream_cut_after }: Match['answer'],
+  answered: Answered,
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const together = chunk_delay_ms === 0 ? [events.join('')] : events;
   for (const [i, part] of together.entries()) {

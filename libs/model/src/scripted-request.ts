@@ -4,7 +4,10 @@ import type { Conversation } from './script-matching.js';
 import { approximateTokens } from './token-count.js';
 
 const Part = z.looseObject({ text: z.string().optional() });
-const Message = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.union([z.string(), Part])), z.null()]).optional() });
+const Message = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(z.union([z.string(), Part])), z.null()]).optional(),
+});
 
 export const ChatBody = z.looseObject({
   model: z.string().default(''),
@@ -25,7 +28,11 @@ export const digestOf = (value: unknown) => createHash('sha256').update(JSON.str
 /** How the answer is to be sent makes no other conversation. */
 export function conversationOf(request: ChatBody): Conversation {
   const body = { ...request, stream: undefined, stream_options: undefined };
-  return { model: body.model, messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })), digest: digestOf(body) };
+  return {
+    model: body.model,
+    messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })),
+    digest: digestOf(body),
+  };
 }
 
 /** About four characters a token, messages and tools together. */

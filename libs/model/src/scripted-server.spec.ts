@@ -16,18 +16,36 @@ describe('the scripted model', () => {
     const reply = 'A text longer than a piece of a stream, with 😀 and\nlines.';
     const { client } = await start({ name: 'demo', default: { reply, tool_calls: [{ name: 'f', arguments: { city: 'Zürich' } }] } });
     const whole = await client.chat.completions.create(user('hello'));
-    const streamed = await client.chat.completions.stream({ ...user('hello'), stream_options: { include_usage: true } }).finalChatCompletion();
+    const streamed = await client.chat.completions
+      .stream({ ...user('hello'), stream_options: { include_usage: true } })
+      .finalChatCompletion();
     expect(whole).toMatchObject({ model: 'scripted/demo', system_fingerprint: 'scripted', choices: [{ finish_reason: 'tool_calls' }] });
-    expect(whole.choices[0]?.message).toMatchObject({ content: reply, tool_calls: [{ function: { name: 'f', arguments: '{"city":"Zürich"}' } }] });
-    expect(streamed.choices[0]?.message).toMatchObject({ content: reply, tool_calls: [{ id: whole.choices[0]?.message.tool_calls?.[0]?.id, function: { name: 'f', arguments: '{"city":"Zürich"}' } }] });
+    expect(whole.choices[0]?.message).toMatchObject({
+      content: reply,
+      tool_calls: [{ function: { name: 'f', arguments: '{"city":"Zürich"}' } }],
+    });
+    expect(streamed.choices[0]?.message).toMatchObject({
+      content: reply,
+      tool_calls: [{ id: whole.choices[0]?.message.tool_calls?.[0]?.id, function: { name: 'f', arguments: '{"city":"Zürich"}' } }],
+    });
     expect(streamed.usage).toEqual(whole.usage);
     expect(whole.usage).toMatchObject({ prompt_tokens: 2 });
   });
 
   it('marks every answer, errors too', async () => {
     const { server } = await start({ rules: [{ match: 'x', status: 500 }] });
-    const answers = await Promise.all([fetch(`${server.url}/models`), fetch(`${server.url}/nothing`), post(server.url, user('x')), post(server.url, user('y'))]);
-    expect(answers.map((answer) => [answer.status, answer.headers.get('x-etude-scripted')])).toEqual([[200, '1'], [404, '1'], [500, '1'], [404, '1']]);
+    const answers = await Promise.all([
+      fetch(`${server.url}/models`),
+      fetch(`${server.url}/nothing`),
+      post(server.url, user('x')),
+      post(server.url, user('y')),
+    ]);
+    expect(answers.map((answer) => [answer.status, answer.headers.get('x-etude-scripted')])).toEqual([
+      [200, '1'],
+      [404, '1'],
+      [500, '1'],
+      [404, '1'],
+    ]);
   });
 
   it('lists its model and embeds texts in both formats', async () => {
@@ -36,7 +54,9 @@ describe('the scripted model', () => {
     const floats = await client.embeddings.create({ model: 'm', input: ['a b', 'c'], encoding_format: 'float' });
     const decoded = await client.embeddings.create({ model: 'm', input: ['a b', 'c'] });
     expect(floats.data.map((item) => item.embedding.length)).toEqual([8, 8]);
-    expect(decoded.data[1]?.embedding.map((value) => Math.fround(value))).toEqual(floats.data[1]?.embedding.map((value) => Math.fround(value)));
+    expect(decoded.data[1]?.embedding.map((value) => Math.fround(value))).toEqual(
+      floats.data[1]?.embedding.map((value) => Math.fround(value)),
+    );
   });
 
   it.each([
@@ -52,11 +72,18 @@ describe('the scripted model', () => {
   it('names the script and the message when no rule fits', async () => {
     const { server } = await start({ rules: [{ match: 'x', reply: 'y' }] });
     const response = await post(server.url, user('something else'));
-    expect(await response.json()).toMatchObject({ error: { code: 'no_rule', message: expect.stringMatching(/the script.*"something else".*default/) } });
+    expect(await response.json()).toMatchObject({
+      error: { code: 'no_rule', message: expect.stringMatching(/the script.*"something else".*default/) },
+    });
   });
 
   it('reports its calls, to callers and over HTTP', async () => {
-    const { server } = await start({ rules: [{ name: 'greeting', match: 'hello', reply: 'hi there' }, { match: 'cut', reply: 'half of it', stream_cut_after: 4 }] });
+    const { server } = await start({
+      rules: [
+        { name: 'greeting', match: 'hello', reply: 'hi there' },
+        { match: 'cut', reply: 'half of it', stream_cut_after: 4 },
+      ],
+    });
     await (await post(server.url, user('hello'))).text();
     await post(server.url, user('nobody')).then((response) => response.text());
     await expect(post(server.url, { ...user('cut'), stream: true }).then((response) => response.text())).rejects.toThrow('terminated');
@@ -72,7 +99,10 @@ describe('the scripted model', () => {
 
   it('says so when its port is taken', async () => {
     const { server } = await start({});
-    await expect(startScriptedModel({ script: {}, port: server.port })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining(`port ${server.port} on 127.0.0.1 is taken`) });
+    await expect(startScriptedModel({ script: {}, port: server.port })).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining(`port ${server.port} on 127.0.0.1 is taken`),
+    });
   });
 });
 

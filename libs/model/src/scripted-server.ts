@@ -75,10 +75,15 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   const path = new URL(request.url ?? '/', 'http://scripted').pathname.replace(/\/$/, '');
   const route = `${request.method} ${path}`;
   if (route === 'GET /v1/models') return json(response, 200, model.list());
-  if (route === 'GET /scripted/calls') return json(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
+  if (route === 'GET /scripted/calls')
+    return json(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
   if (route !== 'POST /v1/chat/completions' && route !== 'POST /v1/embeddings') {
     request.resume();
-    return json(response, 404, problem(`${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`));
+    return json(
+      response,
+      404,
+      problem(`${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`),
+    );
   }
   const body = await readJson(request);
   if ('problem' in body) return json(response, body.status, problem(body.problem));

@@ -21,7 +21,8 @@ export interface ServerFault {
 
 const MESSAGE_CHARS_MAX = 300;
 /** 501: a server that knows no POST here will know none next time. */
-const RETRYABLE = (status: number) => status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
+const RETRYABLE = (status: number) =>
+  status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
 
 /** Base URL without what may be secret in it. */
 export function shownUrl(baseUrl: string): string {
@@ -43,7 +44,10 @@ export function faultError(fault: ServerFault, context: ServerContext): EtudeErr
   const said = quoted(fault.message, context);
   const advice = code === 'MODEL_REFUSED' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
-  return new EtudeError(code, message, { ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }), metadata: { status: String(fault.status) } });
+  return new EtudeError(code, message, {
+    ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),
+    metadata: { status: String(fault.status) },
+  });
 }
 
 function codeOf({ status, code }: ServerFault): ErrorCode {
@@ -55,7 +59,8 @@ function refusalAdvice({ status, location }: ServerFault, { settings }: ServerCo
   if (status >= 300 && status < 400) return `Set ${settings.baseUrl} to where it redirects${location ? ` (${location})` : ''}.`;
   if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
   if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
-  if (status === 404 || status === 405 || status === 501) return `Check ${settings.baseUrl} (it usually ends with /v1) and ${settings.model}.`;
+  if (status === 404 || status === 405 || status === 501)
+    return `Check ${settings.baseUrl} (it usually ends with /v1) and ${settings.model}.`;
   if (status === 413) return 'The request is too large for it; make the prompt shorter.';
   return `Check that ${settings.model} fits this request.`;
 }

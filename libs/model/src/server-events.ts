@@ -20,7 +20,10 @@ export class LineSplitter {
   }
 }
 
-export type ServerEvent = { readonly kind: 'data'; readonly value: unknown } | { readonly kind: 'done' } | { readonly kind: 'garbled' | 'foreign'; readonly text: string };
+export type ServerEvent =
+  | { readonly kind: 'data'; readonly value: unknown }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'garbled' | 'foreign'; readonly text: string };
 
 /**
  * Server-sent events whose data is JSON, read generously: a data line that is JSON by itself is an event even where the blank

@@ -44,7 +44,9 @@ export class Transport {
     const url = new URL(input instanceof Request ? input.url : input);
     const message = await this.#send(url, init);
     const status = message.statusCode ?? 0;
-    const headers = HEADERS_KEPT.flatMap((name): Array<[string, string]> => (message.headers[name] ? [[name, String(message.headers[name])]] : []));
+    const headers = HEADERS_KEPT.flatMap((name): Array<[string, string]> =>
+      message.headers[name] ? [[name, String(message.headers[name])]] : [],
+    );
     if (status < 200 || status > 299) return new Response(errorBody(await errorText(message)), { status, headers });
     const response = new Response(null, { status, headers });
     this.#bodies.set(response, decoded(message));
@@ -67,7 +69,11 @@ export class Transport {
   #send(url: URL, { method = 'GET', headers, body, signal }: RequestInit): Promise<http.IncomingMessage> {
     return new Promise((resolve, reject) => {
       const [module, agent] = url.protocol === 'https:' ? [https, this.#https] : [http, this.#http];
-      const request = module.request(url, { method, agent, headers: { ...Object.fromEntries(new Headers(headers)), 'accept-encoding': 'identity' } });
+      const request = module.request(url, {
+        method,
+        agent,
+        headers: { ...Object.fromEntries(new Headers(headers)), 'accept-encoding': 'identity' },
+      });
       const abort = () => request.destroy(new DOMException('aborted', 'AbortError'));
       const settled = () => signal?.removeEventListener('abort', abort);
       request.once('response', (message) => {
@@ -88,7 +94,9 @@ export class Transport {
 
 /** Nobody asked for compression, but some servers compress all the same. */
 function decoded(message: http.IncomingMessage): Readable {
-  const decoder = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress }[message.headers['content-encoding'] ?? ''];
+  const decoder = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress }[
+    message.headers['content-encoding'] ?? ''
+  ];
   if (!decoder) return message;
   const plain = decoder();
   message.on('error', (error) => plain.destroy(error));

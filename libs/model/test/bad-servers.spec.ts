@@ -5,13 +5,22 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask, broken, chatModel, delta, impatient, json, never, raw, rawServer, whole } from './raw-server.js';
 
 const good = json(whole('whole'));
-const failure = (promise: Promise<unknown>) => promise.then(() => expect.fail('it answered'), (error: { code: string; message: string }) => error);
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('it answered'),
+    (error: { code: string; message: string }) => error,
+  );
 
 describe('servers that are busy or broken', () => {
   it('waits as long as a 429 asks, in seconds or until a date', async () => {
     const { waits, timers } = impatient();
     const date = new Date(Date.now() + 30_000).toUTCString();
-    const server = await rawServer(json({ error: 'slow down' }, 429, { 'retry-after': '7' }), json({}, 429, { 'retry-after': date }), json({}, 429, { 'retry-after': '86400' }), good);
+    const server = await rawServer(
+      json({ error: 'slow down' }, 429, { 'retry-after': '7' }),
+      json({}, 429, { 'retry-after': date }),
+      json({}, 429, { 'retry-after': '86400' }),
+      good,
+    );
     expect((await chatModel(server.url, { timers, retry: { waitTotalMaxMs: 1e6 } }).chat(ask(), never())).text).toBe('whole');
     expect(waits[0]).toBe(7_000);
     expect(waits[1]).toBeGreaterThan(25_000);
@@ -23,7 +32,9 @@ describe('servers that are busy or broken', () => {
     const server = await rawServer(json({ error: { message: 'You are too fast.' } }, 429));
     const error = await failure(chatModel(server.url).chat(ask(), never()));
     expect(error).toMatchObject({ code: 'MODEL_RATE_LIMITED' });
-    expect(error.message).toMatch(/127\.0\.0\.1:\d+\/v1 answered 429: You are too fast\. Asked 6 times, waiting 7\.8 s in between\. Lower ETUDE_MODEL_CONCURRENCY/);
+    expect(error.message).toMatch(
+      /127\.0\.0\.1:\d+\/v1 answered 429: You are too fast\. Asked 6 times, waiting 7\.8 s in between\. Lower ETUDE_MODEL_CONCURRENCY/,
+    );
     expect(server.requests).toHaveLength(6);
   });
 
@@ -45,7 +56,10 @@ describe('servers that are busy or broken', () => {
   it('bounds all waiting together', async () => {
     const { waits, timers } = impatient();
     const server = await rawServer(json({}, 429, { 'retry-after': '50' }));
-    expect(await failure(chatModel(server.url, { timers }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_RATE_LIMITED', details: { retryAfterMs: 50_000 } });
+    expect(await failure(chatModel(server.url, { timers }).chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_RATE_LIMITED',
+      details: { retryAfterMs: 50_000 },
+    });
     expect(waits).toEqual([50_000, 50_000]);
   });
 
@@ -68,7 +82,10 @@ describe('servers that are busy or broken', () => {
 
   it('takes an account without credit for a refusal', async () => {
     const server = await rawServer(json({ error: { message: 'You exceeded your current quota.', code: 'insufficient_quota' } }, 429));
-    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('billing') });
+    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_REFUSED',
+      message: expect.stringContaining('billing'),
+    });
   });
 
   it.each([
@@ -80,7 +97,10 @@ describe('servers that are busy or broken', () => {
     const recovering = await rawServer(answer, good);
     expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
     const empty = await rawServer(answer);
-    expect(await failure(chatModel(empty.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_ANSWER_EMPTY', message: expect.stringContaining('Asked 3 times') });
+    expect(await failure(chatModel(empty.url).chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_ANSWER_EMPTY',
+      message: expect.stringContaining('Asked 3 times'),
+    });
     expect(empty.requests).toHaveLength(3);
   });
 
@@ -89,7 +109,13 @@ describe('servers that are busy or broken', () => {
     ['a stream whose connection breaks', broken(delta('half'))],
     ['a stream that breaks inside an event', broken(delta('half').slice(0, 20))],
     ['half a JSON body', raw(JSON.stringify(whole('half of it')).slice(0, 40), { 'content-type': 'application/json' })],
-    ['a body shorter than announced', ((response) => response.writeHead(200, { 'content-length': '500' }).write('{"choices"', () => response.destroy())) satisfies ReturnType<typeof raw>],
+    [
+      'a body shorter than announced',
+      ((response) =>
+        response.writeHead(200, { 'content-length': '500' }).write('{"choices"', () => response.destroy())) satisfies ReturnType<
+        typeof raw
+      >,
+    ],
   ])('asks again after %s, then says it was cut', async (_what, answer) => {
     const recovering = await rawServer(answer, good);
     expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
@@ -108,13 +134,19 @@ describe('servers that are busy or broken', () => {
 
   it('says so when what answers is no model server', async () => {
     const server = await rawServer(raw('<!doctype html><title>Hello</title>', { 'content-type': 'text/html' }));
-    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringMatching(/no chat completion.*Hello.*OPENAI_BASE_URL/) });
+    expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_REFUSED',
+      message: expect.stringMatching(/no chat completion.*Hello.*OPENAI_BASE_URL/),
+    });
   });
 
   it('says so when nothing listens', async () => {
     const port = await freePort();
     const error = await failure(chatModel(`http://user:pass@127.0.0.1:${port}/v1?key=1`).chat(ask(), never()));
-    expect(error).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining(`http://127.0.0.1:${port}/v1 can't be reached: ECONNREFUSED`) });
+    expect(error).toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+      message: expect.stringContaining(`http://127.0.0.1:${port}/v1 can't be reached: ECONNREFUSED`),
+    });
     expect(error.message).not.toContain('pass');
   });
 
@@ -148,7 +180,10 @@ describe('servers that say nothing or too much', () => {
     const mute = await rawServer(() => {});
     const limits = { idleTimeoutMs: 30 };
     const retry = { attemptsMax: 2 };
-    expect(await failure(chatModel(mute.url, { limits, retry }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('sent nothing for 0.03 s') });
+    expect(await failure(chatModel(mute.url, { limits, retry }).chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+      message: expect.stringContaining('sent nothing for 0.03 s'),
+    });
     const stuck = await rawServer((response) => response.writeHead(200).write(delta('ha')));
     expect(await failure(chatModel(stuck.url, { limits, retry }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
   });
@@ -159,7 +194,10 @@ describe('servers that say nothing or too much', () => {
       response.once('close', () => clearInterval(timer));
     });
     const model = chatModel(server.url, { limits: { callTimeoutMs: 60 }, retry: { attemptsMax: 1 } });
-    expect(await failure(model.chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('within 0.06 s') });
+    expect(await failure(model.chat(ask(), never()))).toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+      message: expect.stringContaining('within 0.06 s'),
+    });
   });
 
   it('cuts a thousand pages off at the limit and stops reading', async () => {

@@ -10,7 +10,8 @@ async function answerTo(answer: Parameters<typeof rawServer>[0], options = {}) {
   return chatModel(server.url, options).chat(ask(), never());
 }
 
-const callEvent = (call: object, finish: string | null = null) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason: finish }] })}\n\n`;
+const callEvent = (call: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason: finish }] })}\n\n`;
 
 /** Refuses every request with this field in it. */
 const refusing = (field: string, message: string) =>
@@ -21,7 +22,14 @@ const refusing = (field: string, message: string) =>
 
 describe('answers of minimal servers', () => {
   it('takes one JSON body where a stream was asked for', async () => {
-    expect(await answerTo(json(whole('hi')))).toMatchObject({ text: 'hi', finishReason: 'stop', model: 'm', scripted: false, outputTokens: 1, inputTokens: 2 });
+    expect(await answerTo(json(whole('hi')))).toMatchObject({
+      text: 'hi',
+      finishReason: 'stop',
+      model: 'm',
+      scripted: false,
+      outputTokens: 1,
+      inputTokens: 2,
+    });
   });
 
   it('takes a body called an event stream that is JSON', async () => {
@@ -29,7 +37,9 @@ describe('answers of minimal servers', () => {
   });
 
   it('takes content as a list of parts', async () => {
-    expect((await answerTo(json(whole([{ type: 'text', text: 'a' }, 'b', { type: 'text', text: 'c' }, { type: 'image' }])))).text).toBe('abc');
+    expect((await answerTo(json(whole([{ type: 'text', text: 'a' }, 'b', { type: 'text', text: 'c' }, { type: 'image' }])))).text).toBe(
+      'abc',
+    );
   });
 
   it('takes a stream without [DONE] after a finish reason', async () => {
@@ -78,15 +88,27 @@ describe('answers of minimal servers', () => {
   });
 
   it('puts tool calls together that have neither index nor id', async () => {
-    const response = await answerTo(json(whole(null, { message: { tool_calls: ['a', 'b'].map((name) => ({ function: { name, arguments: { x: 1 } } })) } })));
-    expect(response).toMatchObject({ finishReason: 'tool_calls', toolCalls: [{ id: 'call_1', name: 'a', arguments: '{"x":1}' }, { id: 'call_2', name: 'b', arguments: '{"x":1}' }] });
+    const response = await answerTo(
+      json(whole(null, { message: { tool_calls: ['a', 'b'].map((name) => ({ function: { name, arguments: { x: 1 } } })) } })),
+    );
+    expect(response).toMatchObject({
+      finishReason: 'tool_calls',
+      toolCalls: [
+        { id: 'call_1', name: 'a', arguments: '{"x":1}' },
+        { id: 'call_2', name: 'b', arguments: '{"x":1}' },
+      ],
+    });
   });
 
   it('tells tool calls apart that share an index', async () => {
     const text =
-      callEvent({ index: 0, id: 'one', function: { name: 'f', arguments: '' } }) + callEvent({ index: 0, function: { arguments: '{"a":1}' } }) +
+      callEvent({ index: 0, id: 'one', function: { name: 'f', arguments: '' } }) +
+      callEvent({ index: 0, function: { arguments: '{"a":1}' } }) +
       callEvent({ index: 0, id: 'two', function: { name: 'g', arguments: '{}' } }, 'tool_calls');
-    expect((await answerTo(raw(text))).toolCalls).toEqual([{ id: 'one', name: 'f', arguments: '{"a":1}' }, { id: 'two', name: 'g', arguments: '{}' }]);
+    expect((await answerTo(raw(text))).toolCalls).toEqual([
+      { id: 'one', name: 'f', arguments: '{"a":1}' },
+      { id: 'two', name: 'g', arguments: '{}' },
+    ]);
   });
 
   it('sends no Authorization without a key, and the key with one', async () => {
@@ -118,7 +140,14 @@ describe('answers of minimal servers', () => {
 
   it('reads the same text however a stream is cut into packets', async () => {
     const text = 'naïve 😀 text "quoted" \\ and\r\nlines';
-    const stream = Buffer.from(Array.from(text).map((character) => delta(character)).join('').replaceAll('\n\n', '\r\n\r\n') + delta('', 'stop') + DONE);
+    const stream = Buffer.from(
+      Array.from(text)
+        .map((character) => delta(character))
+        .join('')
+        .replaceAll('\n\n', '\r\n\r\n') +
+        delta('', 'stop') +
+        DONE,
+    );
     let cuts: number[] = [];
     const server = await rawServer((response) => {
       response.writeHead(200);
@@ -166,7 +195,10 @@ describe('servers that refuse a part of the protocol', () => {
 
   it('asks once when the refusal is about the prompt', async () => {
     const server = await rawServer(json({ error: { message: "This model's maximum context length is 8192 tokens." } }, 400));
-    await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({ code: 'MODEL_REFUSED', message: expect.stringContaining('maximum context length') });
+    await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({
+      code: 'MODEL_REFUSED',
+      message: expect.stringContaining('maximum context length'),
+    });
     expect(server.requests).toHaveLength(1);
   });
 });

@@ -53,20 +53,29 @@ export function chatModel(baseUrl: string, options: Partial<OpenAiChatOptions> =
 export const never = (): AbortSignal => new AbortController().signal;
 export const ask = (content = 'hello') => ({ messages: [{ role: 'user' as const, content }] });
 
-export const json = (body: unknown, status = 200, headers: Record<string, string> = {}): Answer => (response) => {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
-};
+export const json =
+  (body: unknown, status = 200, headers: Record<string, string> = {}): Answer =>
+  (response) => {
+    response
+      .writeHead(status, { 'content-type': 'application/json', ...headers })
+      .end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
 
 /** Text as it stands, well ended. */
-export const raw = (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer => (response) => {
-  response.writeHead(200, headers).end(text);
-};
+export const raw =
+  (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer =>
+  (response) => {
+    response.writeHead(200, headers).end(text);
+  };
 
 /** Text as it stands, then the connection breaks. */
-export const broken = (text: string): Answer => (response) => {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(text, () => response.destroy());
-};
+export const broken =
+  (text: string): Answer =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(text, () => response.destroy());
+  };
 
 export const whole = (content: unknown, more: object = {}) => ({ choices: [{ message: { role: 'assistant', content }, ...more }] });
-export const delta = (content: string, finish: string | null = null) => `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`;
+export const delta = (content: string, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`;

@@ -25,7 +25,10 @@ describe('the scripted model as a process', () => {
     const server = await startProcess({ args: [MAIN, '--script', script] });
     const ready = JSON.parse(server.output().split('\n')[0] ?? '') as { url: string; model: string };
     expect(ready.model).toBe('scripted/demo');
-    const response = await fetch(`${ready.url}/chat/completions`, { method: 'POST', body: JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] }) });
+    const response = await fetch(`${ready.url}/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] }),
+    });
     expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
     expect(await server.stop()).toBe(0);
   });

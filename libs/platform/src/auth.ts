@@ -32,7 +32,10 @@ export const keySha256 = (key: string) => digestOf(key).toString('hex');
 
 function parseKeys(path: string, text: string): readonly Key[] {
   const fail = (why: string) =>
-    new EtudeError('FAILED_PRECONDITION', `The key file ${path} ${why}. It must look like {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}.`);
+    new EtudeError(
+      'FAILED_PRECONDITION',
+      `The key file ${path} ${why}. It must look like {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}.`,
+    );
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -65,7 +68,11 @@ export class KeyStore {
   static open(path: string, report: (error: unknown) => void = () => undefined): KeyStore {
     const store = new KeyStore(path, report);
     const stamp = store.#stampNow();
-    if (stamp === null) throw new EtudeError('FAILED_PRECONDITION', `The key file ${path} can't be read. Create it, or point ETUDE_AUTH_KEYS_PATH at the right one.`);
+    if (stamp === null)
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `The key file ${path} can't be read. Create it, or point ETUDE_AUTH_KEYS_PATH at the right one.`,
+      );
     store.#keys = parseKeys(path, readFileSync(path, 'utf8'));
     store.#stamp = stamp;
     return store;

@@ -19,7 +19,12 @@ it('names every variable that is wrong, and no value', () => {
   expect(load).not.toThrow(/secret/);
 });
 
-it.each([['true', true], ['ON', true], ['0', false], ['no', false]])('reads the flag %s', (text, value) => {
+it.each([
+  ['true', true],
+  ['ON', true],
+  ['0', false],
+  ['no', false],
+])('reads the flag %s', (text, value) => {
   expect(loadConfig(z.object({ F: flag() }), { F: text })).toEqual({ F: value });
 });
 

@@ -48,7 +48,12 @@ export class HealthChecks {
 export class HealthModule {
   /** Global; `runService` serves the checks over HTTP. */
   static forRoot({ checks }: { checks: Readonly<Record<string, HealthCheck>> }): DynamicModule {
-    return { module: HealthModule, global: true, providers: [{ provide: HealthChecks, useValue: new HealthChecks(checks) }], exports: [HealthChecks] };
+    return {
+      module: HealthModule,
+      global: true,
+      providers: [{ provide: HealthChecks, useValue: new HealthChecks(checks) }],
+      exports: [HealthChecks],
+    };
   }
 }
 
@@ -90,5 +95,10 @@ export async function startHealthServer(health: HealthChecks, host: string, port
 /** Why a port could not be opened, naming the setting that changes it. */
 export function portError(error: NodeJS.ErrnoException, host: string, port: number, setting: string): EtudeError {
   const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `could not be opened (${error.code ?? error.message})`;
-  return new EtudeError('FAILED_PRECONDITION', `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`, {}, { cause: error });
+  return new EtudeError(
+    'FAILED_PRECONDITION',
+    `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`,
+    {},
+    { cause: error },
+  );
 }

@@ -16,13 +16,20 @@ function logged(write: (logger: ReturnType<typeof createLogger>) => void): strin
 }
 
 it('keeps secrets, code and prompts out, three levels down', () => {
-  const text = logged((logger) => logger.info({ authorization: 'S1', spec: { prompt: 'S2', evaluator: { tests: 'S3' } }, job: { data: { run: { code: 'S4' } } }, apiKey: 'S5' }, 'hello'));
+  const text = logged((logger) =>
+    logger.info(
+      { authorization: 'S1', spec: { prompt: 'S2', evaluator: { tests: 'S3' } }, job: { data: { run: { code: 'S4' } } }, apiKey: 'S5' },
+      'hello',
+    ),
+  );
   expect(text).not.toMatch(/S\d/);
   expect(text).toContain('hello');
 });
 
 it('keeps the code of an error in', () => {
-  const text = logged((logger) => logger.error({ err: new EtudeError('MEMORY_FULL', 'no space', {}, { cause: new Error('ENOSPC') }) }, 'failed'));
+  const text = logged((logger) =>
+    logger.error({ err: new EtudeError('MEMORY_FULL', 'no space', {}, { cause: new Error('ENOSPC') }) }, 'failed'),
+  );
   expect(text).toContain('MEMORY_FULL');
   expect(text).toContain('ENOSPC');
 });

@@ -5,8 +5,21 @@ import type { BaseConfig } from './config.js';
 
 /** Keys whose values never reach a log, at the top and up to three levels down. */
 const SECRET_KEYS = [
-  'authorization', 'apiKey', 'api_key', 'key', 'token', 'password', 'secret',
-  'code', 'prompt', 'messages', 'referenceSolution', 'tests', 'stdin', 'expectedStdout', 'contentBase64',
+  'authorization',
+  'apiKey',
+  'api_key',
+  'key',
+  'token',
+  'password',
+  'secret',
+  'code',
+  'prompt',
+  'messages',
+  'referenceSolution',
+  'tests',
+  'stdin',
+  'expectedStdout',
+  'contentBase64',
 ] as const;
 
 const redactPaths = SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`, `*.*.*.${key}`]);
@@ -29,7 +42,11 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
 }
 
 /** JSON lines on stdout, for code outside Nest. Same redaction as `loggerModule`. */
-export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>, sink: DestinationStream = pino.destination(1)): PinoLogger {
+export function createLogger(
+  service: string,
+  config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>,
+  sink: DestinationStream = pino.destination(1),
+): PinoLogger {
   return pino(options(service, config), sink);
 }
 

@@ -27,7 +27,9 @@ export function gauge(options: MetricOptions<never> & { collect: () => number | 
 
 /** Durations in seconds. Name it `etude_<area>_<thing>_seconds`. */
 export function histogram<L extends string>({ name, help, labels = [] }: MetricOptions<L>): Histogram<L> {
-  return (register.getSingleMetric(name) as Histogram<L> | undefined) ?? new Histogram({ name, help, labelNames: [...labels], buckets: SECONDS });
+  return (
+    (register.getSingleMetric(name) as Histogram<L> | undefined) ?? new Histogram({ name, help, labelNames: [...labels], buckets: SECONDS })
+  );
 }
 
 let started = false;

@@ -90,4 +90,3 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
     process.exit(1);
   }
 }
-

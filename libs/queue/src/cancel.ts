@@ -71,7 +71,11 @@ export class CancelBus {
       if (tenant === wanted.tenant && id === wanted.id) stop();
     };
     // Redis away: the reconnect asks again.
-    const look = () => void isRequested().then((requested) => requested && stop(), () => undefined);
+    const look = () =>
+      void isRequested().then(
+        (requested) => requested && stop(),
+        () => undefined,
+      );
     const releases = [kind === 'task' ? this.onCancel(listener) : this.onExecutionCancel(listener), this.onReconnect(look)];
     look();
     return () => releases.forEach((release) => release());

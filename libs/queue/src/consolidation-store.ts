@@ -33,9 +33,17 @@ export class ConsolidationStore {
     const record = ConsolidationRecord.parse({ ...ask, id: newRunId(), tenant, state: 'queued', createdAt: Date.now() });
     const requestKey = requestId ? this.keys.request(tenant, 'consolidate', requestId) : '';
     const args = [record.id, contentDigest(ask), JSON.stringify(record), this.#retentionMs];
-    const [outcome, id] = await runScript<[string, string]>(this.redis, 'createConsolidation', [this.keys.consolidation(tenant, record.id), requestKey], args);
+    const [outcome, id] = await runScript<[string, string]>(
+      this.redis,
+      'createConsolidation',
+      [this.keys.consolidation(tenant, record.id), requestKey],
+      args,
+    );
     if (outcome === 'created') return { record, created: true };
-    if (outcome === 'other') throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for run ${id} with other settings; use a new request_id`, { field: 'request_id' });
+    if (outcome === 'other')
+      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for run ${id} with other settings; use a new request_id`, {
+        field: 'request_id',
+      });
     const first = await this.get(tenant, id);
     if (!first) throw new EtudeError('NOT_FOUND', `run ${id} of request_id "${requestId}" is no longer kept`);
     return { record: first, created: false };

@@ -30,13 +30,20 @@ function start(declaration = Echo) {
   const { producer } = startProducer(file.server.url, prefix);
   const dead: Array<[unknown, JobFailure]> = [];
   const onDead = async (lost: unknown, failure: JobFailure) => void dead.push([lost, failure]);
-  return { producer, options: { ...options, onDead }, dead, queue: producer.queue(declaration.name), ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()) };
+  return {
+    producer,
+    options: { ...options, onDead },
+    dead,
+    queue: producer.queue(declaration.name),
+    ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()),
+  };
 }
 
 const nothing = () => {};
 
 /** Resolves when the signal aborts, with the reason's lease. */
-const untilStopped = ({ signal }: JobContext) => new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+const untilStopped = ({ signal }: JobContext) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
 describe('add and wait', () => {
   it('answers with the result of the job', async () => {
@@ -70,10 +77,14 @@ describe('add and wait', () => {
   it('puts a job that died of a passing cause back to work', async () => {
     const { options, ask } = start();
     let runs = 0;
-    startConsumer(Echo, async () => {
-      if (++runs <= Echo.attemptsMax) throw new EtudeError('SANDBOX_UNAVAILABLE', 'not yet');
-      return { text: 'at last' };
-    }, options);
+    startConsumer(
+      Echo,
+      async () => {
+        if (++runs <= Echo.attemptsMax) throw new EtudeError('SANDBOX_UNAVAILABLE', 'not yet');
+        return { text: 'at last' };
+      },
+      options,
+    );
     await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     expect(await ask('j1')).toEqual({ text: 'at last' });
   });
@@ -90,14 +101,19 @@ describe('add and wait', () => {
 describe('adding', () => {
   it('refuses a payload that does not parse, naming the path', async () => {
     const { producer } = start();
-    await expect(producer.add(Echo, { v: 1, id: 7 } as never)).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID', details: { field: 'id' } });
+    await expect(producer.add(Echo, { v: 1, id: 7 } as never)).rejects.toMatchObject({
+      code: 'JOB_PAYLOAD_INVALID',
+      details: { field: 'id' },
+    });
     await expect(producer.add(Echo, { v: 1, id: 'a:b', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
     await expect(producer.add(Echo, { v: 1, id: '12', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
   });
 
   it('refuses a payload that is too big for a queue', async () => {
     const { producer } = start();
-    await expect(producer.add(Echo, { v: 1, id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    await expect(producer.add(Echo, { v: 1, id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
   });
 
   it('makes one job of the same payload', async () => {
@@ -120,13 +136,20 @@ describe('consume', () => {
   it('tries a retryable error as often as declared', async () => {
     const { producer, options, dead } = start();
     const seen: Array<[number, boolean]> = [];
-    startConsumer(Echo, async (_, { attempt, isLastAttempt }) => {
-      seen.push([attempt, isLastAttempt]);
-      throw new EtudeError('MODEL_UNAVAILABLE', 'down');
-    }, options);
+    startConsumer(
+      Echo,
+      async (_, { attempt, isLastAttempt }) => {
+        seen.push([attempt, isLastAttempt]);
+        throw new EtudeError('MODEL_UNAVAILABLE', 'down');
+      },
+      options,
+    );
     await producer.add(Echo, { v: 1, id: 'j1', text: 'kept' });
     await until(() => dead.length > 0);
-    expect(seen).toEqual([[1, false], [2, true]]);
+    expect(seen).toEqual([
+      [1, false],
+      [2, true],
+    ]);
     expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
   });
 
@@ -148,10 +171,14 @@ describe('consume', () => {
       const { producer, options, queue } = start();
       let lease: string | null = null;
       let running = false;
-      const first = consume(Echo, async (_, ctx) => {
-        running = true;
-        return untilStopped(ctx).finally(() => (lease = leaseEndOf(ctx.signal)));
-      }, options);
+      const first = consume(
+        Echo,
+        async (_, ctx) => {
+          running = true;
+          return untilStopped(ctx).finally(() => (lease = leaseEndOf(ctx.signal)));
+        },
+        options,
+      );
       await producer.add(Echo, { v: 1, id: 'j1', text: '' }, { priority });
       await until(() => running);
       const attempts: number[] = [];
@@ -168,11 +195,15 @@ describe('consume', () => {
   it('lets a job that ends in time complete on shutdown', async () => {
     const { producer, options, queue } = start();
     let running = false;
-    const consumer = consume(Echo, async (_, { signal }) => {
-      running = true;
-      await new Promise((resolve) => signal.addEventListener('abort', () => setTimeout(resolve, 50)));
-      return { text: 'done' };
-    }, options);
+    const consumer = consume(
+      Echo,
+      async (_, { signal }) => {
+        running = true;
+        await new Promise((resolve) => signal.addEventListener('abort', () => setTimeout(resolve, 50)));
+        return { text: 'done' };
+      },
+      options,
+    );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => running);
     await consumer.close(5_000);
@@ -182,10 +213,14 @@ describe('consume', () => {
   it('closes in time though a handler does not stop', async () => {
     const { producer, options } = start();
     let running = false;
-    const consumer = consume(Echo, () => {
-      running = true;
-      return new Promise<never>(() => undefined);
-    }, options);
+    const consumer = consume(
+      Echo,
+      () => {
+        running = true;
+        return new Promise<never>(() => undefined);
+      },
+      options,
+    );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => running);
     const from = performance.now();
@@ -197,11 +232,15 @@ describe('consume', () => {
     const { producer, options, queue } = start();
     let runs = 0;
     let finish = nothing;
-    startConsumer(Echo, async () => {
-      runs++;
-      await new Promise<void>((resolve) => (finish = resolve));
-      return { text: '' };
-    }, { ...options, lockMs: 300, stalledCheckMs: 100 });
+    startConsumer(
+      Echo,
+      async () => {
+        runs++;
+        await new Promise<void>((resolve) => (finish = resolve));
+        return { text: '' };
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => runs === 1);
     const checks = await countUntil(async () => (await queue.getBackend().client).get(queue.toKey('stalled-check')), 12);
@@ -212,10 +251,14 @@ describe('consume', () => {
   it('aborts a run whose lock was lost and runs the job again', async () => {
     const { producer, options, queue } = start();
     const leases: Array<string | null> = [];
-    startConsumer(Echo, async (_, ctx) => {
-      if (ctx.stalledCount > 0) return { text: 'second run' };
-      return untilStopped(ctx).finally(() => leases.push(leaseEndOf(ctx.signal)));
-    }, { ...options, lockMs: 300, stalledCheckMs: 100 });
+    startConsumer(
+      Echo,
+      async (_, ctx) => {
+        if (ctx.stalledCount > 0) return { text: 'second run' };
+        return untilStopped(ctx).finally(() => leases.push(leaseEndOf(ctx.signal)));
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
     const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, never());
     await until(async () => (await producer.redis.del(queue.toKey('j1:lock'))) === 1);
     expect(await waiting).toEqual({ text: 'second run' });

@@ -59,7 +59,11 @@ const STALLED_COUNT_MAX = 1_000_000;
  * A payload that does not parse, and an error that is not retryable, make a dead letter at once; a retryable one after the
  * declared attempts. The reason is stored as JSON (`readFailure`).
  */
-export function consume<P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>, handler: JobHandler<P, R>, options: ConsumerOptions<P>): Consumer {
+export function consume<P extends z.ZodType, R extends z.ZodType>(
+  declaration: QueueDeclaration<P, R>,
+  handler: JobHandler<P, R>,
+  options: ConsumerOptions<P>,
+): Consumer {
   return new QueueConsumer(declaration, handler, options);
 }
 
@@ -76,7 +80,11 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
   ) {
     const lockMs = options.lockMs ?? 2_000;
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
-    this.#running = new RunningJobs(() => this.#worker, lockMs, (error) => this.#report(error));
+    this.#running = new RunningJobs(
+      () => this.#worker,
+      lockMs,
+      (error) => this.#report(error),
+    );
     this.#worker = new Worker(declaration.name, (job, token) => this.#process(job, token ?? ''), {
       connection: this.#redis,
       prefix: new RedisKeys(options.prefix).queues,
@@ -98,8 +106,13 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
   }
 
   async check(): Promise<void> {
-    if (this.#closing || !this.#worker.isRunning()) throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
-    if (this.#redis.status !== 'ready') throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} has no connection to Redis (${this.#redis.status})`);
+    if (this.#closing || !this.#worker.isRunning())
+      throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
+    if (this.#redis.status !== 'ready')
+      throw new EtudeError(
+        'QUEUE_UNAVAILABLE',
+        `the worker of ${this.declaration.name} has no connection to Redis (${this.#redis.status})`,
+      );
     await this.#redis.ping();
   }
 
@@ -138,7 +151,13 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
     const attempt = job.attemptsMade + 1;
     const { signal } = running.stop;
     const result = await withinTime(running.stop, this.declaration, () =>
-      this.handler(payload, { jobId: running.id, attempt, isLastAttempt: attempt >= (job.opts.attempts ?? 1), stalledCount: job.stalledCounter, signal }),
+      this.handler(payload, {
+        jobId: running.id,
+        attempt,
+        isLastAttempt: attempt >= (job.opts.attempts ?? 1),
+        stalledCount: job.stalledCounter,
+        signal,
+      }),
     );
     return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${running.id}`);
   }

@@ -52,7 +52,10 @@ export class DeadLetters {
   }
 
   /** Newest first. @param page.after `next` of the page before */
-  async list(queueName: string, page: { readonly pageSize: number; readonly after?: string }): Promise<{ letters: readonly DeadLetter[]; next: string | null }> {
+  async list(
+    queueName: string,
+    page: { readonly pageSize: number; readonly after?: string },
+  ): Promise<{ letters: readonly DeadLetter[]; next: string | null }> {
     const queue = this.producer.queue(declarationOf(queueName).name);
     const [score, lastId] = splitToken(page.after);
     const ids = await this.#bounded(newestDead(this.producer, queue, score, lastId, page.pageSize + 1));
@@ -113,12 +116,19 @@ export async function retryJob(job: Job): Promise<void> {
 
 function declarationOf(name: string): QueueDeclaration {
   const declaration = QUEUES.find((queue) => queue.name === name);
-  if (!declaration) throw new EtudeError('NOT_FOUND', `there is no queue "${name}"; the queues are ${QUEUES.map((queue) => queue.name).join(', ')}`, { field: 'queue' });
+  if (!declaration)
+    throw new EtudeError('NOT_FOUND', `there is no queue "${name}"; the queues are ${QUEUES.map((queue) => queue.name).join(', ')}`, {
+      field: 'queue',
+    });
   return declaration;
 }
 
 async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts> {
-  const [counts, workers, oldest] = await Promise.all([queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'), queue.getWorkersCount(), oldestWaitingMs(redis, queue)]);
+  const [counts, workers, oldest] = await Promise.all([
+    queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'),
+    queue.getWorkersCount(),
+    oldestWaitingMs(redis, queue),
+  ]);
   const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
   return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
 }
@@ -146,7 +156,10 @@ function splitToken(token: string | undefined): [number | null, string] {
   if (!token) return [null, ''];
   const cut = token.indexOf('/');
   const score = Number(token.slice(0, cut));
-  if (cut < 1 || !Number.isFinite(score)) throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', { field: 'page_token' });
+  if (cut < 1 || !Number.isFinite(score))
+    throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', {
+      field: 'page_token',
+    });
   return [score, token.slice(cut + 1)];
 }
 

@@ -15,7 +15,8 @@ async function start() {
   const { record } = await tasks.submit('acme', SPEC, '');
   const journal = (await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` })) as RedisJournal;
   const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
-  const step = (n: number) => journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
+  const step = (n: number) =>
+    journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
   const finish = () => journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
   const subscribers = async () => Number(/connected_clients:(\d+)/.exec(await redis.info('clients'))?.[1]);
   return { tasks, redis, keys, record, journal, read, step, finish, subscribers };
@@ -27,7 +28,10 @@ async function collect(events: AsyncIterable<StoredEvent>): Promise<StoredEvent[
   return all;
 }
 const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
-const attempts = (events: readonly StoredEvent[]) => events.filter(({ event }) => event.type === 'attempt_started').map(({ event }) => (event as Extract<TaskEvent, { type: 'attempt_started' }>).attempt);
+const attempts = (events: readonly StoredEvent[]) =>
+  events
+    .filter(({ event }) => event.type === 'attempt_started')
+    .map(({ event }) => (event as Extract<TaskEvent, { type: 'attempt_started' }>).attempt);
 
 describe('reading events', () => {
   it('tells what was and what comes, until finished', async () => {

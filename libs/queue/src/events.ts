@@ -59,7 +59,11 @@ export async function* readEvents(
 function checkedId(afterId: string): string {
   if (afterId === '') return '0-0';
   if (/^\d{1,19}-\d{1,19}$/.test(afterId)) return afterId;
-  throw new EtudeError('INVALID_ARGUMENT', 'resume_token is not one of this service; pass the resume_token of an event as it was received, or none', { field: 'resume_token' });
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    'resume_token is not one of this service; pass the resume_token of an event as it was received, or none',
+    { field: 'resume_token' },
+  );
 }
 
 async function readBatch(redis: Redis, stream: string, after: string): Promise<StoredEvent[]> {
@@ -69,7 +73,10 @@ async function readBatch(redis: Redis, stream: string, after: string): Promise<S
 
 /** Whether the reader has seen the end already. */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
-  const [end, there] = await whileRedisAnswers(redis, Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]));
+  const [end, there] = await whileRedisAnswers(
+    redis,
+    Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]),
+  );
   if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention after the end is over`);
   return end !== null && !isBefore(last, end);
 }

@@ -12,8 +12,20 @@ import { LeaseEnded } from './lease.js';
 
 const file = redisForFile();
 
-const request = (executionId: string, stdin = '') => ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
-const run = (stdout: string): RunResult => ({ exit: 'ok', exitCode: 0, signal: null, stdout, stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 });
+const request = (executionId: string, stdin = '') =>
+  ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
+const run = (stdout: string): RunResult => ({
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout,
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1,
+});
 
 type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
 
@@ -29,7 +41,12 @@ async function start(execute: Execute) {
     const stored = await store.load(tenant, executionId);
     if (!stored || stored.result) return { executionId };
     const stop = new AbortController();
-    const release = bus.watch('execution', { tenant, id: executionId }, () => store.cancelRequested(tenant, executionId), () => stop.abort());
+    const release = bus.watch(
+      'execution',
+      { tenant, id: executionId },
+      () => store.cancelRequested(tenant, executionId),
+      () => stop.abort(),
+    );
     try {
       await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
     } catch (error) {
@@ -51,7 +68,10 @@ describe('sandboxes over the queue', () => {
   it('runs an execution once however often it is asked for', async () => {
     let runs = 0;
     const { sandboxes } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
-    const asked = await Promise.all([sandboxes.execute(request('t00000000-r1.a1.execute'), never()), sandboxes.execute(request('t00000000-r1.a1.execute'), never())]);
+    const asked = await Promise.all([
+      sandboxes.execute(request('t00000000-r1.a1.execute'), never()),
+      sandboxes.execute(request('t00000000-r1.a1.execute'), never()),
+    ]);
     const later = await sandboxes.execute(request('t00000000-r1.a1.execute', 'another body'), never());
     expect([...asked, later].map((result) => result.runs[0]?.stdout)).toEqual(['1', '1', '1']);
   });
@@ -65,7 +85,10 @@ describe('sandboxes over the queue', () => {
   });
 
   it('carries requests and results of megabytes', async () => {
-    const { sandboxes, redis, keys } = await start(async ({ executionId, runs }) => ({ executionId, runs: [run((runs[0] as { stdin: string }).stdin)] }));
+    const { sandboxes, redis, keys } = await start(async ({ executionId, runs }) => ({
+      executionId,
+      runs: [run((runs[0] as { stdin: string }).stdin)],
+    }));
     const text = 'x'.repeat(6 * 1024 * 1024);
     expect((await sandboxes.execute(request('big', text), never())).runs[0]?.stdout).toBe(text);
     expect(await redis.pttl(keys.execution('acme', 'big'))).toBeLessThanOrEqual(3_600_000);
@@ -159,8 +182,18 @@ describe('cancel bus', () => {
     const heard: string[] = [];
     bus.onCancel(({ tenant, id }) => heard.push(`${tenant} ${id}`));
     let stopped = 0;
-    const release = bus.watch('task', { tenant: 'acme', id: 't1' }, async () => false, () => stopped++);
-    bus.watch('task', { tenant: 'acme', id: 't2' }, async () => true, () => stopped++);
+    const release = bus.watch(
+      'task',
+      { tenant: 'acme', id: 't1' },
+      async () => false,
+      () => stopped++,
+    );
+    bus.watch(
+      'task',
+      { tenant: 'acme', id: 't2' },
+      async () => true,
+      () => stopped++,
+    );
     await until(() => stopped === 1);
     await bus.publish('acme', 't1');
     await until(() => stopped === 2);

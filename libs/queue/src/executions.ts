@@ -33,7 +33,10 @@ export class ExecutionStore {
 
   /** null where the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
-    const [request, result, cancelled] = await whileRedisAnswers(this.redis, this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested'));
+    const [request, result, cancelled] = await whileRedisAnswers(
+      this.redis,
+      this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested'),
+    );
     if (!request) return null;
     return {
       request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
@@ -50,7 +53,12 @@ export class ExecutionStore {
   /** Stores the request unless there is one under this id. Answers the result if it ran before. */
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
-    const answer = await runScript<string | null>(this.redis, 'prepareExecution', [this.keys.execution(tenant, executionId)], [JSON.stringify(request), REQUEST_TTL_MS]);
+    const answer = await runScript<string | null>(
+      this.redis,
+      'prepareExecution',
+      [this.keys.execution(tenant, executionId)],
+      [JSON.stringify(request), REQUEST_TTL_MS],
+    );
     return answer ? readResult(answer, executionId) : null;
   }
 
@@ -89,7 +97,10 @@ export class QueueSandboxes implements Sandboxes {
       await this.producer.forget(SandboxExecute.name, request.executionId);
       await this.#store.prepare(request);
     }
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `execution ${request.executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`);
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `execution ${request.executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`,
+    );
   }
 
   async #run({ tenant, executionId }: ExecutionRequest, signal: AbortSignal): Promise<void> {

@@ -79,7 +79,9 @@ export class JobResults {
     const events = new QueueEvents(this.queue.name, { connection, prefix: this.prefix, lastEventId: newest[0]?.[0] ?? '0-0' });
     events.on('error', this.onError);
     events.on('completed', ({ jobId, returnvalue }) => this.#settle(jobId, { kind: 'completed', value: returnvalue }));
-    events.on('failed', ({ jobId, failedReason }) => this.#settle(jobId, { kind: 'failed', error: failureError(readFailure(failedReason)) }));
+    events.on('failed', ({ jobId, failedReason }) =>
+      this.#settle(jobId, { kind: 'failed', error: failureError(readFailure(failedReason)) }),
+    );
     events.on('duplicated', ({ jobId }) => this.#check(jobId));
     return events;
   }

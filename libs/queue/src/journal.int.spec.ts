@@ -16,13 +16,24 @@ async function makeRollout(retentionMs?: number) {
   const { record } = await tasks.submit('acme', SPEC, '');
   const address = { tenant: 'acme', taskId: record.id, rolloutId: rolloutIdOf(record.id) };
   const open = (connection = redis) => openJournal(connection, keys, address, { retentionMs });
-  const events = async () => (await redis.xrange(keys.events('acme', record.id), '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '') as TaskEvent);
+  const events = async () =>
+    (await redis.xrange(keys.events('acme', record.id), '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '') as TaskEvent);
   const task = async () => {
     const found = await tasks.get('acme', record.id);
     if (!found) throw new Error('the task is gone');
     return found;
   };
-  return { producer, tasks, redis, keys, address, open, events, task, cancel: async () => void (await tasks.requestCancel('acme', record.id)) };
+  return {
+    producer,
+    tasks,
+    redis,
+    keys,
+    address,
+    open,
+    events,
+    task,
+    cancel: async () => void (await tasks.requestCancel('acme', record.id)),
+  };
 }
 
 journalConformance(makeRollout);
@@ -52,7 +63,12 @@ describe('journal in Redis', () => {
     const journal = await open();
     await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
     await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
-    const all = [keys.task('acme', address.taskId), keys.rollout(address.rolloutId), keys.journal(address.rolloutId), keys.events('acme', address.taskId)];
+    const all = [
+      keys.task('acme', address.taskId),
+      keys.rollout(address.rolloutId),
+      keys.journal(address.rolloutId),
+      keys.events('acme', address.taskId),
+    ];
     const ttls = await Promise.all(all.map((key) => redis.pttl(key)));
     expect(ttls.every((ttl) => ttl > 50_000 && ttl <= 60_000)).toBe(true);
   });

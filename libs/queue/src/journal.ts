@@ -82,7 +82,13 @@ export class RedisJournal implements Journal {
 
   async append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }> {
     const stored = { value: entry.value ?? null, usage: entry.usage };
-    const args = [...this.#holder, entry.key, JSON.stringify(stored), JSON.stringify(entry.usage), ...events.map((event) => JSON.stringify(event))];
+    const args = [
+      ...this.#holder,
+      entry.key,
+      JSON.stringify(stored),
+      JSON.stringify(entry.usage),
+      ...events.map((event) => JSON.stringify(event)),
+    ];
     const answer = await runScript<number>(this.redis, 'appendEntry', this.#keys, args);
     if (answer < 0) throw this.#fenced(`step "${entry.key}"`);
     return { cancelRequested: answer === 1 };
@@ -99,7 +105,10 @@ export class RedisJournal implements Journal {
   }
 
   #fenced(what: string): EtudeError {
-    return new EtudeError('JOURNAL_FENCED', `${what} of rollout ${this.rolloutId} was refused: epoch ${this.epoch} is over, another worker holds it or the task has ended; stop and write nothing`);
+    return new EtudeError(
+      'JOURNAL_FENCED',
+      `${what} of rollout ${this.rolloutId} was refused: epoch ${this.epoch} is over, another worker holds it or the task has ended; stop and write nothing`,
+    );
   }
 }
 
@@ -115,7 +124,10 @@ function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const [key = '', text = ''] = [flat[i], flat[i + 1]];
     const cut = text.indexOf(' ');
-    stored.push({ place: Number(text.slice(0, cut)), entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) } });
+    stored.push({
+      place: Number(text.slice(0, cut)),
+      entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) },
+    });
   }
   stored.sort((a, b) => a.place - b.place);
   return new Map(stored.map(({ entry }) => [entry.key, entry]));

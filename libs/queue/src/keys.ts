@@ -62,7 +62,8 @@ export class RedisKeys {
   }
 
   #of(kind: string, tenant: string, ...rest: string[]): string {
-    if (!tenant) throw new EtudeError('TENANT_MISSING', `a Redis key of kind "${kind}" was asked for without a tenant; pass the caller's tenant`);
+    if (!tenant)
+      throw new EtudeError('TENANT_MISSING', `a Redis key of kind "${kind}" was asked for without a tenant; pass the caller's tenant`);
     return [this.prefix, kind, tenant, ...rest].join(':');
   }
 }

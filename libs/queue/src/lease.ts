@@ -8,7 +8,11 @@ export type LeaseEnd = 'shutdown' | 'lost';
 export class LeaseEnded extends Error {
   override readonly name = 'AbortError';
   constructor(readonly lease: LeaseEnd) {
-    super(lease === 'shutdown' ? 'this worker is shutting down; the job goes on elsewhere' : 'another worker may hold this job now; it was not renewed in time');
+    super(
+      lease === 'shutdown'
+        ? 'this worker is shutting down; the job goes on elsewhere'
+        : 'another worker may hold this job now; it was not renewed in time',
+    );
   }
 }
 

@@ -42,7 +42,12 @@ export class OutboxReader {
 
   /** Call it after the write was applied; again changes nothing. */
   async remove(tenant: string, writeId: string): Promise<void> {
-    await runScript(this.redis, 'removeMemoryWrite', [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex], [writeId, memberOf(tenant, writeId)]);
+    await runScript(
+      this.redis,
+      'removeMemoryWrite',
+      [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex],
+      [writeId, memberOf(tenant, writeId)],
+    );
   }
 
   /** Writes of this tenant that memory does not show yet. */

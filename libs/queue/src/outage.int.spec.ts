@@ -20,7 +20,16 @@ function recordingLogger(): QueueLogger & { readonly lines: string[] } {
   return { lines, info: log, warn: log, error: log };
 }
 
-const WRITE = MemoryWrite.parse({ kind: 'skill_use', scope: { tenant: 'acme', agent: 'default' }, name: 'add', version: 1, success: true, fingerprint: 'f', cue: 'c', at: 1 });
+const WRITE = MemoryWrite.parse({
+  kind: 'skill_use',
+  scope: { tenant: 'acme', agent: 'default' },
+  name: 'add',
+  version: 1,
+  success: true,
+  fingerprint: 'f',
+  cue: 'c',
+  at: 1,
+});
 
 async function startStoppable() {
   const server = await startRedis();
@@ -35,9 +44,15 @@ describe('Redis that is away', () => {
     onTestFinished(() => producer.close());
     const from = performance.now();
     const refused = await new TaskStore(producer).submit('acme', SPEC, '').catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: 'QUEUE_UNAVAILABLE', message: expect.stringContaining(`127.0.0.1:${port}`), details: { retryAfterMs: 1_000 } });
+    expect(refused).toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining(`127.0.0.1:${port}`),
+      details: { retryAfterMs: 1_000 },
+    });
     expect((refused as Error).message).not.toContain('secret');
-    await expect(producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never())).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    await expect(
+      producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never()),
+    ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
     expect(performance.now() - from).toBeLessThan(12_000);
   });
 
@@ -45,7 +60,12 @@ describe('Redis that is away', () => {
     const server = await startStoppable();
     const logger = recordingLogger();
     const { producer, tasks } = startProducer(server.url, 'etude');
-    const consumer = startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { redisUrl: server.url, prefix: 'etude', concurrency: 2, logger });
+    const consumer = startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), {
+      redisUrl: server.url,
+      prefix: 'etude',
+      concurrency: 2,
+      logger,
+    });
     await consumer.ready();
     const ask = (id: string) => producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: id, taskId: null }, never());
     await ask('before');

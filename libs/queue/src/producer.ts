@@ -48,7 +48,11 @@ export class Producer {
   }
 
   /** The same payload twice is one job, for as long as the job is kept. */
-  async add<P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>, payload: z.infer<P>, options: AddOptions = {}): Promise<void> {
+  async add<P extends z.ZodType, R extends z.ZodType>(
+    declaration: QueueDeclaration<P, R>,
+    payload: z.infer<P>,
+    options: AddOptions = {},
+  ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
     await whileRedisAnswers(this.redis, this.queue(declaration.name).add(declaration.name, data, jobOptions(declaration, jobId, options)));
   }
@@ -71,9 +75,13 @@ export class Producer {
     for (let round = 1; ; round++) {
       const startedAt = Date.now();
       const end = await results.runToEnd(jobId, () => this.add(declaration, payload, options), signal);
-      if (end.kind === 'completed') return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
+      if (end.kind === 'completed')
+        return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
       const again = round < READDS_MAX && (end.kind === 'missing' || (await this.#revive(declaration.name, jobId, end.error, startedAt)));
-      if (!again) throw end.kind === 'failed' ? end.error : new EtudeError('QUEUE_UNAVAILABLE', `job ${jobId} of ${declaration.name} was removed before it ended; try again`);
+      if (!again)
+        throw end.kind === 'failed'
+          ? end.error
+          : new EtudeError('QUEUE_UNAVAILABLE', `job ${jobId} of ${declaration.name} was removed before it ended; try again`);
     }
   }
 
@@ -130,7 +138,10 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
   const data = parseOr(declaration.payload, payload, 'JOB_PAYLOAD_INVALID', `the payload for ${declaration.name}`);
   const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > PAYLOAD_MAX_BYTES) {
-    throw new EtudeError('PAYLOAD_TOO_LARGE', `the payload for ${declaration.name} has ${bytes} bytes, more than ${PAYLOAD_MAX_BYTES}; put the data into its store and send its id`);
+    throw new EtudeError(
+      'PAYLOAD_TOO_LARGE',
+      `the payload for ${declaration.name} has ${bytes} bytes, more than ${PAYLOAD_MAX_BYTES}; put the data into its store and send its id`,
+    );
   }
   const jobId = declaration.jobId(data);
   if (jobId.includes(':') || /^\d*$/.test(jobId)) {

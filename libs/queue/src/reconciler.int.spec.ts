@@ -11,7 +11,16 @@ import { startReconciler } from './reconciler.js';
 
 const file = redisForFile();
 
-const WRITE = MemoryWrite.parse({ kind: 'skill_use', scope: { tenant: 'acme', agent: 'default' }, name: 'add', version: 1, success: true, fingerprint: 'f', cue: 'c', at: 1 });
+const WRITE = MemoryWrite.parse({
+  kind: 'skill_use',
+  scope: { tenant: 'acme', agent: 'default' },
+  name: 'add',
+  version: 1,
+  success: true,
+  fingerprint: 'f',
+  cue: 'c',
+  at: 1,
+});
 
 function start() {
   const prefix = file.prefix();
@@ -78,7 +87,11 @@ describe('reconciler', () => {
     const rig = start();
     const task = await dead(rig);
     expect(await rig.reconciler.runOnce()).toBe(1);
-    expect(await rig.tasks.get('acme', task.taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'MEMORY_VERSION', message: 'broken' } });
+    expect(await rig.tasks.get('acme', task.taskId)).toMatchObject({
+      state: 'failed',
+      stopReason: 'error',
+      error: { code: 'MEMORY_VERSION', message: 'broken' },
+    });
     expect(await rig.reconciler.runOnce()).toBe(0);
   });
 
@@ -132,7 +145,11 @@ describe('memory outbox', () => {
     expect(await reader.load('acme', 'w1')).toEqual(WRITE);
     expect([await reader.pending('acme'), await reader.pending('other')]).toEqual([1, 0]);
     await reader.remove('acme', 'w1');
-    expect([await reader.load('acme', 'w1'), await reader.pending('acme'), await redis.zcard(keys.memoryOutboxIndex)]).toEqual([null, 0, 0]);
+    expect([await reader.load('acme', 'w1'), await reader.pending('acme'), await redis.zcard(keys.memoryOutboxIndex)]).toEqual([
+      null,
+      0,
+      0,
+    ]);
   });
 });
 
@@ -161,10 +178,16 @@ describe('dead letters', () => {
     startConsumer(MemoryWriteJob, async () => ({ applied: true }), rig.options);
     await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getFailedCount()) === 7);
     const ids: string[] = [];
-    for (let after: string | undefined = undefined; ; ) {
+    for (let after: string | undefined = undefined; ;) {
       const page = await rig.letters.list(MemoryWriteJob.name, { pageSize: 2, after });
       ids.push(...page.letters.map(({ id }) => id));
-      expect(page.letters[0]).toMatchObject({ queue: MemoryWriteJob.name, code: 'JOB_PAYLOAD_INVALID', path: 'tenant', attempts: 1, payload: { v: 1 } });
+      expect(page.letters[0]).toMatchObject({
+        queue: MemoryWriteJob.name,
+        code: 'JOB_PAYLOAD_INVALID',
+        path: 'tenant',
+        attempts: 1,
+        payload: { v: 1 },
+      });
       if (!page.next) break;
       after = page.next;
     }
@@ -179,11 +202,15 @@ describe('dead letters', () => {
     await rig.reconciler.runOnce();
     expect(await rig.letters.redrive(RolloutRun.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     expect(await task.state()).toBe('queued');
-    startConsumer(RolloutRun, async ({ tenant, taskId, rolloutId }) => {
-      const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId, rolloutId });
-      await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null }, []);
-      return { outcome: 'succeeded' as const };
-    }, rig.options);
+    startConsumer(
+      RolloutRun,
+      async ({ tenant, taskId, rolloutId }) => {
+        const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId, rolloutId });
+        await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null }, []);
+        return { outcome: 'succeeded' as const };
+      },
+      rig.options,
+    );
     await until(async () => (await task.state()) === 'succeeded');
     await until(async () => (await rig.rollouts.getCompletedCount()) === 1);
     expect(await rig.reconciler.runOnce()).toBe(0);
@@ -198,6 +225,10 @@ describe('dead letters', () => {
     await until(async () => (await rig.rollouts.getFailedCount()) === 2);
     const { redriven, refused } = await rig.letters.redrive(RolloutRun.name, { ids: [task.rolloutId, 'bad', 'none'] });
     expect(redriven).toBe(0);
-    expect(refused).toEqual([`${task.rolloutId}: task ${task.taskId} is cancelled already`, expect.stringMatching(/^bad: its payload still is wrong at "v"/), 'none: no such job']);
+    expect(refused).toEqual([
+      `${task.rolloutId}: task ${task.taskId} is cancelled already`,
+      expect.stringMatching(/^bad: its payload still is wrong at "v"/),
+      'none: no such job',
+    ]);
   });
 });

@@ -60,7 +60,11 @@ export class RunningJobs {
   async #renew(): Promise<void> {
     const jobs = [...this.#jobs.values()];
     try {
-      const lost = await this.worker().extendJobLocks(jobs.map(({ id }) => id), jobs.map(({ token }) => token), this.lockMs);
+      const lost = await this.worker().extendJobLocks(
+        jobs.map(({ id }) => id),
+        jobs.map(({ token }) => token),
+        this.lockMs,
+      );
       for (const job of jobs) if (lost.includes(job.id) && this.#jobs.has(job.token)) stopJob(job, 'lost');
     } catch (error) {
       this.onError(error as Error);

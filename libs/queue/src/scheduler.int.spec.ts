@@ -13,10 +13,14 @@ describe('nightly schedule', () => {
     const prefix = file.prefix();
     const { producer } = startProducer(file.server.url, prefix);
     const runs: string[] = [];
-    startConsumer(ConsolidationRunJob, async ({ runId, tenant, days }) => {
-      runs.push(`${tenant} ${runId} ${days}`);
-      return { runId };
-    }, { redisUrl: file.server.url, prefix, concurrency: 1 });
+    startConsumer(
+      ConsolidationRunJob,
+      async ({ runId, tenant, days }) => {
+        runs.push(`${tenant} ${runId} ${days}`);
+        return { runId };
+      },
+      { redisUrl: file.server.url, prefix, concurrency: 1 },
+    );
     await scheduleNightly(producer, { pattern: '* * * * * *', timeZone: 'Europe/Berlin', tenant: 'acme', days: 3 });
     await until(() => runs.length >= 2);
     expect(new Set(runs).size).toBe(runs.length);
@@ -26,7 +30,8 @@ describe('nightly schedule', () => {
   it('is one however often it is set, in the time zone given', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
-    for (const pattern of ['0 2 * * *', '0 3 * * *', '0 3 * * *']) await scheduleNightly(producer, { pattern, timeZone: 'Asia/Tokyo', tenant: 'acme' });
+    for (const pattern of ['0 2 * * *', '0 3 * * *', '0 3 * * *'])
+      await scheduleNightly(producer, { pattern, timeZone: 'Asia/Tokyo', tenant: 'acme' });
     const schedulers = await queue.getJobSchedulers();
     expect(schedulers).toMatchObject([{ pattern: '0 3 * * *', tz: 'Asia/Tokyo' }]);
     expect(new Date(schedulers[0]?.next ?? 0).getUTCHours()).toBe(18);
@@ -36,8 +41,12 @@ describe('nightly schedule', () => {
 
   it('refuses a pattern or a time zone that is none', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
-    await expect(scheduleNightly(producer, { pattern: 'at night', timeZone: 'UTC', tenant: 'acme' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(scheduleNightly(producer, { pattern: '0 3 * * *', timeZone: 'Moon/Base', tenant: 'acme' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(scheduleNightly(producer, { pattern: 'at night', timeZone: 'UTC', tenant: 'acme' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    await expect(scheduleNightly(producer, { pattern: '0 3 * * *', timeZone: 'Moon/Base', tenant: 'acme' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
   });
 });
 
@@ -57,7 +66,10 @@ describe('consolidation records', () => {
     const store = new ConsolidationStore(redis, keys, { retentionMs: 60_000 });
     const { record } = await store.create('acme', ASK, '');
     await store.put({ ...record, state: 'running', groups: 2 });
-    expect([await store.get('acme', record.id), await redis.pttl(keys.consolidation('acme', record.id))]).toMatchObject([{ groups: 2 }, -1]);
+    expect([await store.get('acme', record.id), await redis.pttl(keys.consolidation('acme', record.id))]).toMatchObject([
+      { groups: 2 },
+      -1,
+    ]);
     await store.put({ ...record, state: 'done' });
     expect(await redis.pttl(keys.consolidation('acme', record.id))).toBeGreaterThan(50_000);
     expect(await store.get('other', record.id)).toBeNull();

@@ -21,17 +21,34 @@ export interface NightlySchedule {
  *
  * @throws EtudeError INVALID_ARGUMENT for a pattern or time zone that can't be read
  */
-export async function scheduleNightly(producer: Producer, { pattern, timeZone, tenant, agent = null, days = 7 }: NightlySchedule): Promise<void> {
-  const template = parseOr(ConsolidationRunJob.payload, { v: 1, tenant, runId: `nightly-${agent ?? 'all'}`, agent, days, dryRun: false }, 'INVALID_ARGUMENT', 'the nightly schedule');
+export async function scheduleNightly(
+  producer: Producer,
+  { pattern, timeZone, tenant, agent = null, days = 7 }: NightlySchedule,
+): Promise<void> {
+  const template = parseOr(
+    ConsolidationRunJob.payload,
+    { v: 1, tenant, runId: `nightly-${agent ?? 'all'}`, agent, days, dryRun: false },
+    'INVALID_ARGUMENT',
+    'the nightly schedule',
+  );
   checkTimeZone(timeZone);
   const added = producer
     .queue(ConsolidationRunJob.name)
-    .upsertJobScheduler(schedulerId(tenant, agent), { pattern, tz: timeZone }, { name: ConsolidationRunJob.name, data: template, opts: declaredOptions(ConsolidationRunJob) });
+    .upsertJobScheduler(
+      schedulerId(tenant, agent),
+      { pattern, tz: timeZone },
+      { name: ConsolidationRunJob.name, data: template, opts: declaredOptions(ConsolidationRunJob) },
+    );
   try {
     await whileRedisAnswers(producer.redis, added);
   } catch (error) {
     if (errorCode(error) !== 'INTERNAL') throw error;
-    throw new EtudeError('INVALID_ARGUMENT', `the cron pattern "${pattern}" can't be read: ${(error as Error).message}`, {}, { cause: error });
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `the cron pattern "${pattern}" can't be read: ${(error as Error).message}`,
+      {},
+      { cause: error },
+    );
   }
 }
 
@@ -46,6 +63,11 @@ function checkTimeZone(timeZone: string): void {
   try {
     Intl.DateTimeFormat('en', { timeZone });
   } catch (error) {
-    throw new EtudeError('INVALID_ARGUMENT', `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`, {}, { cause: error });
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`,
+      {},
+      { cause: error },
+    );
   }
 }

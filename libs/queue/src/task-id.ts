@@ -15,6 +15,9 @@ export function newTaskId(nowMs = Date.now()): string {
     lastMs += 1;
     sequence = 0;
   }
-  const chance = BigInt(`0x${randomBytes(8).toString('hex')}`).toString(36).padStart(13, '0').slice(-10);
+  const chance = BigInt(`0x${randomBytes(8).toString('hex')}`)
+    .toString(36)
+    .padStart(13, '0')
+    .slice(-10);
   return `t${lastMs.toString(36).padStart(9, '0')}${sequence.toString(36).padStart(3, '0')}${chance}`;
 }

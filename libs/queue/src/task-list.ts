@@ -39,7 +39,8 @@ export async function listTasks(redis: Redis, keys: RedisKeys, tenant: string, f
     const ids = await redis.zrevrangebylex(keys.tasks(tenant), after ? `(${after}` : '+', '-', 'LIMIT', 0, CHUNK);
     for (const candidate of await judge(redis, keys, tenant, ids, filter)) {
       if (candidate.match) {
-        if (records.length === filter.pageSize || (records.length > 0 && bytes + candidate.bytes > PAGE_MAX_BYTES)) return { records, nextAfter: after };
+        if (records.length === filter.pageSize || (records.length > 0 && bytes + candidate.bytes > PAGE_MAX_BYTES))
+          return { records, nextAfter: after };
         const record = readTaskRecord(tenant, candidate.id, await redis.hgetall(keys.task(tenant, candidate.id)));
         if (record) records.push(record);
         bytes += candidate.bytes;

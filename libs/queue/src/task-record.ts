@@ -24,18 +24,29 @@ export function readTaskRecord(tenant: string, id: string, fields: Record<string
 /** The hash of a task that was just accepted; the script adds the times. */
 export function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
   return [
-    'spec', JSON.stringify(spec),
-    'state', 'queued',
-    'labels', JSON.stringify(spec.labels),
-    'priority', String(spec.priority),
-    'usage', JSON.stringify(Usage.parse({})),
-    'requestKey', requestKey,
-    'revision', '1',
+    'spec',
+    JSON.stringify(spec),
+    'state',
+    'queued',
+    'labels',
+    JSON.stringify(spec.labels),
+    'priority',
+    String(spec.priority),
+    'usage',
+    JSON.stringify(Usage.parse({})),
+    'requestKey',
+    requestKey,
+    'revision',
+    '1',
   ];
 }
 
 /** Whether a task is listed under this filter. */
-export function matches(state: string | null, labelsJson: string | null, filter: { state?: TaskState; labels?: Readonly<Record<string, string>> }): boolean {
+export function matches(
+  state: string | null,
+  labelsJson: string | null,
+  filter: { state?: TaskState; labels?: Readonly<Record<string, string>> },
+): boolean {
   if (!state) return false;
   if (filter.state && state !== filter.state) return false;
   const wanted = Object.entries(filter.labels ?? {});

@@ -17,7 +17,12 @@ describe('submit', () => {
     expect(created).toBe(true);
     expect(record).toMatchObject({ tenant: 'acme', spec: SPEC, state: 'queued', revision: 1, cancelRequested: false, endedAt: null });
     expect((await redis.xrange(keys.events('acme', record.id), '-', '+'))[0]?.[1]).toEqual(['e', '{"type":"state","state":"queued"}']);
-    expect((await producer.queue(RolloutRun.name).getJob(`${record.id}-r1`))?.data).toEqual({ v: 1, tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
+    expect((await producer.queue(RolloutRun.name).getJob(`${record.id}-r1`))?.data).toEqual({
+      v: 1,
+      tenant: 'acme',
+      taskId: record.id,
+      rolloutId: `${record.id}-r1`,
+    });
   });
 
   it('answers a repeated request with the same task', async () => {
@@ -31,7 +36,10 @@ describe('submit', () => {
   it('refuses a request id with another spec', async () => {
     const { tasks } = start();
     await tasks.submit('acme', SPEC, 'r1');
-    await expect(tasks.submit('acme', spec({ prompt: 'Another' }), 'r1')).rejects.toMatchObject({ code: 'ALREADY_EXISTS', details: { field: 'request_id' } });
+    await expect(tasks.submit('acme', spec({ prompt: 'Another' }), 'r1')).rejects.toMatchObject({
+      code: 'ALREADY_EXISTS',
+      details: { field: 'request_id' },
+    });
   });
 
   it('makes one task of a hundred equal requests', async () => {

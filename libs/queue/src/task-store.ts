@@ -53,7 +53,11 @@ export class TaskStore {
     const address = addressOf(tenant, newTaskId());
     const [outcome, taskId] = await this.#accept(address, spec, requestId);
     if (outcome === 'other') {
-      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for task ${taskId} with another spec; use a new request_id for a new task`, { field: 'request_id', metadata: { task: taskId } });
+      throw new EtudeError(
+        'ALREADY_EXISTS',
+        `request_id "${requestId}" was used for task ${taskId} with another spec; use a new request_id for a new task`,
+        { field: 'request_id', metadata: { task: taskId } },
+      );
     }
     if (outcome === 'created') await this.#enqueue(address, spec.priority);
     const record = await this.get(tenant, taskId);
@@ -95,7 +99,12 @@ export class TaskStore {
   }
 
   /** As `markFailed`, saying what it found. */
-  async failUnlessRequeued(tenant: string, taskId: string, error: { code: string; message: string }, diedAt: number): Promise<'failed' | 'gone' | 'final' | 'requeued'> {
+  async failUnlessRequeued(
+    tenant: string,
+    taskId: string,
+    error: { code: string; message: string },
+    diedAt: number,
+  ): Promise<'failed' | 'gone' | 'final' | 'requeued'> {
     return this.#run('failTask', addressOf(tenant, taskId), [this.#retentionMs, diedAt, JSON.stringify(error)]);
   }
 
@@ -107,8 +116,20 @@ export class TaskStore {
   async #accept(address: RolloutAddress, spec: TaskSpec, requestId: string): Promise<['created' | 'known' | 'other', string]> {
     const { tenant, taskId, rolloutId } = address;
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const keys = [this.#keys.task(tenant, taskId), this.#keys.tasks(tenant), this.#keys.rolloutOutbox, this.#keys.events(tenant, taskId), requestKey];
-    const args = [taskId, memberOf(tenant, rolloutId), contentDigest(spec), this.#keys.wake(tenant, taskId), JSON.stringify({ type: 'state', state: 'queued' })];
+    const keys = [
+      this.#keys.task(tenant, taskId),
+      this.#keys.tasks(tenant),
+      this.#keys.rolloutOutbox,
+      this.#keys.events(tenant, taskId),
+      requestKey,
+    ];
+    const args = [
+      taskId,
+      memberOf(tenant, rolloutId),
+      contentDigest(spec),
+      this.#keys.wake(tenant, taskId),
+      JSON.stringify({ type: 'state', state: 'queued' }),
+    ];
     return runScript(this.#redis, 'submitTask', keys, [...args, ...newTaskFields(spec, requestKey)]);
   }
 

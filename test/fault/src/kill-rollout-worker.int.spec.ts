@@ -30,9 +30,14 @@ afterAll(async () => {
 async function submit(agent: string): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
   try {
-    const cases = [{ stdin: '2 3\n', expectedStdout: '6\n', public: true }, { stdin: '7 8\n', expectedStdout: '56\n' }];
+    const cases = [
+      { stdin: '2 3\n', expectedStdout: '6\n', public: true },
+      { stdin: '7 8\n', expectedStdout: '56\n' },
+    ];
     const evaluator = { kind: { case: 'ioCases' as const, value: { cases } } };
-    return await tasks.submitTask({ spec: { agent, prompt: 'Read two integers from one line and print their product.', mode: Mode.TRAINING, evaluator } });
+    return await tasks.submitTask({
+      spec: { agent, prompt: 'Read two integers from one line and print their product.', mode: Mode.TRAINING, evaluator },
+    });
   } finally {
     tasks.close();
   }
@@ -67,10 +72,13 @@ async function outcomeOf(agent: string, killAfter: string | null) {
     killedAt.push(performance.now());
     [worker, standby] = await Promise.all([stack.startRolloutWorker(), stack.startRolloutWorker()]);
   });
-  const transitions = await until(async () => {
-    const attempts = await transitionsOf(agent, taskId);
-    return attempts.length >= 2 ? attempts : null;
-  }, { what: 'both transitions in memory' });
+  const transitions = await until(
+    async () => {
+      const attempts = await transitionsOf(agent, taskId);
+      return attempts.length >= 2 ? attempts : null;
+    },
+    { what: 'both transitions in memory' },
+  );
   const task = followed.task;
   return {
     state: TaskState[task.state],

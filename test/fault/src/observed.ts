@@ -45,7 +45,11 @@ export async function journalOf(stack: TestStack, taskId: string): Promise<Array
 }
 
 /** Follows a task to its end; `onStep` is awaited for each journaled step before the next event is read. */
-export async function follow(stack: TestStack, name: string, onStep: (step: string) => Promise<void>): Promise<{ task: Task; events: string[] }> {
+export async function follow(
+  stack: TestStack,
+  name: string,
+  onStep: (step: string) => Promise<void>,
+): Promise<{ task: Task; events: string[] }> {
   const tasks = createServiceClient(Tasks, stack.address);
   const events: string[] = [];
   let last: Task | undefined;

@@ -25,7 +25,13 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** Starts `node <args>` and waits for its ready line. The environment is PATH and what is given, nothing else. */
-export async function startProcess({ args, env = {}, cwd, ready = '"ready":true', timeoutMs = 30_000 }: TestProcessOptions): Promise<TestProcess> {
+export async function startProcess({
+  args,
+  env = {},
+  cwd,
+  ready = '"ready":true',
+  timeoutMs = 30_000,
+}: TestProcessOptions): Promise<TestProcess> {
   const child = spawn(process.execPath, args, {
     ...(cwd ? { cwd } : {}),
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },

@@ -21,7 +21,8 @@ export class Authenticator {
     const key = typeof header === 'string' && authorization.length === 1 ? BEARER.exec(header)?.[1] : undefined;
     if (key === undefined) throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be "Bearer <key>", once.');
     const identity = this.keys?.authenticate(key);
-    if (!identity) throw new EtudeError('UNAUTHENTICATED', 'This API key is not known here. Use one of this installation, or ask its operator for one.');
+    if (!identity)
+      throw new EtudeError('UNAUTHENTICATED', 'This API key is not known here. Use one of this installation, or ask its operator for one.');
     return identity;
   }
 

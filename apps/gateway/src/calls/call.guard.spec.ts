@@ -23,7 +23,11 @@ class QuietCall extends EventEmitter {
 const drain = new Drain();
 const guard = new CallGuard(new Authenticator(null, 'local'), drain, new Reflector());
 const enter = (call: QuietCall) =>
-  guard.canActivate({ getArgs: () => [create(GetTaskRequestSchema), {}, call], getHandler: () => enter, getClass: () => QuietCall } as unknown as ExecutionContext);
+  guard.canActivate({
+    getArgs: () => [create(GetTaskRequestSchema), {}, call],
+    getHandler: () => enter,
+    getClass: () => QuietCall,
+  } as unknown as ExecutionContext);
 const contextFor = (call: QuietCall) => contextOf(call as unknown as ServerCall);
 
 it('begins no work whose deadline is over', () => {

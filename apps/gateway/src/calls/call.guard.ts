@@ -15,14 +15,17 @@ const ROLE = 'etude:role';
 export const NeedsRole = (role: Role) => SetMetadata(ROLE, role);
 
 function refuseExpired(deadlineMs: number): void {
-  if (deadlineMs <= Date.now()) throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
+  if (deadlineMs <= Date.now())
+    throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
 }
 
 function refuseMalformed(request: object): void {
   const problem = decodingProblem(request);
   if (problem !== undefined) {
     const field = '(request)';
-    throw invalid([{ field, description: `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files` }]);
+    throw invalid([
+      { field, description: `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files` },
+    ]);
   }
   refuseAny(unknownFields(request));
 }
@@ -41,7 +44,10 @@ export class CallGuard implements CanActivate {
     const identity = this.authenticator.identify(call.metadata.get('authorization'));
     const role = this.reflector.getAllAndOverride<Role | undefined>(ROLE, [context.getHandler(), context.getClass()]) ?? 'user';
     if (!identity.roles.includes(role)) {
-      throw new EtudeError('PERMISSION_DENIED', `This call needs a key with the role "${role}"; this one has: ${identity.roles.join(', ')}.`);
+      throw new EtudeError(
+        'PERMISSION_DENIED',
+        `This call needs a key with the role "${role}"; this one has: ${identity.roles.join(', ')}.`,
+      );
     }
     const { deadlineMs } = openContext(call, identity, this.drain.signal);
     refuseExpired(deadlineMs);

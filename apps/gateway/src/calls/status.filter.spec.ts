@@ -22,20 +22,26 @@ async function answerTo(error: unknown): Promise<{ sent: StatusError; logged: re
   return { sent: thrown.error as StatusError, logged };
 }
 
-it.each(Object.keys(ERROR_KINDS).filter((code) => code !== 'INTERNAL') as ErrorCode[])('sends %s with its status, code and message', async (code) => {
-  const { sent } = await answerTo(new EtudeError(code, 'what to do'));
-  expect(sent).toMatchObject({ code: ERROR_KINDS[code].grpc, details: 'what to do' });
-  expect(decodeStatus(sent.metadata)?.code).toBe(code);
-});
+it.each(Object.keys(ERROR_KINDS).filter((code) => code !== 'INTERNAL') as ErrorCode[])(
+  'sends %s with its status, code and message',
+  async (code) => {
+    const { sent } = await answerTo(new EtudeError(code, 'what to do'));
+    expect(sent).toMatchObject({ code: ERROR_KINDS[code].grpc, details: 'what to do' });
+    expect(decodeStatus(sent.metadata)?.code).toBe(code);
+  },
+);
 
-it.each([new Error('secret detail'), new HttpException('secret detail', 404), 'secret detail', undefined])('hides what has no code behind an id: %s', async (error) => {
-  const { sent, logged } = await answerTo(error);
-  expect(sent.code).toBe(status.INTERNAL);
-  expect(sent.details).not.toContain('secret');
-  expect(logged).toHaveLength(1);
-  expect(sent.details).toContain(logged[0]?.errorId);
-  expect(decodeStatus(sent.metadata)?.metadata).toEqual({ id: logged[0]?.errorId });
-});
+it.each([new Error('secret detail'), new HttpException('secret detail', 404), 'secret detail', undefined])(
+  'hides what has no code behind an id: %s',
+  async (error) => {
+    const { sent, logged } = await answerTo(error);
+    expect(sent.code).toBe(status.INTERNAL);
+    expect(sent.details).not.toContain('secret');
+    expect(logged).toHaveLength(1);
+    expect(sent.details).toContain(logged[0]?.errorId);
+    expect(decodeStatus(sent.metadata)?.metadata).toEqual({ id: logged[0]?.errorId });
+  },
+);
 
 it('goes by the code of an error from another process', async () => {
   const { sent } = await answerTo({ code: 'MEMORY_FULL', message: 'no space left; free some' });

@@ -47,7 +47,10 @@ export class StatusFilter implements ExceptionFilter {
     }
     const id = randomUUID();
     this.logger.error({ method, errorId: id, err: error }, 'Call failed for a reason that has no code');
-    return toServiceError(new EtudeError('INTERNAL', `Something went wrong inside the gateway. Tell the operator this id, it is in the log: ${id}.`), { id });
+    return toServiceError(
+      new EtudeError('INTERNAL', `Something went wrong inside the gateway. Tell the operator this id, it is in the log: ${id}.`),
+      { id },
+    );
   }
 }
 

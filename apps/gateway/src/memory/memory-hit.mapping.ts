@@ -9,7 +9,19 @@ type HitInit = MessageInitShape<typeof MemoryHitSchema>;
 
 export function hitMessage(hit: MemoryHit): HitInit {
   const { id, layer, kind, title, text, score, similarity, agent, createdAt, sources, explanation } = hit;
-  return { id, layer, kind, title, text, score, similarity, agent, createTime: timestampFromMs(createdAt), sources: [...sources], explanation: { ...explanation } };
+  return {
+    id,
+    layer,
+    kind,
+    title,
+    text,
+    score,
+    similarity,
+    agent,
+    createTime: timestampFromMs(createdAt),
+    sources: [...sources],
+    explanation: { ...explanation },
+  };
 }
 
 interface SkillHit {

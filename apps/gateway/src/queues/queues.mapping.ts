@@ -17,6 +17,15 @@ export const queueMessage = ({ oldestWaitingMs, ...counts }: QueueCounts): Messa
   oldestWaitingMs: BigInt(Math.max(0, Math.round(oldestWaitingMs))),
 });
 
-export function deadLetterMessage({ queue, id, code, reason, path, payload, attempts, failedAt }: DeadLetter): MessageInitShape<typeof DeadLetterSchema> {
+export function deadLetterMessage({
+  queue,
+  id,
+  code,
+  reason,
+  path,
+  payload,
+  attempts,
+  failedAt,
+}: DeadLetter): MessageInitShape<typeof DeadLetterSchema> {
   return { queue, id, code, reason, path, attempts, payloadJson: JSON.stringify(payload) ?? '', failTime: timestampFromMs(failedAt) };
 }

@@ -10,7 +10,11 @@ export class Drain {
   }
 
   begin(): void {
-    const reason = new EtudeError('SHUTTING_DOWN', 'This gateway is shutting down; call again, with the last resume_token where you were watching.', { retryAfterMs: 500 });
+    const reason = new EtudeError(
+      'SHUTTING_DOWN',
+      'This gateway is shutting down; call again, with the last resume_token where you were watching.',
+      { retryAfterMs: 500 },
+    );
     this.#controller.abort(reason);
   }
 }

@@ -1,7 +1,12 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { FieldDescriptorProto_Label as Label, FieldDescriptorProto_Type as Type, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 
-const method = (name: string, input: string, output: string, serverStreaming = false) => ({ name, inputType: `.grpc.health.v1.${input}`, outputType: `.grpc.health.v1.${output}`, serverStreaming });
+const method = (name: string, input: string, output: string, serverStreaming = false) => ({
+  name,
+  inputType: `.grpc.health.v1.${input}`,
+  outputType: `.grpc.health.v1.${output}`,
+  serverStreaming,
+});
 const statuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
 const response = '.grpc.health.v1.HealthCheckResponse';
 
@@ -19,7 +24,15 @@ const file = create(FileDescriptorProtoSchema, {
     { name: 'HealthListRequest' },
     {
       name: 'HealthListResponse',
-      field: [{ name: 'statuses', number: 1, type: Type.MESSAGE, label: Label.REPEATED, typeName: '.grpc.health.v1.HealthListResponse.StatusesEntry' }],
+      field: [
+        {
+          name: 'statuses',
+          number: 1,
+          type: Type.MESSAGE,
+          label: Label.REPEATED,
+          typeName: '.grpc.health.v1.HealthListResponse.StatusesEntry',
+        },
+      ],
       nestedType: [
         {
           name: 'StatusesEntry',
@@ -45,4 +58,6 @@ const file = create(FileDescriptorProtoSchema, {
 });
 
 /** `grpc.health.v1` for reflection. The health package's own descriptor does not survive its loader: map entries lose their types. */
-export const healthReflection = { 'grpc.health.v1.Health': { fileDescriptorProtos: [Buffer.from(toBinary(FileDescriptorProtoSchema, file))] } };
+export const healthReflection = {
+  'grpc.health.v1.Health': { fileDescriptorProtos: [Buffer.from(toBinary(FileDescriptorProtoSchema, file))] },
+};

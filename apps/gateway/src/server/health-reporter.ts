@@ -9,11 +9,17 @@ import { HealthImplementation } from 'grpc-health-check';
 const EVERY_MS = 1_000;
 const NEED_REDIS: ReadonlySet<string> = new Set([Tasks.typeName, Queues.typeName, Consolidation.typeName]);
 
-const works = (check: HealthCheck) => check().then(() => true, () => false);
+const works = (check: HealthCheck) =>
+  check().then(
+    () => true,
+    () => false,
+  );
 
 /** `grpc.health.v1`: each service as what it needs works; the whole ("") once every service does. */
 export class HealthReporter {
-  readonly #health = new HealthImplementation(Object.fromEntries(['', ...SERVICES.map((s) => s.typeName)].map((name) => [name, 'NOT_SERVING'])));
+  readonly #health = new HealthImplementation(
+    Object.fromEntries(['', ...SERVICES.map((s) => s.typeName)].map((name) => [name, 'NOT_SERVING'])),
+  );
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 

@@ -16,7 +16,12 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 function toUnavailable(error: unknown): unknown {
   if (!isConnectionError(error)) return error;
-  return new EtudeError('QUEUE_UNAVAILABLE', 'Redis went away while events were read; call again, with the last resume_token.', {}, { cause: error });
+  return new EtudeError(
+    'QUEUE_UNAVAILABLE',
+    'Redis went away while events were read; call again, with the last resume_token.',
+    {},
+    { cause: error },
+  );
 }
 
 /**

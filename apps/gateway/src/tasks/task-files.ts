@@ -27,15 +27,20 @@ function pathViolations(files: readonly TaskFile[]): Violation[] {
     seen.add(path);
   }
   for (const [index, { path }] of files.entries()) {
-    const parent = path.split('/').map((_, at, parts) => parts.slice(0, at).join('/')).find((folder) => folder !== '' && seen.has(folder));
-    if (parent !== undefined) found.push({ field: `spec.files[${index}].path`, description: `lies in ${JSON.stringify(parent)}, which is a file` });
+    const parent = path
+      .split('/')
+      .map((_, at, parts) => parts.slice(0, at).join('/'))
+      .find((folder) => folder !== '' && seen.has(folder));
+    if (parent !== undefined)
+      found.push({ field: `spec.files[${index}].path`, description: `lies in ${JSON.stringify(parent)}, which is a file` });
   }
   return found;
 }
 
 /** Sizes first, since looking at a million paths is work that a caller should not be able to ask for. */
 export function fileViolations(files: readonly TaskFile[]): readonly Violation[] {
-  if (files.length > FILES_MAX) return [{ field: 'spec.files', description: `must not have more than ${FILES_MAX} entries; it has ${files.length}` }];
+  if (files.length > FILES_MAX)
+    return [{ field: 'spec.files', description: `must not have more than ${FILES_MAX} entries; it has ${files.length}` }];
   const bytes = files.reduce((sum, { content }) => sum + content.byteLength, 0);
   if (bytes > TASK_FILES_MAX_BYTES) {
     return [{ field: 'spec.files', description: `must not hold more than ${TASK_FILES_MAX_BYTES} bytes together; they hold ${bytes}` }];

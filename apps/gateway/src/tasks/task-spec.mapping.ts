@@ -1,6 +1,15 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type ListValue, ListValueSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { Comparison, type Evaluator as EvaluatorMessage, type FunctionCase, type Limits as LimitsMessage, type MemoryPolicy, Mode, type SandboxLimits, type TaskSpec as TaskSpecMessage } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import {
+  Comparison,
+  type Evaluator as EvaluatorMessage,
+  type FunctionCase,
+  type Limits as LimitsMessage,
+  type MemoryPolicy,
+  Mode,
+  type SandboxLimits,
+  type TaskSpec as TaskSpecMessage,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TaskSpec } from '@etude/contracts/task';
 import { millisecondsOf } from '../wire/duration.js';
 import { joinPath, snakeCase } from '../wire/field-path.js';
@@ -26,7 +35,8 @@ const MODES = new Map<number, string | undefined>([
 ]);
 
 /** A number that the enum does not have goes on as text, which the contract then refuses by name. */
-const enumOf = (names: ReadonlyMap<number, string | undefined>, value: number) => (names.has(value) ? names.get(value) : `unknown value ${value}`);
+const enumOf = (names: ReadonlyMap<number, string | undefined>, value: number) =>
+  names.has(value) ? names.get(value) : `unknown value ${value}`;
 
 /** `instead` parses, so that one mistake is reported once. */
 function json(read: () => unknown, field: string, found: Violation[], instead: unknown = null): unknown {
@@ -66,7 +76,12 @@ function evaluatorOf(evaluator: EvaluatorMessage | undefined, found: Violation[]
     case 'functionCases': {
       const { entryPoint, cases, tolerance } = kind.value;
       const at = 'spec.evaluator.function_cases.cases';
-      return { kind: 'function_cases', entryPoint, cases: cases.map((one, index) => functionCase(one, joinPath(at, index), found)), tolerance: set(tolerance) };
+      return {
+        kind: 'function_cases',
+        entryPoint,
+        cases: cases.map((one, index) => functionCase(one, joinPath(at, index), found)),
+        tolerance: set(tolerance),
+      };
     }
     case 'pythonTests': {
       const { entryPoint, tests, setup, public: shown } = kind.value;
@@ -74,12 +89,22 @@ function evaluatorOf(evaluator: EvaluatorMessage | undefined, found: Violation[]
     }
     case 'command': {
       const { command, expectedExitCode, expectedStdout, comparison, answerPath } = kind.value;
-      return { kind: 'command', command, expectedExitCode, expectedStdout, comparison: enumOf(COMPARISONS, comparison), answerPath: set(answerPath) };
+      return {
+        kind: 'command',
+        command,
+        expectedExitCode,
+        expectedStdout,
+        comparison: enumOf(COMPARISONS, comparison),
+        answerPath: set(answerPath),
+      };
     }
     case 'none':
       return { kind: 'none' };
     default:
-      found.push({ field: 'spec.evaluator', description: 'is required; set one of io_cases, function_cases, python_tests, command, or none where nothing is to be judged' });
+      found.push({
+        field: 'spec.evaluator',
+        description: 'is required; set one of io_cases, function_cases, python_tests, command, or none where nothing is to be judged',
+      });
       return { kind: 'none' };
   }
 }
@@ -123,8 +148,16 @@ function memoryOf(policy: MemoryPolicy | undefined): object {
 
 /** Names of the contract that the proto calls otherwise. */
 const PROTO_NAMES: Readonly<Record<string, string>> = {
-  attemptsMax: 'attempts', stepsMax: 'steps', wallMs: 'wall_time', modelTokensMax: 'model_tokens', costUsdMax: 'cost_usd',
-  cpuMs: 'cpu_time', memoryMiB: 'memory_mib', fileSizeMiB: 'file_size_mib', outputKiB: 'output_kib', diskMiB: 'disk_mib',
+  attemptsMax: 'attempts',
+  stepsMax: 'steps',
+  wallMs: 'wall_time',
+  modelTokensMax: 'model_tokens',
+  costUsdMax: 'cost_usd',
+  cpuMs: 'cpu_time',
+  memoryMiB: 'memory_mib',
+  fileSizeMiB: 'file_size_mib',
+  outputKiB: 'output_kib',
+  diskMiB: 'disk_mib',
   contentBase64: 'content',
 };
 
@@ -140,7 +173,9 @@ function protoNames(kind: string) {
 
 function labelViolations(labels: Readonly<Record<string, string>>): readonly Violation[] {
   const total = Object.keys(labels).length;
-  return total > LABELS_MAX ? [{ field: 'spec.labels', description: `must not have more than ${LABELS_MAX} entries; it has ${total}` }] : [];
+  return total > LABELS_MAX
+    ? [{ field: 'spec.labels', description: `must not have more than ${LABELS_MAX} entries; it has ${total}` }]
+    : [];
 }
 
 /**

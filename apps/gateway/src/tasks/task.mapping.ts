@@ -2,10 +2,30 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { fromJson } from '@bufbuild/protobuf';
 import { durationFromMs, ListValueSchema, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
-  Comparison, type EvaluatorSchema, type LimitsSchema, Mode, StopReason, type TaskEventSchema, type TaskSchema, type TaskSpecSchema, TaskState, Verdict,
+  Comparison,
+  type EvaluatorSchema,
+  type LimitsSchema,
+  Mode,
+  StopReason,
+  type TaskEventSchema,
+  type TaskSchema,
+  type TaskSpecSchema,
+  TaskState,
+  Verdict,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
-import type { Evaluator, Limits, StopReason as Stop, TaskEvent, TaskRecord, TaskResult, TaskSpec, TaskState as State, Usage, Verdict as Judged } from '@etude/contracts/task';
+import type {
+  Evaluator,
+  Limits,
+  StopReason as Stop,
+  TaskEvent,
+  TaskRecord,
+  TaskResult,
+  TaskSpec,
+  TaskState as State,
+  Usage,
+  Verdict as Judged,
+} from '@etude/contracts/task';
 import { timestampOf } from '../wire/duration.js';
 import { resumeToken } from '../wire/resume-token.js';
 
@@ -13,11 +33,21 @@ type TaskInit = MessageInitShape<typeof TaskSchema>;
 type EventInit = MessageInitShape<typeof TaskEventSchema>;
 
 export const STATES: Readonly<Record<State, TaskState>> = {
-  queued: TaskState.QUEUED, running: TaskState.RUNNING, succeeded: TaskState.SUCCEEDED, failed: TaskState.FAILED, cancelled: TaskState.CANCELLED,
+  queued: TaskState.QUEUED,
+  running: TaskState.RUNNING,
+  succeeded: TaskState.SUCCEEDED,
+  failed: TaskState.FAILED,
+  cancelled: TaskState.CANCELLED,
 };
 const STOPS: Readonly<Record<Stop, StopReason>> = {
-  solved: StopReason.SOLVED, attempts: StopReason.ATTEMPTS, steps: StopReason.STEPS, wall_time: StopReason.WALL_TIME,
-  model_tokens: StopReason.MODEL_TOKENS, cost: StopReason.COST, cancelled: StopReason.CANCELLED, error: StopReason.ERROR,
+  solved: StopReason.SOLVED,
+  attempts: StopReason.ATTEMPTS,
+  steps: StopReason.STEPS,
+  wall_time: StopReason.WALL_TIME,
+  model_tokens: StopReason.MODEL_TOKENS,
+  cost: StopReason.COST,
+  cancelled: StopReason.CANCELLED,
+  error: StopReason.ERROR,
 };
 const VERDICTS: Readonly<Record<Judged, Verdict>> = { AC: Verdict.AC, WA: Verdict.WA, TLE: Verdict.TLE, MLE: Verdict.MLE, RE: Verdict.RE };
 const COMPARISONS = { whitespace: Comparison.WHITESPACE, exact: Comparison.EXACT, numeric: Comparison.NUMERIC } as const;
@@ -33,7 +63,12 @@ const usageMessage = (usage: Usage) => ({ ...usage, inputTokens: BigInt(usage.in
 function evaluatorMessage(evaluator: Evaluator): MessageInitShape<typeof EvaluatorSchema> {
   switch (evaluator.kind) {
     case 'io_cases':
-      return { kind: { case: 'ioCases', value: { cases: evaluator.cases, comparison: COMPARISONS[evaluator.comparison], tolerance: evaluator.tolerance } } };
+      return {
+        kind: {
+          case: 'ioCases',
+          value: { cases: evaluator.cases, comparison: COMPARISONS[evaluator.comparison], tolerance: evaluator.tolerance },
+        },
+      };
     case 'function_cases': {
       const cases = evaluator.cases.map((one) => ({
         args: fromJson(ListValueSchema, one.args),
@@ -49,7 +84,9 @@ function evaluatorMessage(evaluator: Evaluator): MessageInitShape<typeof Evaluat
     }
     case 'command': {
       const { command, expectedExitCode, expectedStdout, comparison, answerPath } = evaluator;
-      return { kind: { case: 'command', value: { command, expectedExitCode, expectedStdout, comparison: COMPARISONS[comparison], answerPath } } };
+      return {
+        kind: { case: 'command', value: { command, expectedExitCode, expectedStdout, comparison: COMPARISONS[comparison], answerPath } },
+      };
     }
     case 'none':
       return { kind: { case: 'none', value: {} } };
@@ -127,11 +164,17 @@ function eventBody(event: Exclude<TaskEvent, { type: 'finished' }>): NonNullable
       return { case: 'attemptStarted', value: { attempt: event.attempt } };
     case 'step': {
       const { step, attempt, kind, summary, durationMs, usage, scripted } = event;
-      return { case: 'stepFinished', value: { step, attempt, kind, summary, durationMs: BigInt(Math.round(durationMs)), usage: usageMessage(usage), scripted } };
+      return {
+        case: 'stepFinished',
+        value: { step, attempt, kind, summary, durationMs: BigInt(Math.round(durationMs)), usage: usageMessage(usage), scripted },
+      };
     }
     case 'attempt_finished': {
       const { attempt, verdict, reason, casesPassed, casesTotal, skill } = event;
-      return { case: 'attemptFinished', value: { attempt, verdict: VERDICTS[verdict], reason, casesPassed, casesTotal, skill: skillVersionName(skill) } };
+      return {
+        case: 'attemptFinished',
+        value: { attempt, verdict: VERDICTS[verdict], reason, casesPassed, casesTotal, skill: skillVersionName(skill) },
+      };
     }
     default:
       return event satisfies never;
@@ -147,6 +190,7 @@ export interface StoredEvent {
 
 /** @param task the finished task; asked for with the `finished` event only */
 export function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {
-  const body = event.type === 'finished' ? ({ case: 'finished', value: task ? { task: taskMessage(task) } : {} } as const) : eventBody(event);
+  const body =
+    event.type === 'finished' ? ({ case: 'finished', value: task ? { task: taskMessage(task) } : {} } as const) : eventBody(event);
   return { resumeToken: resumeToken(taskId, id), time: timestampFromMs(at), event: body };
 }

@@ -1,4 +1,12 @@
-import type { CancelTaskRequest, GetTaskRequest, ListTasksRequest, SubmitTaskRequest, Tasks, WaitTaskRequest, WatchTaskRequest } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import type {
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  SubmitTaskRequest,
+  Tasks,
+  WaitTaskRequest,
+  WatchTaskRequest,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { EtudeError } from '@etude/contracts/errors';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { TaskRecord } from '@etude/contracts/task';
@@ -81,5 +89,7 @@ export class TasksController implements GrpcController<typeof Tasks> {
 
 function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
-  throw new EtudeError('NOT_FOUND', `There is no ${name}. It may have belonged to another key, or ended longer ago than tasks are kept.`, { metadata: { name } });
+  throw new EtudeError('NOT_FOUND', `There is no ${name}. It may have belonged to another key, or ended longer ago than tasks are kept.`, {
+    metadata: { name },
+  });
 }

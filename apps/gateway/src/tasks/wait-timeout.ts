@@ -16,7 +16,8 @@ const DEADLINE_MARGIN_MS = 50;
  */
 export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): number {
   const asked = millisecondsOf(timeout) ?? STANDARD_MS;
-  if (asked <= 0 || asked > MAX_MS) throw invalidField('timeout', `must be more than 0 and at most ${MAX_MS / 1_000} s (0 means the default of ${STANDARD_MS / 1_000} s)`);
+  if (asked <= 0 || asked > MAX_MS)
+    throw invalidField('timeout', `must be more than 0 and at most ${MAX_MS / 1_000} s (0 means the default of ${STANDARD_MS / 1_000} s)`);
   const margin = Math.min(DEADLINE_MARGIN_MS, untilDeadlineMs / 10);
   return Math.max(0, Math.min(asked, untilDeadlineMs - margin));
 }

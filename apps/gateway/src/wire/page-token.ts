@@ -26,9 +26,13 @@ export function afterPageToken(token: string, filter: unknown): string | null {
     json = null;
   }
   const parsed = Token.safeParse(json);
-  if (!parsed.success) throw invalidField('page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged');
+  if (!parsed.success)
+    throw invalidField('page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged');
   if (parsed.data.filter !== digest(filter)) {
-    throw invalidField('page_token', 'belongs to a list with another filter; keep every other field of the request as it was, or start without a token');
+    throw invalidField(
+      'page_token',
+      'belongs to a list with another filter; keep every other field of the request as it was, or start without a token',
+    );
   }
   return parsed.data.after;
 }

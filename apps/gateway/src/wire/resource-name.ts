@@ -5,7 +5,10 @@ import { invalidField, parseField } from './validation.js';
 function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
   if (id === null || !schema.safeParse(id).success) {
-    throw invalidField('name', `must look like "${collection}/${example}"; it is ${name === '' ? 'empty' : JSON.stringify(name.slice(0, 100))}`);
+    throw invalidField(
+      'name',
+      `must look like "${collection}/${example}"; it is ${name === '' ? 'empty' : JSON.stringify(name.slice(0, 100))}`,
+    );
   }
   return id;
 }

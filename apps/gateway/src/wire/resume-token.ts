@@ -9,7 +9,11 @@ export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${t
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
-  if (!EVENT_ID.test(eventId)) throw invalidField('resume_token', 'was not made by this server; pass the resume_token of an event unchanged, or none to start at the beginning');
+  if (!EVENT_ID.test(eventId))
+    throw invalidField(
+      'resume_token',
+      'was not made by this server; pass the resume_token of an event unchanged, or none to start at the beginning',
+    );
   if (task !== taskId) throw invalidField('resume_token', `belongs to another task (tasks/${task}); pass one of an event of this task`);
   return eventId;
 }

@@ -18,7 +18,8 @@ function* walk(value: unknown, path: string): Generator<Violation> {
   for (const [key, entry] of Object.entries(value)) {
     if (key === '$unknown' || key === '$typeName') continue;
     const oneof = entry as { case?: unknown; value?: unknown } | null;
-    if (typeof oneof === 'object' && oneof !== null && typeof oneof.case === 'string') yield* walk(oneof.value, joinPath(path, snakeCase(oneof.case)));
+    if (typeof oneof === 'object' && oneof !== null && typeof oneof.case === 'string')
+      yield* walk(oneof.value, joinPath(path, snakeCase(oneof.case)));
     else yield* walk(entry, joinPath(path, snakeCase(key)));
   }
 }

@@ -24,7 +24,12 @@ export function refuseAny(violations: readonly Violation[]): void {
 }
 
 function unwrapped(schema: z.ZodType): z.ZodType {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+  if (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+  ) {
     return unwrapped(schema.unwrap() as z.ZodType);
   }
   return schema;
@@ -42,14 +47,16 @@ function fieldSchema(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType
   return at;
 }
 
-const isInteger = (value: number | null | undefined): value is number => typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+const isInteger = (value: number | null | undefined): value is number =>
+  typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 
 /** "must be between 1 and 100", from the schema itself; null where it isn't a bounded number. */
 function allowedRange(schema: z.ZodType, path: readonly PropertyKey[], show: (value: number) => string): string | null {
   const number = fieldSchema(schema, path);
   if (!(number instanceof z.ZodNumber)) return null;
   const { minValue, maxValue } = number;
-  if (isInteger(minValue) && isInteger(maxValue)) return `must be between ${show(minValue)} and ${show(maxValue)}${minValue > 0 ? ' (0 means the default)' : ''}`;
+  if (isInteger(minValue) && isInteger(maxValue))
+    return `must be between ${show(minValue)} and ${show(maxValue)}${minValue > 0 ? ' (0 means the default)' : ''}`;
   return isInteger(minValue) ? `must be at least ${show(minValue)}` : null;
 }
 
@@ -81,7 +88,9 @@ export function violationsOf(
     return { field, description: describe(issue, schema) };
   });
   // A number can break two rules at once; the range says both.
-  return found.filter(({ field, description }, index) => found.findIndex((one) => one.field === field && one.description === description) === index);
+  return found.filter(
+    ({ field, description }, index) => found.findIndex((one) => one.field === field && one.description === description) === index,
+  );
 }
 
 /** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */
@@ -94,6 +103,7 @@ export function parseField<S extends z.ZodType>(schema: S, value: unknown, field
 /** Zero is the default; negative or over `max` is refused. */
 export function boundedCount(value: number, field: string, { max, standard }: { max: number; standard: number }): number {
   if (value === 0) return standard;
-  if (value < 0 || value > max) throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
+  if (value < 0 || value > max)
+    throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
   return value;
 }

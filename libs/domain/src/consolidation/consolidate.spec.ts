@@ -15,23 +15,44 @@ const test: SkillTest = { kind: 'io', stdin: '1', expectedStdout: '2', compariso
 
 function episode(id: string, over: Partial<Episode> = {}): Episode {
   return {
-    id, scope, taskId: `t-${id}`, rolloutId: `r-${id}`, prompt: 'double the number', fingerprint: 'double', evaluatorKind: 'io_cases', entryPoint: null,
-    code: 'print(int(input()) * 2)', tests: [test], summary: 'Doubled it.', reflection: null, success: true, importance: 0.5, skillsUsed: [], attempts: 1,
-    model: 'm', scripted: false, createdAt: NOW - 1_000, ...over,
+    id,
+    scope,
+    taskId: `t-${id}`,
+    rolloutId: `r-${id}`,
+    prompt: 'double the number',
+    fingerprint: 'double',
+    evaluatorKind: 'io_cases',
+    entryPoint: null,
+    code: 'print(int(input()) * 2)',
+    tests: [test],
+    summary: 'Doubled it.',
+    reflection: null,
+    success: true,
+    importance: 0.5,
+    skillsUsed: [],
+    attempts: 1,
+    model: 'm',
+    scripted: false,
+    createdAt: NOW - 1_000,
+    ...over,
   };
 }
 
 /** Two prompts are as similar as the words that they share. */
 const embedder: Embedder = {
   profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
-  embed: async (texts) => texts.map((text) => {
-    const vector = new Float32Array(26);
-    for (const word of text.split(' ')) vector[word.charCodeAt(0) % 26] = 1;
-    return vector;
-  }),
+  embed: async (texts) =>
+    texts.map((text) => {
+      const vector = new Float32Array(26);
+      for (const word of text.split(' ')) vector[word.charCodeAt(0) % 26] = 1;
+      return vector;
+    }),
 };
 
-const FACTS = JSON.stringify({ facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9 }], skill: { description: 'Doubles a number.', scenarios: ['a number is to be doubled'] } });
+const FACTS = JSON.stringify({
+  facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9 }],
+  skill: { description: 'Doubles a number.', scenarios: ['a number is to be doubled'] },
+});
 
 class Crash extends Error {}
 function ignoreCrash(error: unknown): void {
@@ -53,23 +74,39 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
     return result;
   };
   const episodic: Pick<EpisodicMemory, 'recent'> = {
-    recent: async ({ agent }, sinceMs, limit) => episodes.filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent)).toReversed().slice(0, limit),
+    recent: async ({ agent }, sinceMs, limit) =>
+      episodes
+        .filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent))
+        .toReversed()
+        .slice(0, limit),
   };
   const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied'> = {
     wasApplied: async (_tenant, unitId) => units.has(unitId),
-    applyFacts: async (_tenant, unitId, given) => effect(() => {
-      if (units.has(unitId)) return { added: 0, reinforced: 0 };
-      units.add(unitId);
-      const added = given.filter(({ id }) => !facts.has(id)).length;
-      for (const fact of given) facts.set(fact.id, fact);
-      return { added, reinforced: given.length - added };
-    }),
+    applyFacts: async (_tenant, unitId, given) =>
+      effect(() => {
+        if (units.has(unitId)) return { added: 0, reinforced: 0 };
+        units.add(unitId);
+        const added = given.filter(({ id }) => !facts.has(id)).length;
+        for (const fact of given) facts.set(fact.id, fact);
+        return { added, reinforced: given.length - added };
+      }),
   };
-  const procedural: Pick<ProceduralMemory, 'list'> = { list: async ({ agent }) => [...skills.values()].filter((skill) => skill.scope.agent === agent) };
+  const procedural: Pick<ProceduralMemory, 'list'> = {
+    list: async ({ agent }) => [...skills.values()].filter((skill) => skill.scope.agent === agent),
+  };
   const model: ChatModel = {
     chat: async (request) => {
       requests.push(request);
-      return { text: answer(request, requests.length), toolCalls: [], finishReason: 'stop', model: 'm', scripted: true, inputTokens: 1, outputTokens: 1, costUsd: 0 };
+      return {
+        text: answer(request, requests.length),
+        toolCalls: [],
+        finishReason: 'stop',
+        model: 'm',
+        scripted: true,
+        inputTokens: 1,
+        outputTokens: 1,
+        costUsd: 0,
+      };
     },
   };
   const deps: ConsolidationDeps = {
@@ -79,16 +116,22 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
     model,
     embedder,
     outbox: {
-      put: async (_tenant, writeId, write) => effect(() => {
-        if (writes.has(writeId) || write.kind !== 'skill') return;
-        writes.set(writeId, write);
-        skills.set(writeId, write.skill);
-      }),
+      put: async (_tenant, writeId, write) =>
+        effect(() => {
+          if (writes.has(writeId) || write.kind !== 'skill') return;
+          writes.set(writeId, write);
+          skills.set(writeId, write.skill);
+        }),
     },
     verifications: { settled: async (_tenant, proposed) => proposed.map((): SkillStatus => 'active') },
   };
   const run = (dryRun = false) => consolidate({ tenant: 'acme', agent: null, days: 7, dryRun, now: NOW }, deps, signal);
-  const state = () => ({ facts: [...facts.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)), units: [...units].toSorted(), skills: [...skills.values()], writes: [...writes.keys()].toSorted() });
+  const state = () => ({
+    facts: [...facts.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    units: [...units].toSorted(),
+    skills: [...skills.values()],
+    writes: [...writes.keys()].toSorted(),
+  });
   return { run, state, requests, facts, skills, dieAfter: (effects: number) => (effectsLeft = effects) };
 }
 
@@ -97,9 +140,22 @@ const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
 describe('consolidate', () => {
   it('learns facts and a skill from repeated success', async () => {
     const { run, facts, skills } = world(twice);
-    expect(await run()).toMatchObject({ episodesRead: 2, groups: 1, factsAdded: 1, skillsProposed: 1, skillsActivated: 1, modelCalls: 1, modelFailures: 0, scripted: true });
-    expect([...facts.values()]).toMatchObject([{ text: 'Doubling is multiplying by two.', episodes: ['e1', 'e2'], support: 2, source: 'consolidation (scripted)' }]);
-    expect([...skills.values()]).toMatchObject([{ sources: ['e1', 'e2'], cues: ['double the number'], fingerprints: ['double'], scripted: true, status: 'candidate' }]);
+    expect(await run()).toMatchObject({
+      episodesRead: 2,
+      groups: 1,
+      factsAdded: 1,
+      skillsProposed: 1,
+      skillsActivated: 1,
+      modelCalls: 1,
+      modelFailures: 0,
+      scripted: true,
+    });
+    expect([...facts.values()]).toMatchObject([
+      { text: 'Doubling is multiplying by two.', episodes: ['e1', 'e2'], support: 2, source: 'consolidation (scripted)' },
+    ]);
+    expect([...skills.values()]).toMatchObject([
+      { sources: ['e1', 'e2'], cues: ['double the number'], fingerprints: ['double'], scripted: true, status: 'candidate' },
+    ]);
   });
 
   it('plans and changes nothing when dry', async () => {
@@ -118,7 +174,13 @@ describe('consolidate', () => {
     const { run, state, requests } = world(twice);
     await run();
     const after = state();
-    expect(await run()).toMatchObject({ modelCalls: 0, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, plan: [expect.stringContaining('consolidated before')] });
+    expect(await run()).toMatchObject({
+      modelCalls: 0,
+      factsAdded: 0,
+      factsReinforced: 0,
+      skillsProposed: 0,
+      plan: [expect.stringContaining('consolidated before')],
+    });
     expect(state()).toEqual(after);
     expect(requests).toHaveLength(1);
   });
@@ -145,11 +207,14 @@ describe('consolidate', () => {
   });
 
   it('goes on with the next group where one is refused, unless all would be', async () => {
-    const families = ['alpha', 'beta'].flatMap((family) => ['1', '2'].map((n) => episode(family + n, { prompt: family, fingerprint: family })));
-    const refusing = (status: string) => world(families, (_request, call) => {
-      if (call === 1) throw new EtudeError('MODEL_REFUSED', 'no', { metadata: { status } });
-      return FACTS;
-    });
+    const families = ['alpha', 'beta'].flatMap((family) =>
+      ['1', '2'].map((n) => episode(family + n, { prompt: family, fingerprint: family })),
+    );
+    const refusing = (status: string) =>
+      world(families, (_request, call) => {
+        if (call === 1) throw new EtudeError('MODEL_REFUSED', 'no', { metadata: { status } });
+        return FACTS;
+      });
     expect(await refusing('400').run()).toMatchObject({ groups: 2, modelFailures: 1, factsAdded: 1 });
     await expect(refusing('401').run()).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
   });
@@ -176,13 +241,26 @@ describe('consolidate', () => {
 
   it('leaves one state however often and wherever it is cut off', async () => {
     const episodes = fc.array(
-      fc.record({ family: fc.constantFrom('alpha', 'beta', 'gamma'), agent: fc.constantFrom('solver', 'other'), success: fc.boolean(), code: fc.constantFrom('print(1)', 'print(2)') }),
+      fc.record({
+        family: fc.constantFrom('alpha', 'beta', 'gamma'),
+        agent: fc.constantFrom('solver', 'other'),
+        success: fc.boolean(),
+        code: fc.constantFrom('print(1)', 'print(2)'),
+      }),
       { maxLength: 12 },
     );
     await fc.assert(
       fc.asyncProperty(episodes, fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 }), async (drawn, deaths) => {
         const made = drawn.map(({ family, agent, success, code }, at) =>
-          episode(`e${at}`, { prompt: family, fingerprint: family, scope: { ...scope, agent }, success, code: success ? code : null, createdAt: NOW - 100 + at }));
+          episode(`e${at}`, {
+            prompt: family,
+            fingerprint: family,
+            scope: { ...scope, agent },
+            success,
+            code: success ? code : null,
+            createdAt: NOW - 100 + at,
+          }),
+        );
         const undisturbed = world(made);
         await undisturbed.run();
         const disturbed = world(made);

@@ -33,8 +33,17 @@ export interface ConsolidationDeps extends PlanDeps {
 /** The part of the record that a run finds out. */
 export type ConsolidationOutcome = Pick<
   ConsolidationRecord,
-  | 'episodesRead' | 'groups' | 'factsAdded' | 'factsReinforced' | 'skillsProposed' | 'skillsActivated' | 'skillsRejected'
-  | 'modelCalls' | 'modelFailures' | 'plan' | 'scripted'
+  | 'episodesRead'
+  | 'groups'
+  | 'factsAdded'
+  | 'factsReinforced'
+  | 'skillsProposed'
+  | 'skillsActivated'
+  | 'skillsRejected'
+  | 'modelCalls'
+  | 'modelFailures'
+  | 'plan'
+  | 'scripted'
 >;
 
 const DAY_MS = 86_400_000;
@@ -55,7 +64,8 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   const episodes = await deps.episodic.recent({ tenant, agent }, now - days * DAY_MS, EPISODES_MAX);
   const groups = (await groupEpisodes(episodes, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
   let outcome: ConsolidationOutcome = { ...NOTHING, episodesRead: episodes.length, groups: groups.length };
-  if (episodes.length === EPISODES_MAX) outcome.plan = [`only the newest ${EPISODES_MAX} episodes are read; run it for fewer days or one agent`];
+  if (episodes.length === EPISODES_MAX)
+    outcome.plan = [`only the newest ${EPISODES_MAX} episodes are read; run it for fewer days or one agent`];
 
   const units: PlannedUnit[] = [];
   for (const group of groups) {
@@ -100,14 +110,24 @@ function withPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): Consolid
 }
 
 /** The skill first, under an id made from its content, then facts and mark in one transaction: see `consolidate`. */
-async function applyUnit(tenant: string, unit: PlannedUnit, outcome: ConsolidationOutcome, { outbox, semantic }: ConsolidationDeps): Promise<ConsolidationOutcome> {
+async function applyUnit(
+  tenant: string,
+  unit: PlannedUnit,
+  outcome: ConsolidationOutcome,
+  { outbox, semantic }: ConsolidationDeps,
+): Promise<ConsolidationOutcome> {
   if (unit.known) return outcome;
   if (unit.skill !== null) await outbox.put(tenant, skillWriteId(unit.skill), { kind: 'skill', skill: unit.skill });
   const proposed = outcome.skillsProposed + (unit.skill === null ? 0 : 1);
   // Without its mark a group whose facts nobody could read is tried again by the next run.
   if (unit.learned?.lessons === null) return { ...outcome, skillsProposed: proposed };
   const { added, reinforced } = await semantic.applyFacts(tenant, unit.unitId, unit.facts);
-  return { ...outcome, skillsProposed: proposed, factsAdded: outcome.factsAdded + added, factsReinforced: outcome.factsReinforced + reinforced };
+  return {
+    ...outcome,
+    skillsProposed: proposed,
+    factsAdded: outcome.factsAdded + added,
+    factsReinforced: outcome.factsReinforced + reinforced,
+  };
 }
 
 function skillWriteId({ scope, name, digest }: Skill): string {

@@ -38,18 +38,28 @@ function partition(episodes: readonly Episode[], keyOf: (episode: Episode) => st
 }
 
 function classesOf(episodes: readonly Episode[]): TaskClass[] {
-  return partition(episodes, ({ fingerprint }) => fingerprint).map((same) => ({ fingerprint: same[0]!.fingerprint, prompt: same[0]!.prompt, episodes: same }));
+  return partition(episodes, ({ fingerprint }) => fingerprint).map((same) => ({
+    fingerprint: same[0]!.fingerprint,
+    prompt: same[0]!.prompt,
+    episodes: same,
+  }));
 }
 
 async function groupTasks(classes: readonly TaskClass[], embedder: Embedder, signal: AbortSignal): Promise<Episode[][]> {
-  const vectors = await embedder.embed(classes.map(({ prompt }) => prompt), signal);
+  const vectors = await embedder.embed(
+    classes.map(({ prompt }) => prompt),
+    signal,
+  );
   const groups: Array<{ first: Float32Array; episodes: Episode[] }> = [];
   classes.forEach(({ episodes }, at) => {
     const vector = vectors[at]!;
     const near = groups
       .map((group) => ({ group, similarity: embedder.profile.calibrate(cosine(group.first, vector)) }))
       .filter(({ similarity }) => similarity >= SIMILARITY_MIN)
-      .reduce<{ group: (typeof groups)[number]; similarity: number } | null>((best, one) => (best !== null && best.similarity >= one.similarity ? best : one), null);
+      .reduce<{ group: (typeof groups)[number]; similarity: number } | null>(
+        (best, one) => (best !== null && best.similarity >= one.similarity ? best : one),
+        null,
+      );
     if (near) near.group.episodes.push(...episodes);
     else groups.push({ first: vector, episodes: [...episodes] });
   });

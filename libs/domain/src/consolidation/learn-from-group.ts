@@ -23,7 +23,9 @@ const Lessons = z.strictObject({
     )
     .max(FACTS_MAX),
   /** What the solutions of the group are for, where they were accepted. */
-  skill: z.strictObject({ description: z.string().trim().min(1).max(4_000), scenarios: z.array(z.string().max(500)).max(10).default([]) }).nullish(),
+  skill: z
+    .strictObject({ description: z.string().trim().min(1).max(4_000), scenarios: z.array(z.string().max(500)).max(10).default([]) })
+    .nullish(),
 });
 export type Lessons = z.infer<typeof Lessons>;
 
@@ -61,12 +63,20 @@ export async function learnFromGroup(episodes: readonly Episode[], model: ChatMo
     scripted ||= answer.scripted;
     const read = readLessons(answer.text);
     if (read.success) return { lessons: read.data, failure: '', modelCalls, scripted };
-    if (modelCalls === TRIES) return { lessons: null, failure: `${TRIES} answers did not parse; the last: ${read.wrong}`, modelCalls, scripted };
-    messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: `That can't be read: ${read.wrong}\nAnswer again with the JSON object alone.` });
+    if (modelCalls === TRIES)
+      return { lessons: null, failure: `${TRIES} answers did not parse; the last: ${read.wrong}`, modelCalls, scripted };
+    messages.push(
+      { role: 'assistant', content: answer.text },
+      { role: 'user', content: `That can't be read: ${read.wrong}\nAnswer again with the JSON object alone.` },
+    );
   }
 }
 
-async function ask(model: ChatModel, messages: readonly ChatMessage[], signal: AbortSignal): Promise<{ text: string; scripted: boolean } | { failure: string }> {
+async function ask(
+  model: ChatModel,
+  messages: readonly ChatMessage[],
+  signal: AbortSignal,
+): Promise<{ text: string; scripted: boolean } | { failure: string }> {
   try {
     return await model.chat({ messages, temperature: 0 }, signal);
   } catch (error) {
@@ -108,7 +118,9 @@ function readLessons(text: string): { success: true; data: Lessons } | { success
   const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text);
   try {
     const parsed = Lessons.safeParse(JSON.parse(fenced?.[1] ?? text));
-    return parsed.success ? parsed : { success: false, wrong: parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'answer'}: ${message}`).join('; ') };
+    return parsed.success
+      ? parsed
+      : { success: false, wrong: parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'answer'}: ${message}`).join('; ') };
   } catch (error) {
     return { success: false, wrong: `it is not JSON (${(error as Error).message})` };
   }

@@ -39,7 +39,10 @@ export async function planUnit(
   if (await deps.semantic.wasApplied(tenant, unitId)) return unit;
   const learned = await learnFromGroup(group, deps.model, signal);
   const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
-  const skills = [...(await allSkills(deps.procedural, scope)), ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : []))];
+  const skills = [
+    ...(await allSkills(deps.procedural, scope)),
+    ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : [])),
+  ];
   return {
     ...unit,
     known: false,
@@ -68,7 +71,12 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
 
 /** The same statement of the same owner has one id, whatever its spacing, capitals and final full stop. */
 export function factId(scope: Fact['scope'], text: string): string {
-  const normal = text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim().replace(/[.!]+$/, '');
+  const normal = text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .replace(/[.!]+$/, '');
   return `f${contentDigest([scope.tenant, scope.agent, scope.user, normal]).slice(0, 32)}`;
 }
 
@@ -94,7 +102,10 @@ export function describeUnit({ episodes, known, learned, facts, skill }: Planned
   const lines = facts.map((fact) => `fact, ${fact.category}, confidence ${fact.confidence}${marked}: ${fact.text}${from(fact.episodes)}`);
   if (learned?.lessons === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
-  if (skill !== null) lines.push(`skill ${skill.name}, ${skill.tests.length} tests${skill.scripted ? ' (scripted)' : ''}: ${firstWords(skill.description)}${from(skill.sources)}`);
+  if (skill !== null)
+    lines.push(
+      `skill ${skill.name}, ${skill.tests.length} tests${skill.scripted ? ' (scripted)' : ''}: ${firstWords(skill.description)}${from(skill.sources)}`,
+    );
   return lines;
 }
 

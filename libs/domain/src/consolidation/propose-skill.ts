@@ -22,7 +22,11 @@ export interface Proposal {
  * succeeded, none kept its tests, or a skill covers the group: one, not rejected, that solved one of its tasks, or one with the same
  * code and tests, whatever became of it.
  */
-export function proposeSkill(group: readonly Episode[], skills: readonly Skill[], { description, scenarios, scripted, at }: Proposal): Skill | null {
+export function proposeSkill(
+  group: readonly Episode[],
+  skills: readonly Skill[],
+  { description, scenarios, scripted, at }: Proposal,
+): Skill | null {
   if (group.filter(({ success }) => success).length < SUCCESSES_MIN) return null;
   if (skills.some((skill) => covers(skill, group))) return null;
   const best = bestOf(group);
@@ -38,7 +42,11 @@ export function proposeSkill(group: readonly Episode[], skills: readonly Skill[]
     sources: peers.map(({ id }) => id),
   });
   if (candidate === null || skills.some(({ digest }) => digest === candidate.digest)) return null;
-  return { ...candidate, cues: unique(peers.map(({ prompt }) => prompt)), fingerprints: unique(peers.map(({ fingerprint }) => fingerprint)) };
+  return {
+    ...candidate,
+    cues: unique(peers.map(({ prompt }) => prompt)),
+    fingerprints: unique(peers.map(({ fingerprint }) => fingerprint)),
+  };
 }
 
 /** Another user's skill is not for this group's. */
@@ -54,7 +62,11 @@ function isSolved(episode: Episode): episode is Solved {
 /** Solved at the first attempt before later ones, then the shortest, then the oldest. */
 function bestOf(group: readonly Episode[]): Solved | null {
   const solved = group.filter(isSolved);
-  return solved.toSorted((a, b) => a.attempts - b.attempts || a.code.length - b.code.length || a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))[0] ?? null;
+  return (
+    solved.toSorted(
+      (a, b) => a.attempts - b.attempts || a.code.length - b.code.length || a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1),
+    )[0] ?? null
+  );
 }
 
 /** Cases of all tasks that this very code solved. Test code stays with its own task, whose setup it may need. */

@@ -5,7 +5,10 @@ const fenced = (code: string, language = 'python') => `\`\`\`${language}\n${code
 
 describe('extractAnswer', () => {
   it('takes the fenced code and leaves the prose as thought', () => {
-    expect(extractAnswer(`I sort first.\n\n${fenced('print(1)')}\n\nDone.`)).toEqual({ thought: 'I sort first.\n\nDone.', code: 'print(1)' });
+    expect(extractAnswer(`I sort first.\n\n${fenced('print(1)')}\n\nDone.`)).toEqual({
+      thought: 'I sort first.\n\nDone.',
+      code: 'print(1)',
+    });
   });
 
   it('keeps the indentation of a function body', () => {
@@ -56,12 +59,16 @@ describe('extractAnswer', () => {
     expect(extractAnswer('Here is the solution you asked for:\n\ndef f(x):\n    return x')?.code).toBe('def f(x):\n    return x');
   });
 
-  it.each(['', '   \n', 'I cannot solve this.', 'The answer is 42, because six times seven is that.', '42', 'Sure! For each element we add one.\nThen we return the sum.'])(
-    'finds no code in %j',
-    (text) => {
-      expect(extractAnswer(text)).toBeNull();
-    },
-  );
+  it.each([
+    '',
+    '   \n',
+    'I cannot solve this.',
+    'The answer is 42, because six times seven is that.',
+    '42',
+    'Sure! For each element we add one.\nThen we return the sum.',
+  ])('finds no code in %j', (text) => {
+    expect(extractAnswer(text)).toBeNull();
+  });
 
   it('survives a thousand pages', () => {
     expect(extractAnswer(`${'Words without end. '.repeat(200_000)}\n${fenced('print(1)')}`)?.code).toBe('print(1)');
@@ -69,9 +76,12 @@ describe('extractAnswer', () => {
 });
 
 describe('definesName', () => {
-  it.each(['def f():', 'async def f():', 'class f:', 'f = lambda: 1', 'f: int = 1', 'from a import f', 'import a as f'])('sees the name in %j', (code) => {
-    expect(definesName(`${code}\n`, 'f')).toBe(true);
-  });
+  it.each(['def f():', 'async def f():', 'class f:', 'f = lambda: 1', 'f: int = 1', 'from a import f', 'import a as f'])(
+    'sees the name in %j',
+    (code) => {
+      expect(definesName(`${code}\n`, 'f')).toBe(true);
+    },
+  );
 
   it.each(['    def f():', 'f == 1', 'g = f(1)', 'def ff():', '    return f'])('does not see it in %j', (code) => {
     expect(definesName(`${code}\n`, 'f')).toBe(false);

@@ -43,7 +43,11 @@ function fencedBlocks(lines: readonly string[]): Block[] {
     const [, indent = '', fence = '', info = ''] = open;
     const end = closingLine(lines, at + 1, fence);
     const inside = lines.slice(at + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
-    const language = info.trim().toLowerCase().split(/[\s{,:]/)[0] ?? '';
+    const language =
+      info
+        .trim()
+        .toLowerCase()
+        .split(/[\s{,:]/)[0] ?? '';
     blocks.push({ language, code: trimBlankLines(inside), from: at, to: end });
     at = end;
   }
@@ -101,7 +105,9 @@ function isCodeLine(line: string): boolean {
 }
 
 function readsLikeCode(lines: readonly string[]): boolean {
-  const outside = withoutStrings(lines.join('\n')).split('\n').filter((line) => line.trim() !== '');
+  const outside = withoutStrings(lines.join('\n'))
+    .split('\n')
+    .filter((line) => line.trim() !== '');
   const statements = outside.filter((line) => STATEMENT.test(line.trim())).length;
   return statements > 0 && outside.every(isCodeLine) && STATEMENT.test(outside[0]!.trim());
 }
@@ -117,5 +123,8 @@ function trimBlankLines(lines: readonly string[]): string {
 }
 
 function without(lines: readonly string[], from: number, to: number): string {
-  return `${lines.slice(0, from).join('\n').trim()}\n\n${lines.slice(to + 1).join('\n').trim()}`.trim();
+  return `${lines.slice(0, from).join('\n').trim()}\n\n${lines
+    .slice(to + 1)
+    .join('\n')
+    .trim()}`.trim();
 }

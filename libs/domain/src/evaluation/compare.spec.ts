@@ -47,7 +47,16 @@ describe('sameValue', () => {
     [[1, 2], { $set: [1, 2] }, false],
     [{ a: 1, b: [2] }, { b: [2], a: 1 }, true],
     [{ a: 1 }, { a: 1, b: 2 }, false],
-    [{ $dict: [[1, 'x'], [2, 'y']] }, { 1: 'x', 2: 'y' }, true],
+    [
+      {
+        $dict: [
+          [1, 'x'],
+          [2, 'y'],
+        ],
+      },
+      { 1: 'x', 2: 'y' },
+      true,
+    ],
     [{ $dict: [[1, 'x']] }, { $dict: [[1, 'x']] }, true],
     [{ $dict: [[[1, 2], 'x']] }, { $dict: [[[1, 2], 'x']] }, true],
     [{ $bytes: 'AA==' }, { $bytes: 'AA==' }, true],

@@ -123,7 +123,8 @@ function sameMembers(got: readonly unknown[], wanted: readonly unknown[], tolera
 function sameDict(got: Extract<Decoded, { kind: 'dict' }>, wanted: Extract<Decoded, { kind: 'dict' }>, tolerance: number): boolean {
   if (got.entries.length !== wanted.entries.length) return false;
   const loose = got.plain || wanted.plain;
-  const keyText = (key: unknown) => (loose && typeof key === 'number' ? String(key) : loose && typeof key === 'string' ? key : JSON.stringify(key));
+  const keyText = (key: unknown) =>
+    loose && typeof key === 'number' ? String(key) : loose && typeof key === 'string' ? key : JSON.stringify(key);
   const values = new Map(got.entries.map(([key, value]) => [keyText(key), value]));
   return wanted.entries.every(([key, value]) => values.has(keyText(key)) && sameValue(values.get(keyText(key)), value, tolerance));
 }

@@ -10,14 +10,57 @@ export interface Crash {
 }
 
 const BUILT_IN = new Set([
-  'ArithmeticError', 'AssertionError', 'AttributeError', 'BrokenPipeError', 'BufferError', 'ConnectionError', 'EOFError', 'FileExistsError',
-  'FileNotFoundError', 'FloatingPointError', 'ImportError', 'IndentationError', 'IndexError', 'IsADirectoryError', 'KeyError',
-  'KeyboardInterrupt', 'LookupError', 'MemoryError', 'ModuleNotFoundError', 'NameError', 'NotImplementedError', 'OSError', 'OverflowError',
-  'PermissionError', 'RecursionError', 'ReferenceError', 'RuntimeError', 'StopIteration', 'SyntaxError', 'SystemError', 'SystemExit', 'TabError',
-  'TimeoutError', 'TypeError', 'UnboundLocalError', 'UnicodeDecodeError', 'UnicodeEncodeError', 'UnicodeError', 'ValueError', 'ZeroDivisionError',
+  'ArithmeticError',
+  'AssertionError',
+  'AttributeError',
+  'BrokenPipeError',
+  'BufferError',
+  'ConnectionError',
+  'EOFError',
+  'FileExistsError',
+  'FileNotFoundError',
+  'FloatingPointError',
+  'ImportError',
+  'IndentationError',
+  'IndexError',
+  'IsADirectoryError',
+  'KeyError',
+  'KeyboardInterrupt',
+  'LookupError',
+  'MemoryError',
+  'ModuleNotFoundError',
+  'NameError',
+  'NotImplementedError',
+  'OSError',
+  'OverflowError',
+  'PermissionError',
+  'RecursionError',
+  'ReferenceError',
+  'RuntimeError',
+  'StopIteration',
+  'SyntaxError',
+  'SystemError',
+  'SystemExit',
+  'TabError',
+  'TimeoutError',
+  'TypeError',
+  'UnboundLocalError',
+  'UnicodeDecodeError',
+  'UnicodeEncodeError',
+  'UnicodeError',
+  'ValueError',
+  'ZeroDivisionError',
 ]);
 /** Raised for how the code is written; a message without figures of its own says nothing about the data. */
-const ABOUT_THE_CODE = new Set(['SyntaxError', 'IndentationError', 'TabError', 'NameError', 'UnboundLocalError', 'ImportError', 'ModuleNotFoundError']);
+const ABOUT_THE_CODE = new Set([
+  'SyntaxError',
+  'IndentationError',
+  'TabError',
+  'NameError',
+  'UnboundLocalError',
+  'ImportError',
+  'ModuleNotFoundError',
+]);
 
 /** What ended a run, from the sandbox's own report or else from the traceback on stderr. */
 export function crashOf(run: RunResult): Crash {

@@ -52,7 +52,10 @@ export function continueStub(stub: FunctionStub, code: string): string {
   const rest = lines.slice(first + 1).filter((line) => line.trim() !== '');
   const opensBlock = /:\s*(?:#.*)?$/.test(lines[first]!);
   const shallowest = Math.min(...rest.map(indentOf));
-  const onlyFirstLost = rest.length > 0 && shallowest >= stub.indent.length && !(opensBlock && indentOf(rest[0]!) === shallowest && shallowest <= stub.indent.length);
+  const onlyFirstLost =
+    rest.length > 0 &&
+    shallowest >= stub.indent.length &&
+    !(opensBlock && indentOf(rest[0]!) === shallowest && shallowest <= stub.indent.length);
   const moved = lines.map((line, at) => (line.trim() === '' || (onlyFirstLost && at !== first) ? line : stub.indent + line));
   return `${moved.join('\n')}\n`;
 }

@@ -5,10 +5,29 @@ import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
 import { planRuns } from './plan-runs.js';
 
-const RAN: RunResult = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1 };
-const crashed = (last: string): RunResult => ({ ...RAN, exit: 'nonzero', exitCode: 1, stderr: `Traceback (most recent call last):\n  File "main.py", line 7, in <module>\n${last}\n` });
+const RAN: RunResult = {
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1,
+};
+const crashed = (last: string): RunResult => ({
+  ...RAN,
+  exit: 'nonzero',
+  exitCode: 1,
+  stderr: `Traceback (most recent call last):\n  File "main.py", line 7, in <module>\n${last}\n`,
+});
 const io = (...cases: Array<[string, string, boolean]>) =>
-  Evaluator.parse({ kind: 'io_cases', cases: cases.map(([stdin, expectedStdout, isPublic]) => ({ stdin, expectedStdout, public: isPublic })) });
+  Evaluator.parse({
+    kind: 'io_cases',
+    cases: cases.map(([stdin, expectedStdout, isPublic]) => ({ stdin, expectedStdout, public: isPublic })),
+  });
 const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, planRuns(evaluator, 'x'), results);
 
 /** Runs of an answer that tries to get a hidden case's text out. */
@@ -69,10 +88,19 @@ describe('judge', () => {
   });
 
   it('compares returned values and names the exception of a call', () => {
-    const evaluator = Evaluator.parse({ kind: 'function_cases', entryPoint: 'f', cases: [{ args: [[1, 2]], expected: [2, 1], public: true }] });
+    const evaluator = Evaluator.parse({
+      kind: 'function_cases',
+      entryPoint: 'f',
+      cases: [{ args: [[1, 2]], expected: [2, 1], public: true }],
+    });
     expect(judged(evaluator, { ...RAN, value: [2, 1] }).verdict).toBe('AC');
     expect(judged(evaluator, { ...RAN, value: [1, 2] }).feedback).toContain('f([1, 2])');
-    const raised = judged(evaluator, { ...RAN, exit: 'nonzero', exitCode: 1, error: { type: 'NameError', message: "name 'f' is not defined", line: 3 } });
+    const raised = judged(evaluator, {
+      ...RAN,
+      exit: 'nonzero',
+      exitCode: 1,
+      error: { type: 'NameError', message: "name 'f' is not defined", line: 3 },
+    });
     expect(raised).toMatchObject({ verdict: 'RE', reason: "case 1 of 1: raised NameError at line 3 (name 'f' is not defined)" });
   });
 

@@ -26,7 +26,8 @@ export function ranToTheEnd(results: readonly RunResult[]): boolean {
 function refuseUnfinished(results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));
   if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}); run the execution again.`);
-  if (results.some((run) => run.exit === 'cancelled')) throw new EtudeError('CANCELLED', 'The execution was cancelled before the code finished.');
+  if (results.some((run) => run.exit === 'cancelled'))
+    throw new EtudeError('CANCELLED', 'The execution was cancelled before the code finished.');
 }
 
 /**
@@ -38,7 +39,10 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   refuseUnfinished(results);
   const stopped = results.at(-1)?.exit !== 'ok' && results.length > 0;
   if (results.length < plannedRuns.length && !stopped) {
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox answered ${results.length} of ${plannedRuns.length} runs; run the execution again.`);
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `The sandbox answered ${results.length} of ${plannedRuns.length} runs; run the execution again.`,
+    );
   }
   const outcomes = plannedRuns.map((planned, at) => outcomeOf(evaluator, planned, at, results[at]));
   const decisive = outcomes.findIndex(({ verdict }) => verdict !== 'AC');
@@ -111,7 +115,9 @@ function commandOutcome(evaluator: Extract<Evaluator, { kind: 'command' }>, run:
 
 function sameAsExpected(evaluator: Evaluator, at: number, run: RunResult): boolean {
   if (evaluator.kind === 'io_cases') {
-    return sameOutput(run.stdout, evaluator.cases[at]!.expectedStdout, evaluator.comparison, evaluator.tolerance) && run.stdoutCutBytes === 0;
+    return (
+      sameOutput(run.stdout, evaluator.cases[at]!.expectedStdout, evaluator.comparison, evaluator.tolerance) && run.stdoutCutBytes === 0
+    );
   }
   if (evaluator.kind === 'function_cases') return sameValue(run.value, evaluator.cases[at]!.expected, evaluator.tolerance);
   return true;

@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { planFiles, planRuns, stopOnFailure } from './plan-runs.js';
 
-const PROMPT = 'from typing import List\n\n\ndef total(xs: List[int], start: int = 0) -> int:\n    """ Sum: of xs.\n    >>> total([1])\n    1\n    """\n';
+const PROMPT =
+  'from typing import List\n\n\ndef total(xs: List[int], start: int = 0) -> int:\n    """ Sum: of xs.\n    >>> total([1])\n    1\n    """\n';
 const TESTS = '\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate([1, 2]) == 3\n    assert candidate([]) == 0\n';
 const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: TESTS, setup });
 
@@ -12,8 +13,12 @@ const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPo
 function outcome(setup: string, code: string): string {
   const run = planRuns(tests(setup), code)[0];
   if (run?.kind !== 'checked') throw new Error('planned something else');
-  const program = 'import json, sys\nspace = {}\nfor text in json.load(sys.stdin): exec(compile(text, "<text>", "exec"), space)\nprint("passed")';
-  const texts = (parts: readonly string[]) => execFileSync('/usr/bin/python3', ['-c', program], { input: JSON.stringify(parts), stdio: 'pipe' }).toString().trim();
+  const program =
+    'import json, sys\nspace = {}\nfor text in json.load(sys.stdin): exec(compile(text, "<text>", "exec"), space)\nprint("passed")';
+  const texts = (parts: readonly string[]) =>
+    execFileSync('/usr/bin/python3', ['-c', program], { input: JSON.stringify(parts), stdio: 'pipe' })
+      .toString()
+      .trim();
   expect(texts([`${run.setup}${run.code}`, run.tests])).toBe('passed');
   return texts([run.setup, run.code, run.tests]);
 }
@@ -63,11 +68,17 @@ const secret = fc.uuid().map((id) => `secret-${id}`);
 describe('planRuns', () => {
   it('lets no expected output into a run or a file', () => {
     const evaluator = fc.oneof(
-      fc.record({ kind: fc.constant('io_cases' as const), cases: fc.array(fc.record({ stdin: fc.string(), expectedStdout: secret, public: fc.boolean() }), { minLength: 1, maxLength: 5 }) }),
+      fc.record({
+        kind: fc.constant('io_cases' as const),
+        cases: fc.array(fc.record({ stdin: fc.string(), expectedStdout: secret, public: fc.boolean() }), { minLength: 1, maxLength: 5 }),
+      }),
       fc.record({
         kind: fc.constant('function_cases' as const),
         entryPoint: fc.constant('f'),
-        cases: fc.array(fc.record({ args: fc.array(fc.integer()), expected: secret, public: fc.boolean() }), { minLength: 1, maxLength: 5 }),
+        cases: fc.array(fc.record({ args: fc.array(fc.integer()), expected: secret, public: fc.boolean() }), {
+          minLength: 1,
+          maxLength: 5,
+        }),
       }),
       fc.record({ kind: fc.constant('command' as const), command: fc.constant('true'), expectedStdout: secret }),
     );
@@ -82,7 +93,9 @@ describe('planRuns', () => {
 
   it('puts the answer where the command expects it', () => {
     const evaluator = Evaluator.parse({ kind: 'command', command: 'python3 main.py', answerPath: 'main.py' });
-    expect(planFiles(evaluator, 'print("é")')).toEqual([{ path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') }]);
+    expect(planFiles(evaluator, 'print("é")')).toEqual([
+      { path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') },
+    ]);
     expect(planRuns(evaluator, 'print("é")')).toEqual([{ kind: 'command', command: 'python3 main.py', stdin: '' }]);
   });
 

@@ -56,11 +56,25 @@ export interface ProceduralMemory {
   /** Newest version, or the one asked for. null where there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
   /** The newest version of each (with `status`, the newest that has it), by name and agent, after those given. */
-  list(scope: ReadScope, options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string }): Promise<readonly Skill[]>;
+  list(
+    scope: ReadScope,
+    options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string },
+  ): Promise<readonly Skill[]>;
   /** Refused with ABORTED unless the skill is in `from` and has this digest. */
-  setStatus(scope: ReadScope, key: { name: string; version: number; digest: string }, from: readonly SkillStatus[], to: SkillStatus, reason: string, evidence: readonly string[], at: number): Promise<Skill>;
+  setStatus(
+    scope: ReadScope,
+    key: { name: string; version: number; digest: string },
+    from: readonly SkillStatus[],
+    to: SkillStatus,
+    reason: string,
+    evidence: readonly string[],
+    at: number,
+  ): Promise<Skill>;
   /** Active skills only, best first. */
-  search(scope: ReadScope, query: SearchQuery): Promise<ReadonlyArray<{ skill: Skill; similarity: number; score: number; explanation?: Readonly<Record<string, number>> }>>;
+  search(
+    scope: ReadScope,
+    query: SearchQuery,
+  ): Promise<ReadonlyArray<{ skill: Skill; similarity: number; score: number; explanation?: Readonly<Record<string, number>> }>>;
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Counts, rate (alpha 0.1) and, on success, the new cue and fingerprint; exactly once per `useId`. */

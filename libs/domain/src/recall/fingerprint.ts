@@ -13,8 +13,14 @@ export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | '
 }
 
 function normalised(text: string): string {
-  const lines = text.normalize('NFC').split(/\r\n|\r|\n/).map((line) => line.trimEnd());
-  return lines.filter((line) => line !== '').join('\n').trim();
+  const lines = text
+    .normalize('NFC')
+    .split(/\r\n|\r|\n/)
+    .map((line) => line.trimEnd());
+  return lines
+    .filter((line) => line !== '')
+    .join('\n')
+    .trim();
 }
 
 /** What the answer has to fit beside the prompt's words. */

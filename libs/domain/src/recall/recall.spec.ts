@@ -4,7 +4,18 @@ import type { MemoryHit, SearchQuery } from '../ports/memory.js';
 import { skillOf } from '../rollout/skill-fixture.js';
 import { recall } from './recall.js';
 
-const hit = (id: string, text = id, layer: MemoryLayer = 'episodic'): MemoryHit => ({ id, layer, kind: 'transition', title: id, text, score: 1, similarity: 0.8, agent: 'a', createdAt: 1, sources: [] });
+const hit = (id: string, text = id, layer: MemoryLayer = 'episodic'): MemoryHit => ({
+  id,
+  layer,
+  kind: 'transition',
+  title: id,
+  text,
+  score: 1,
+  similarity: 0.8,
+  agent: 'a',
+  createdAt: 1,
+  sources: [],
+});
 
 function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf()]) {
   const queries: SearchQuery[] = [];
@@ -13,7 +24,13 @@ function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf(
     queries,
     episodic: { search: (_: unknown, query: SearchQuery) => answer(query, episodic) },
     semantic: { search: (_: unknown, query: SearchQuery) => answer(query, semantic) },
-    procedural: { search: (_: unknown, query: SearchQuery) => answer(query, skills.map((skill) => ({ skill, similarity: 0.5, score: 0.5 }))) },
+    procedural: {
+      search: (_: unknown, query: SearchQuery) =>
+        answer(
+          query,
+          skills.map((skill) => ({ skill, similarity: 0.5, score: 0.5 })),
+        ),
+    },
   };
 }
 
@@ -32,7 +49,10 @@ it('takes the best of each layer in turn', async () => {
 });
 
 it('shows nothing twice and nothing of the rollout itself', async () => {
-  const items = await recall(input({ layers: ['episodic', 'semantic'] }), memory([hit('e1', 'Same  text'), hit('t00000000-r1.a1')], [hit('f1', 'Same text '), hit('e1')]));
+  const items = await recall(
+    input({ layers: ['episodic', 'semantic'] }),
+    memory([hit('e1', 'Same  text'), hit('t00000000-r1.a1')], [hit('f1', 'Same text '), hit('e1')]),
+  );
   expect(items.map(({ id }) => id)).toEqual(['e1']);
 });
 

@@ -33,7 +33,8 @@ export function bindingQuestion(skill: Pick<Skill, 'entryPoint'>, binds: 'argume
 export function boundCode(skill: Pick<Skill, 'entryPoint' | 'code'>, binds: 'arguments' | 'stdin', answer: string): string | null {
   const bound = jsonObjectIn(answer);
   if (bound === null || Object.keys(bound).length === 0) return null;
-  if (binds === 'arguments') return `${skill.code}\n\n\nimport json as _json\n\nprint(${skill.entryPoint}(**_json.loads(${pythonText(JSON.stringify(bound))})))`;
+  if (binds === 'arguments')
+    return `${skill.code}\n\n\nimport json as _json\n\nprint(${skill.entryPoint}(**_json.loads(${pythonText(JSON.stringify(bound))})))`;
   if (typeof bound['stdin'] !== 'string') return null;
   return `import io as _io\nimport sys as _sys\n\n_sys.stdin = _io.StringIO(${pythonText(bound['stdin'])})\n\n${skill.code}`;
 }

@@ -13,7 +13,12 @@ export interface ModelAnswer {
 }
 
 /** One journaled model call: once answered it is never made again. */
-export function askModel({ steps, deps, signal }: RolloutContext, key: string, kind: StepKind, request: () => ChatRequest): Promise<ModelAnswer> {
+export function askModel(
+  { steps, deps, signal }: RolloutContext,
+  key: string,
+  kind: StepKind,
+  request: () => ChatRequest,
+): Promise<ModelAnswer> {
   return steps.run(key, kind, async () => {
     const { text, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
     const tokens = { inputTokens, outputTokens, costUsd };

@@ -94,8 +94,15 @@ function importanceOf(attempts: readonly Attempt[], success: boolean): number {
 
 /** One text without a model: what was asked and how the attempts ended. */
 export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[], stopReason: StopReason): string {
-  const title = spec.prompt.split('\n').find((line) => line.trim() !== '')?.trim().slice(0, 200) ?? '';
-  const trail = attempts.map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`).join(', then ');
+  const title =
+    spec.prompt
+      .split('\n')
+      .find((line) => line.trim() !== '')
+      ?.trim()
+      .slice(0, 200) ?? '';
+  const trail = attempts
+    .map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`)
+    .join(', then ');
   const end = stopReason === 'solved' ? 'Solved' : `Not solved (${stopReason})`;
   return `${end}: ${title}\nAttempts: ${trail || 'none was evaluated'}.`;
 }

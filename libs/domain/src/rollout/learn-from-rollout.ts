@@ -34,7 +34,9 @@ async function train(context: RolloutContext, lessons: Lessons): Promise<StopRea
   try {
     const summary = await askModel(context, 't.summary', 'summary', () => summaryRequest(task, attempts));
     lessons.summary = summary.text.trim() || lessons.summary;
-    const reflection = await askModel(context, 't.reflection', 'reflection', () => reflectionRequest(task, attempts, spec.referenceSolution ?? null));
+    const reflection = await askModel(context, 't.reflection', 'reflection', () =>
+      reflectionRequest(task, attempts, spec.referenceSolution ?? null),
+    );
     lessons.reflection = reflection.text.trim();
     await putSkill(context);
     return null;
@@ -57,7 +59,19 @@ async function putSkill(context: RolloutContext): Promise<void> {
 }
 
 function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code, model, scripted, at }: Attempt): SolvedTask {
-  return { scope, taskId, prompt: spec.prompt, fingerprint, evaluator: spec.evaluator, code, description: '', scenarios: [], model, scripted, at };
+  return {
+    scope,
+    taskId,
+    prompt: spec.prompt,
+    fingerprint,
+    evaluator: spec.evaluator,
+    code,
+    description: '',
+    scenarios: [],
+    model,
+    scripted,
+    at,
+  };
 }
 
 /** An answer that is no such JSON is taken as the description in words, without its code; an empty one falls back to the task's prompt. */

@@ -59,10 +59,17 @@ function expectation(task: PromptTask): string {
   }
 }
 
-function testsExpectation(task: PromptTask, { entryPoint, setup, tests, public: shown }: Extract<Evaluator, { kind: 'python_tests' }>): string {
+function testsExpectation(
+  task: PromptTask,
+  { entryPoint, setup, tests, public: shown }: Extract<Evaluator, { kind: 'python_tests' }>,
+): string {
   const lines = [`Code that defines \`${entryPoint}\` at its top level. Tests call it.`];
   if (setup.trim() !== '') {
-    lines.push(task.spec.prompt.includes(setup.trim()) ? 'The code in the task is already in place before yours.' : `This code is already in place before yours:\n${block(task, 'setup', setup)}`);
+    lines.push(
+      task.spec.prompt.includes(setup.trim())
+        ? 'The code in the task is already in place before yours.'
+        : `This code is already in place before yours:\n${block(task, 'setup', setup)}`,
+    );
   }
   if (endsWithStub(setup, entryPoint)) lines.push('Repeat the whole function, or answer with its indented body alone.');
   if (shown) lines.push(`The tests:\n${block(task, 'tests', cutMiddle(tests, CODE_CHARS_MAX))}`);
@@ -72,12 +79,17 @@ function testsExpectation(task: PromptTask, { entryPoint, setup, tests, public: 
 function publicCases(task: PromptTask, evaluator: Extract<Evaluator, { kind: 'io_cases' | 'function_cases' }>): string {
   const cases =
     evaluator.kind === 'io_cases'
-      ? evaluator.cases.filter((given) => given.public).map(({ stdin, expectedStdout }) => `Input:\n${cut(stdin)}\nExpected output:\n${cut(expectedStdout)}`)
+      ? evaluator.cases
+          .filter((given) => given.public)
+          .map(({ stdin, expectedStdout }) => `Input:\n${cut(stdin)}\nExpected output:\n${cut(expectedStdout)}`)
       : evaluator.cases
           .filter((given) => given.public)
           .map(({ args, kwargs, expected }) => `${cut(pythonCall(evaluator.entryPoint, args, kwargs))} == ${cut(pythonLiteral(expected))}`);
   if (cases.length === 0) return '';
-  return `\nExamples:\n${cases.slice(0, PUBLIC_CASES_MAX).map((text) => block(task, 'example', text)).join('\n')}`;
+  return `\nExamples:\n${cases
+    .slice(0, PUBLIC_CASES_MAX)
+    .map((text) => block(task, 'example', text))
+    .join('\n')}`;
 }
 
 export function memorySection(task: PromptTask, recalled: readonly RecalledItem[]): string {

@@ -2,7 +2,15 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/cut-middle.js';
 import type { ChatRequest } from '../ports/model.js';
 import type { Attempt } from './attempt-record.js';
-import { answerSection, attemptsSection, block, expectationSection, memorySection, taskSection, type PromptTask } from './prompt-sections.js';
+import {
+  answerSection,
+  attemptsSection,
+  block,
+  expectationSection,
+  memorySection,
+  taskSection,
+  type PromptTask,
+} from './prompt-sections.js';
 
 /** What models wrote before; a thousand-page answer must not fill the next prompt. */
 const TEXT_CHARS_MAX = 8_000;
@@ -70,7 +78,9 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
 
 /** Asks for the parameters of a skill. `inputs` says what they are: keyword arguments, or a program's standard input. */
 export function bindRequest(task: PromptTask, skill: Pick<Skill, 'description' | 'code' | 'parameters'>, inputs: string): ChatRequest {
-  const parameters = skill.parameters.map(({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`);
+  const parameters = skill.parameters.map(
+    ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
+  );
   return request(
     task,
     taskSection(task),

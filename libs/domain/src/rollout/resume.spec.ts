@@ -13,10 +13,19 @@ interface Story {
 
 const STORIES: Record<string, Story> = {
   'a training run that learns from its critique': { spec: { mode: 'training', referenceSolution: REFERENCE } },
-  'a run that never succeeds': { spec: { limits: { attemptsMax: 3 }, prompt: 'Impossible.', evaluator: { kind: 'io_cases', cases: [{ stdin: '?', expectedStdout: HIDDEN }] } } },
+  'a run that never succeeds': {
+    spec: {
+      limits: { attemptsMax: 3 },
+      prompt: 'Impossible.',
+      evaluator: { kind: 'io_cases', cases: [{ stdin: '?', expectedStdout: HIDDEN }] },
+    },
+  },
   'a run that a limit stops': { spec: { limits: { modelTokensMax: 40 } } },
   'a skill that fails, then attempts': { spec: {}, skills: [{ skill: skillOf({ code: 'print("no")' }), similarity: 0.9 }] },
-  'a skill that needs its parameters': { spec: { evaluator: { kind: 'none' } }, skills: [{ skill: skillOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }] },
+  'a skill that needs its parameters': {
+    spec: { evaluator: { kind: 'none' } },
+    skills: [{ skill: skillOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }],
+  },
 };
 
 class Killed extends Error {}
@@ -31,7 +40,11 @@ function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal
     if (writes === n) throw new Killed();
     return answer;
   };
-  return { ...journal, append: (entry, events) => dying(() => journal.append(entry, events)), finish: (end, events) => dying(() => journal.finish(end, events)) };
+  return {
+    ...journal,
+    append: (entry, events) => dying(() => journal.append(entry, events)),
+    finish: (end, events) => dying(() => journal.finish(end, events)),
+  };
 }
 
 const worldOf = ({ spec, skills }: Story) => new World({ spec, skills, model: new AnsweringModel(learnsFromCritique), runs: runsCode });
@@ -71,7 +84,9 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
   it('ends the same however many workers die', async () => {
     const undisturbed = worldOf(story);
     await runDying(undisturbed, []);
-    const deaths = fc.array(fc.record({ n: fc.integer({ min: 1, max: 6 }), when: fc.constantFrom('before' as const, 'after' as const) }), { maxLength: 8 });
+    const deaths = fc.array(fc.record({ n: fc.integer({ min: 1, max: 6 }), when: fc.constantFrom('before' as const, 'after' as const) }), {
+      maxLength: 8,
+    });
     await fc.assert(
       fc.asyncProperty(deaths, async (given) => {
         const world = worldOf(story);

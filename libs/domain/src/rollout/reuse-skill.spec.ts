@@ -12,9 +12,16 @@ describe('reuse of skills', () => {
   it('answers a task solved before with no model call', async () => {
     const world = new World({ skills: near({ fingerprints: [fingerprintOf(specOf())] }, 0) });
     const end = await world.run();
-    expect(end).toMatchObject({ state: 'succeeded', stopReason: 'solved', result: { skill: 'double_it@1', model: null, scripted: false }, usage: { attempts: 0, modelCalls: 0, steps: 4 } });
+    expect(end).toMatchObject({
+      state: 'succeeded',
+      stopReason: 'solved',
+      result: { skill: 'double_it@1', model: null, scripted: false },
+      usage: { attempts: 0, modelCalls: 0, steps: 4 },
+    });
     expect(world.steps).toEqual(['a0.skill', 'a0.execute', 'a0.evaluate', 'a0.record']);
-    expect(world.outbox.of('skill_use')).toMatchObject([{ name: 'double_it', version: 1, success: true, fingerprint: fingerprintOf(specOf()) }]);
+    expect(world.outbox.of('skill_use')).toMatchObject([
+      { name: 'double_it', version: 1, success: true, fingerprint: fingerprintOf(specOf()) },
+    ]);
     expect(world.outbox.of('transition')).toMatchObject([{ transition: { attempt: 0, skill: 'double_it@1', verdict: 'AC' } }]);
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { skillsUsed: ['double_it@1'] } }]);
   });
@@ -54,7 +61,11 @@ describe('reuse of skills', () => {
 
   it('asks once for the parameters and prints the result', async () => {
     const model = new AnsweringModel(() => '{"n": 21, "right": "it\'s \\"so\\""}');
-    const world = new World({ spec: { evaluator: { kind: 'none' } }, skills: near({ code: 'def double(n, right): ...', entryPoint: 'double' }), model });
+    const world = new World({
+      spec: { evaluator: { kind: 'none' } },
+      skills: near({ code: 'def double(n, right): ...', entryPoint: 'double' }),
+      model,
+    });
     const end = await world.run();
     expect(end).toMatchObject({ stopReason: 'solved', usage: { modelCalls: 1 } });
     expect(world.steps).toContain('a0.bind');
@@ -63,7 +74,11 @@ describe('reuse of skills', () => {
 
   it.each(['I do not know.', '{}', '{"n": ', '[1]'])('records a skill as failed where the model binds nothing: %s', async (answer) => {
     const model = new AnsweringModel((text) => (text.includes('JSON object') ? answer : fenced('right')));
-    const world = new World({ spec: { evaluator: { kind: 'none' } }, skills: near({ code: 'def double(n): ...', entryPoint: 'double' }), model });
+    const world = new World({
+      spec: { evaluator: { kind: 'none' } },
+      skills: near({ code: 'def double(n): ...', entryPoint: 'double' }),
+      model,
+    });
     expect(await world.run()).toMatchObject({ stopReason: 'solved', result: { skill: null }, usage: { attempts: 1, modelCalls: 3 } });
     expect(world.outbox.of('skill_use')).toMatchObject([{ success: false }]);
   });

@@ -68,7 +68,9 @@ async function answerOf(context: RolloutContext, skill: FoundSkill): Promise<{ c
   const answer = adaptSkill(skill, context.spec.evaluator);
   if (answer === null) return { code: null, binding: null };
   if ('code' in answer) return { code: answer.code, binding: null };
-  const binding = await askModel(context, 'a0.bind', 'bind', () => bindRequest(context.promptTask, skill, bindingQuestion(skill, answer.binds)));
+  const binding = await askModel(context, 'a0.bind', 'bind', () =>
+    bindRequest(context.promptTask, skill, bindingQuestion(skill, answer.binds)),
+  );
   return { code: boundCode(skill, answer.binds, binding.text), binding };
 }
 
@@ -80,7 +82,21 @@ async function recordFailedBinding(context: RolloutContext, skill: FoundSkill): 
   });
 }
 
-async function noteUse({ deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext, skill: FoundSkill, success: boolean, at: number): Promise<void> {
+async function noteUse(
+  { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
+  skill: FoundSkill,
+  success: boolean,
+  at: number,
+): Promise<void> {
   const { name, version } = skill;
-  await deps.outbox.put(tenant, `${rolloutId}.a0.use`, { kind: 'skill_use', scope, name, version, success, fingerprint, cue: spec.prompt, at });
+  await deps.outbox.put(tenant, `${rolloutId}.a0.use`, {
+    kind: 'skill_use',
+    scope,
+    name,
+    version,
+    success,
+    fingerprint,
+    cue: spec.prompt,
+    at,
+  });
 }

@@ -36,7 +36,8 @@ const STDOUT: Record<string, string> = { 1: '2', [`${HIDDEN}-in`]: `${HIDDEN}-ou
 /** Code with the word "right" answers as expected, with "crash" it crashes, anything else is wrong. */
 export const runsCode: FakeRun = (run) => {
   const code = 'code' in run ? run.code : '';
-  if (code.includes('crash')) return { exit: 'nonzero', exitCode: 1, stderr: 'Traceback (most recent call last):\n  File "main.py", line 1\nValueError: no' };
+  if (code.includes('crash'))
+    return { exit: 'nonzero', exitCode: 1, stderr: 'Traceback (most recent call last):\n  File "main.py", line 1\nValueError: no' };
   if (!code.includes('right')) return { stdout: 'wrong', passed: false, value: 'wrong' };
   return { stdout: run.kind === 'program' ? (STDOUT[run.stdin] ?? '') : '', passed: true, value: valueOf(run) };
 };
@@ -56,7 +57,17 @@ export class AnsweringModel implements ChatModel {
     this.asked.push(text);
     const answered = await this.answer(text, this.asked.length);
     signal.throwIfAborted();
-    return { text: answered, toolCalls: [], finishReason: 'stop', model: 'fake', scripted: true, inputTokens: 10, outputTokens: 5, costUsd: 0.01, ...this.given };
+    return {
+      text: answered,
+      toolCalls: [],
+      finishReason: 'stop',
+      model: 'fake',
+      scripted: true,
+      inputTokens: 10,
+      outputTokens: 5,
+      costUsd: 0.01,
+      ...this.given,
+    };
   }
 }
 
@@ -96,7 +107,17 @@ export class World {
   get deps(): Omit<RolloutDeps, 'journal'> {
     const { model, sandboxes, outbox, clock } = this;
     const nothing = { search: () => Promise.resolve([]) };
-    return { model, sandboxes, outbox, clock, givesUp: () => false, episodic: nothing, semantic: nothing, procedural: proceduralOf(this.given.skills ?? []), ...this.given.deps };
+    return {
+      model,
+      sandboxes,
+      outbox,
+      clock,
+      givesUp: () => false,
+      episodic: nothing,
+      semantic: nothing,
+      procedural: proceduralOf(this.given.skills ?? []),
+      ...this.given.deps,
+    };
   }
 
   /** One worker takes the rollout and runs it as far as it gets. */
@@ -113,7 +134,9 @@ export class World {
 
 function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): Pick<ProceduralMemory, 'search' | 'byFingerprint'> {
   return {
-    search: (_scope, { similarityMin = 0 }) => Promise.resolve(skills.filter(({ similarity }) => similarity >= similarityMin).map((hit) => ({ ...hit, score: hit.similarity }))),
-    byFingerprint: (_scope, fingerprint) => Promise.resolve(skills.map(({ skill }) => skill).filter(({ fingerprints }) => fingerprints.includes(fingerprint))),
+    search: (_scope, { similarityMin = 0 }) =>
+      Promise.resolve(skills.filter(({ similarity }) => similarity >= similarityMin).map((hit) => ({ ...hit, score: hit.similarity }))),
+    byFingerprint: (_scope, fingerprint) =>
+      Promise.resolve(skills.map(({ skill }) => skill).filter(({ fingerprints }) => fingerprints.includes(fingerprint))),
   };
 }

@@ -18,9 +18,19 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
   const draft = first ? opening.text : null;
   const critique = first ? null : opening.text;
   const recalled = await recallStep(context, attempt, opening.text);
-  const generated = await askModel(context, `a${attempt}.generate`, 'generate', () => generateRequest(task, { recalled, draft, attempts: before, critique }));
+  const generated = await askModel(context, `a${attempt}.generate`, 'generate', () =>
+    generateRequest(task, { recalled, draft, attempts: before, critique }),
+  );
   const answer = extractAnswer(generated.text, 'entryPoint' in spec.evaluator ? spec.evaluator.entryPoint : undefined);
-  const said = { attempt, draft, critique, recalled, thought: answer?.thought ?? generated.text, skill: null, ...spent(opening, generated) };
+  const said = {
+    attempt,
+    draft,
+    critique,
+    recalled,
+    thought: answer?.thought ?? generated.text,
+    skill: null,
+    ...spent(opening, generated),
+  };
   return tryAnswer(context, said, answer?.code ?? null);
 }
 
@@ -41,6 +51,15 @@ async function recallStep(context: RolloutContext, attempt: number, opening: str
   if (recallsNothing(policy)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
     const value = await recall({ scope, cue: `${opening}\n\n${spec.prompt}`, policy, rolloutId }, deps);
-    return { value, summary: value.length === 0 ? 'nothing recalled' : `recalled ${value.map(({ title }) => title).join(', ').slice(0, 200)}` };
+    return {
+      value,
+      summary:
+        value.length === 0
+          ? 'nothing recalled'
+          : `recalled ${value
+              .map(({ title }) => title)
+              .join(', ')
+              .slice(0, 200)}`,
+    };
   });
 }

@@ -9,7 +9,12 @@ describe('runRollout', () => {
   it('goes draft, recall, generate, execute, evaluate, record and stops on success', async () => {
     const world = new World({ model: new AnsweringModel(() => fenced('print("right")')) });
     const end = await world.run();
-    expect(end).toMatchObject({ state: 'succeeded', stopReason: 'solved', result: { verdict: 'AC', casesPassed: 2, casesTotal: 2, skill: null, scripted: true, model: 'fake' }, error: null });
+    expect(end).toMatchObject({
+      state: 'succeeded',
+      stopReason: 'solved',
+      result: { verdict: 'AC', casesPassed: 2, casesTotal: 2, skill: null, scripted: true, model: 'fake' },
+      error: null,
+    });
     expect(world.steps).toEqual(['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']);
     expect(end.usage).toEqual({ attempts: 1, steps: 6, modelCalls: 2, inputTokens: 20, outputTokens: 10, costUsd: 0.02, executions: 1 });
     expect(world.journals.task.end).toEqual(end);
@@ -29,7 +34,17 @@ describe('runRollout', () => {
     const world = new World();
     await world.run();
     const told = world.journals.events.map((event) => (event.type === 'step' ? event.kind : event.type));
-    expect(told.slice(2, 11)).toEqual(['attempt_started', 'draft', 'recall', 'generate', 'execute', 'evaluate', 'attempt_finished', 'record', 'attempt_started']);
+    expect(told.slice(2, 11)).toEqual([
+      'attempt_started',
+      'draft',
+      'recall',
+      'generate',
+      'execute',
+      'evaluate',
+      'attempt_finished',
+      'record',
+      'attempt_started',
+    ]);
     expect(told.at(-1)).toBe('finished');
   });
 
@@ -41,8 +56,16 @@ describe('runRollout', () => {
       ['t00000000-r1.a1', 'WA', 'print("no")'],
       ['t00000000-r1.a2', 'AC', 'print("right")'],
     ]);
-    expect(transitions[1]).toMatchObject({ critique: fenced('print("right")'), draft: null, thought: 'My thought.', inputTokens: 20, prompt: world.input.task.spec.prompt });
-    expect(world.outbox.of('episode')).toMatchObject([{ episode: { success: true, code: 'print("right")', attempts: 2, reflection: null, summary: expect.stringContaining('Solved') } }]);
+    expect(transitions[1]).toMatchObject({
+      critique: fenced('print("right")'),
+      draft: null,
+      thought: 'My thought.',
+      inputTokens: 20,
+      prompt: world.input.task.spec.prompt,
+    });
+    expect(world.outbox.of('episode')).toMatchObject([
+      { episode: { success: true, code: 'print("right")', attempts: 2, reflection: null, summary: expect.stringContaining('Solved') } },
+    ]);
     expect(world.outbox.of('skill')).toEqual([]);
   });
 
@@ -55,15 +78,24 @@ describe('runRollout', () => {
   });
 
   it('goes on after prose without code', async () => {
-    const world = new World({ model: new AnsweringModel((text) => (/critique/i.test(text) ? fenced('print("right")') : 'I would rather not.')) });
+    const world = new World({
+      model: new AnsweringModel((text) => (/critique/i.test(text) ? fenced('print("right")') : 'I would rather not.')),
+    });
     const end = await world.run();
     expect(end.stopReason).toBe('solved');
-    expect(world.outbox.of('transition')[0]?.transition).toMatchObject({ verdict: 'RE', reason: 'the answer held no code', code: '', thought: 'I would rather not.' });
+    expect(world.outbox.of('transition')[0]?.transition).toMatchObject({
+      verdict: 'RE',
+      reason: 'the answer held no code',
+      code: '',
+      thought: 'I would rather not.',
+    });
     expect(world.steps).not.toContain('a1.execute');
   });
 
   it('cuts a thousand-page answer before it shows it again', async () => {
-    const world = new World({ model: new AnsweringModel((text) => fenced(`${/critique/i.test(text) ? 'right' : 'no'}\n${'#'.repeat(3_000_000)}`)) });
+    const world = new World({
+      model: new AnsweringModel((text) => fenced(`${/critique/i.test(text) ? 'right' : 'no'}\n${'#'.repeat(3_000_000)}`)),
+    });
     await world.run();
     expect(Math.max(...modelOf(world).asked.map((text) => text.length))).toBeLessThan(100_000);
     expect(world.outbox.of('transition')[0]?.transition.code.length).toBeGreaterThan(2_999_999);
@@ -76,7 +108,12 @@ describe('runRollout', () => {
       runs: (run) => ({ stdout: 'code' in run && run.code === 'half' && run.kind === 'program' && run.stdin === '1' ? '2' : 'x' }),
     });
     const end = await world.run();
-    expect(end).toMatchObject({ state: 'failed', stopReason: 'attempts', result: { verdict: 'WA', code: 'half', casesPassed: 1 }, usage: { attempts: 2 } });
+    expect(end).toMatchObject({
+      state: 'failed',
+      stopReason: 'attempts',
+      result: { verdict: 'WA', code: 'half', casesPassed: 1 },
+      usage: { attempts: 2 },
+    });
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { success: false, code: null } }]);
   });
 });
@@ -90,7 +127,16 @@ describe('training', () => {
     expect(world.steps.slice(-3)).toEqual(['t.summary', 't.reflection', 't.distil']);
     expect(end.usage.modelCalls).toBe(7);
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: 'Read before you print.' } }]);
-    expect(world.outbox.of('skill')).toMatchObject([{ skill: { status: 'candidate', code: 'print("right")', description: expect.stringMatching(/Doubles a number\.[^]*doubling loaves/), scripted: true } }]);
+    expect(world.outbox.of('skill')).toMatchObject([
+      {
+        skill: {
+          status: 'candidate',
+          code: 'print("right")',
+          description: expect.stringMatching(/Doubles a number\.[^]*doubling loaves/),
+          scripted: true,
+        },
+      },
+    ]);
   });
 
   it('shows the reference to the reflection and to nothing else', async () => {
@@ -173,7 +219,9 @@ describe('limits', () => {
 
   it('keeps what it had when it is cancelled while code runs', async () => {
     const abort = new AbortController();
-    const world = new World({ runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(cancelledByCaller()), { stdout: 'x' }) });
+    const world = new World({
+      runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(cancelledByCaller()), { stdout: 'x' }),
+    });
     expect(await world.run(abort.signal)).toMatchObject({ state: 'cancelled', result: { verdict: 'WA', code: 'print("no")' } });
     expect(world.outbox.of('transition')).toHaveLength(1);
     expect(world.outbox.of('episode')).toHaveLength(1);
@@ -208,13 +256,21 @@ describe('errors', () => {
     });
     const world = new World({ model, deps: { givesUp: () => true } });
     await expect(world.run()).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' });
-    expect(world.journals.task.end).toMatchObject({ state: 'failed', stopReason: 'error', result: { verdict: 'WA' }, error: { code: 'MODEL_UNAVAILABLE', message: 'gone' } });
+    expect(world.journals.task.end).toMatchObject({
+      state: 'failed',
+      stopReason: 'error',
+      result: { verdict: 'WA' },
+      error: { code: 'MODEL_UNAVAILABLE', message: 'gone' },
+    });
     expect(world.outbox.of('episode')).toEqual([]);
   });
 
   it('runs the code again where the sandbox was lost, under another id', async () => {
     let lost = 2;
-    const world = new World({ model: new AnsweringModel(() => fenced('right')), runs: (run) => (lost-- > 0 ? { exit: 'node_lost' } : { stdout: run.kind === 'program' && run.stdin === '1' ? '2' : `${HIDDEN}-out` }) });
+    const world = new World({
+      model: new AnsweringModel(() => fenced('right')),
+      runs: (run) => (lost-- > 0 ? { exit: 'node_lost' } : { stdout: run.kind === 'program' && run.stdin === '1' ? '2' : `${HIDDEN}-out` }),
+    });
     expect(await world.run()).toMatchObject({ stopReason: 'solved', usage: { executions: 3 } });
     expect(new Set(world.sandboxes.requests.map(({ executionId }) => executionId)).size).toBe(3);
   });

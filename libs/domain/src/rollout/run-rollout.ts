@@ -28,7 +28,8 @@ export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal:
     const stoppedLearning = await learnFromRollout(context, stopReason);
     return await finish(context, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
   } catch (error) {
-    if (deps.givesUp(error)) await finish(context, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
+    if (deps.givesUp(error))
+      await finish(context, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
     throw error;
   }
 }

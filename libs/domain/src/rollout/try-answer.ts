@@ -22,7 +22,12 @@ type AlsoRecord = (attempt: Attempt) => Promise<void>;
  *
  * @param code null: the answer held none, which is judged without a sandbox
  */
-export async function tryAnswer(context: RolloutContext, said: Omit<Attempt, 'judgement' | 'at' | 'code'>, code: string | null, alsoRecord?: AlsoRecord): Promise<Attempt> {
+export async function tryAnswer(
+  context: RolloutContext,
+  said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
+  code: string | null,
+  alsoRecord?: AlsoRecord,
+): Promise<Attempt> {
   const runs = code === null ? [] : planRuns(context.spec.evaluator, code);
   const results = code === null ? null : await execute(context, said.attempt, code, runs);
   const { judgement, at } = await evaluate(context, said, () =>
@@ -42,7 +47,10 @@ function execute(context: RolloutContext, attempt: number, code: string, runs: S
   return steps.run(key, 'execute', async () => {
     for (let execution = 1; ; execution += 1) {
       const executionId = `${rolloutId}.${key}${execution === 1 ? '' : `.${execution}`}`;
-      const value = await deps.sandboxes.execute({ executionId, tenant, files, limits: spec.limits.sandbox, stopOnFailure: stop, runs }, signal);
+      const value = await deps.sandboxes.execute(
+        { executionId, tenant, files, limits: spec.limits.sandbox, stopOnFailure: stop, runs },
+        signal,
+      );
       if (ranToTheEnd(value.runs) || execution === EXECUTIONS_MAX) {
         judge(spec.evaluator, runs, value.runs); // throws where the infrastructure failed: that must not be journaled as an outcome
         return { value, summary: summaryOf(value, runs.length), usage: { executions: execution } };
@@ -57,7 +65,11 @@ function summaryOf({ runs }: ExecutionResult, planned: number): string {
   return `${runs.length} of ${planned} runs in ${Math.round(cpuMs)} ms of CPU${failed ? `, ended by ${failed.exit}` : ''}`;
 }
 
-function evaluate({ steps, deps }: RolloutContext, { attempt, skill }: Pick<Attempt, 'attempt' | 'skill'>, judged: () => Judgement): Promise<Judged> {
+function evaluate(
+  { steps, deps }: RolloutContext,
+  { attempt, skill }: Pick<Attempt, 'attempt' | 'skill'>,
+  judged: () => Judgement,
+): Promise<Judged> {
   return steps.run(`a${attempt}.evaluate`, 'evaluate', () => {
     const judgement = judged();
     const { verdict, reason, casesPassed, casesTotal } = judgement;

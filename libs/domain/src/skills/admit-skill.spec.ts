@@ -15,7 +15,20 @@ class Crash extends Error {}
 function candidate(over: Partial<Skill> = {}): Skill {
   const tests = [{ kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 }];
   const code = over.code ?? 'print(int(input()) * 2)';
-  const skill = candidateFromTests({ scope, prompt: 'Double it.', fingerprint: 'f', code, description: '', scenarios: [], model: null, scripted: false, at: 1, entryPoint: null, tests, sources: [] });
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: '',
+    scenarios: [],
+    model: null,
+    scripted: false,
+    at: 1,
+    entryPoint: null,
+    tests,
+    sources: [],
+  });
   return { ...skill!, ...over };
 }
 
@@ -41,13 +54,22 @@ function memoryOf(...skills: Skill[]) {
 
 function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMode = 'automatic') {
   const { name, version, digest } = skill;
-  return admitSkill({ tenant: 'acme', agent: 'solver', name, version, digest }, { procedural, sandboxes: new PythonSandboxes(), clock: { now: () => 9 }, approval }, signal);
+  return admitSkill(
+    { tenant: 'acme', agent: 'solver', name, version, digest },
+    { procedural, sandboxes: new PythonSandboxes(), clock: { now: () => 9 }, approval },
+    signal,
+  );
 }
 
 describe('admitSkill', () => {
   it('makes a verified candidate active where approval is automatic', async () => {
     const { procedural } = memoryOf(candidate());
-    expect(await admit(candidate(), procedural)).toMatchObject({ status: 'active', statusReason: 'approved automatically after verification', evidence: expect.arrayContaining(['the code parses']), updatedAt: 9 });
+    expect(await admit(candidate(), procedural)).toMatchObject({
+      status: 'active',
+      statusReason: 'approved automatically after verification',
+      evidence: expect.arrayContaining(['the code parses']),
+      updatedAt: 9,
+    });
   });
 
   it('leaves it to a person where approval is by review', async () => {
@@ -64,7 +86,9 @@ describe('admitSkill', () => {
     const wrong = candidate({ code: 'print(5)' });
     const { procedural } = memoryOf(wrong);
     expect(await admit(wrong, procedural)).toMatchObject({ status: 'rejected', statusReason: expect.stringMatching(/^its tests fail/) });
-    await expect(approveSkill(scope, { name: wrong.name, digest: wrong.digest, by: 'ann' }, procedural, 1)).rejects.toMatchObject({ code: 'ABORTED' });
+    await expect(approveSkill(scope, { name: wrong.name, digest: wrong.digest, by: 'ann' }, procedural, 1)).rejects.toMatchObject({
+      code: 'ABORTED',
+    });
   });
 
   it('deprecates the version that it replaces', async () => {

@@ -37,14 +37,20 @@ export async function admitSkill(key: SkillKey, deps: AdmissionDeps, signal: Abo
   const replaced = await activeVersion(procedural, skill);
   const verification = await verifySkill(skill, { ...deps, replaced }, signal);
   signal.throwIfAborted();
-  const recorded = await recordVerification(procedural, skill, verification, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
+  const recorded = await recordVerification(procedural, skill, verification, clock.now()).catch((error: unknown) =>
+    movedOn(key, procedural, error),
+  );
   return settleVerified(procedural, recorded, approval, clock.now());
 }
 
 async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
   const skill = await procedural.get({ tenant, agent }, name, version);
   if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
-  if (skill.digest !== digest) throw new EtudeError('ABORTED', `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`);
+  if (skill.digest !== digest)
+    throw new EtudeError(
+      'ABORTED',
+      `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
+    );
   return skill;
 }
 
@@ -60,7 +66,10 @@ async function movedOn(key: SkillKey, procedural: ProceduralMemory, error: unkno
 const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', 'rejected', 'deprecated', 'archived']);
 
 /** The status of the stored skill with this name and digest once nothing more happens by itself; null until then. */
-export async function settledStatus(procedural: ProceduralMemory, { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>): Promise<SkillStatus | null> {
+export async function settledStatus(
+  procedural: ProceduralMemory,
+  { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
+): Promise<SkillStatus | null> {
   const owner = { tenant: scope.tenant, agent: scope.agent };
   const newest = await procedural.get(owner, name);
   for (let version = newest?.version ?? 0; version >= 1; version -= 1) {

@@ -37,7 +37,12 @@ export function moveSkill(procedural: ProceduralMemory, skill: Skill, { to, reas
 }
 
 /** What a verification found, written down: `verified`, or `rejected` with the reason. */
-export function recordVerification(procedural: ProceduralMemory, skill: Skill, { passed, evidence, reason }: Verification, at: number): Promise<Skill> {
+export function recordVerification(
+  procedural: ProceduralMemory,
+  skill: Skill,
+  { passed, evidence, reason }: Verification,
+  at: number,
+): Promise<Skill> {
   return moveSkill(procedural, skill, { to: passed ? 'verified' : 'rejected', reason, evidence, at });
 }
 
@@ -67,16 +72,32 @@ export async function approveSkill(
   const skill = await procedural.get(scope, approval.name, approval.version);
   if (skill === null) throw new EtudeError('NOT_FOUND', `There is no skill "${approval.name}".`, { field: 'name' });
   if (skill.digest !== approval.digest) {
-    throw new EtudeError('ABORTED', `Skill "${skill.name}" changed: its digest is ${skill.digest}, not the ${approval.digest} that was reviewed. Review it again.`, { field: 'digest' });
+    throw new EtudeError(
+      'ABORTED',
+      `Skill "${skill.name}" changed: its digest is ${skill.digest}, not the ${approval.digest} that was reviewed. Review it again.`,
+      { field: 'digest' },
+    );
   }
-  if (skill.status !== 'pending_review' && skill.status !== 'active') throw new EtudeError('ABORTED', `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`, { field: 'name' });
+  if (skill.status !== 'pending_review' && skill.status !== 'active')
+    throw new EtudeError(
+      'ABORTED',
+      `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`,
+      { field: 'name' },
+    );
   return activate(procedural, skill, `approved by ${approval.by}`, at);
 }
 
 async function activate(procedural: ProceduralMemory, skill: Skill, reason: string, at: number): Promise<Skill> {
   const replaced = await activeVersion(procedural, skill);
-  const active = skill.status === 'active' ? skill : await moveSkill(procedural, skill, { to: 'active', reason, evidence: skill.evidence, at });
-  if (replaced) await moveSkill(procedural, replaced, { to: 'deprecated', reason: `replaced by version ${skill.version}`, evidence: replaced.evidence, at });
+  const active =
+    skill.status === 'active' ? skill : await moveSkill(procedural, skill, { to: 'active', reason, evidence: skill.evidence, at });
+  if (replaced)
+    await moveSkill(procedural, replaced, {
+      to: 'deprecated',
+      reason: `replaced by version ${skill.version}`,
+      evidence: replaced.evidence,
+      at,
+    });
   return active;
 }
 

@@ -21,13 +21,23 @@ const solved = (over: Partial<SolvedTask> & { evaluator: Evaluator }): SolvedTas
   at: 5,
   ...over,
 });
-const io = Evaluator.parse({ kind: 'io_cases', cases: [{ stdin: '1 2', expectedStdout: '3' }, { stdin: '2 2', expectedStdout: '4' }] });
+const io = Evaluator.parse({
+  kind: 'io_cases',
+  cases: [
+    { stdin: '1 2', expectedStdout: '3' },
+    { stdin: '2 2', expectedStdout: '4' },
+  ],
+});
 const calls = Evaluator.parse({ kind: 'function_cases', entryPoint: 'addTwo', cases: [{ args: [1, 2], expected: 3 }] });
 const python = Evaluator.parse({ kind: 'python_tests', entryPoint: 'add', setup: 'import math\n', tests: 'assert add(1, 2) == 3' });
 
 describe('buildSkillCandidate', () => {
   it('makes a valid candidate of every evaluator with cases', () => {
-    for (const [evaluator, code] of [[io, 'print(3)'], [calls, 'def addTwo(a, b): return a + b'], [python, 'def add(a, b): return a + b']] as const) {
+    for (const [evaluator, code] of [
+      [io, 'print(3)'],
+      [calls, 'def addTwo(a, b): return a + b'],
+      [python, 'def add(a, b): return a + b'],
+    ] as const) {
       const skill = buildSkillCandidate(solved({ evaluator, code }));
       expect(Skill.parse(skill)).toEqual(skill);
       expect(skill).toMatchObject({ kind: 'function', status: 'candidate', sources: ['tasks/t00000001'], scripted: true });
@@ -62,7 +72,9 @@ describe('buildSkillCandidate', () => {
 
   it('keeps imports from the future ahead of the setup', () => {
     const code = 'from __future__ import annotations\ndef add(a: int, b: int): return a + b';
-    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(/^from __future__ import annotations\n+import math\n+def add/);
+    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(
+      /^from __future__ import annotations\n+import math\n+def add/,
+    );
   });
 
   it('calls code without a function a snippet', () => {
@@ -71,7 +83,9 @@ describe('buildSkillCandidate', () => {
   });
 
   it('appends the scenarios of its use to the description', () => {
-    expect(buildSkillCandidate(solved({ evaluator: io }))?.description).toBe('Adds two numbers.\n\nUse it for:\n- sums from standard input');
+    expect(buildSkillCandidate(solved({ evaluator: io }))?.description).toBe(
+      'Adds two numbers.\n\nUse it for:\n- sums from standard input',
+    );
     expect(buildSkillCandidate(solved({ evaluator: io, description: '', scenarios: [] }))?.description).toMatch(/^Write a program/);
   });
 
@@ -93,9 +107,14 @@ describe('skillName', () => {
 
   it('is valid for any prompt', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.option(fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,120}$/)), (prompt, fingerprint, entryPoint) => {
-        expect(SkillName.safeParse(skillName(prompt, fingerprint, entryPoint)).success).toBe(true);
-      }),
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.string(),
+        fc.option(fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,120}$/)),
+        (prompt, fingerprint, entryPoint) => {
+          expect(SkillName.safeParse(skillName(prompt, fingerprint, entryPoint)).success).toBe(true);
+        },
+      ),
     );
   });
 });
@@ -103,7 +122,9 @@ describe('skillName', () => {
 describe('skill tests', () => {
   it('turn back into the evaluator that they came from', () => {
     for (const evaluator of [io, calls, python]) {
-      expect(evaluatorsOf({ tests: testsFrom(evaluator), entryPoint: 'entryPoint' in evaluator ? evaluator.entryPoint : null })).toEqual([evaluator]);
+      expect(evaluatorsOf({ tests: testsFrom(evaluator), entryPoint: 'entryPoint' in evaluator ? evaluator.entryPoint : null })).toEqual([
+        evaluator,
+      ]);
     }
   });
 

@@ -3,7 +3,26 @@ import { contentDigest } from './content-digest.js';
 const WORDS_MAX = 6;
 const NAME_MAX = 80;
 const HASH_CHARS = 6;
-const STOP_WORDS = new Set(['a', 'an', 'the', 'of', 'and', 'or', 'to', 'in', 'is', 'you', 'your', 'that', 'which', 'please', 'write', 'python', 'program', 'function']);
+const STOP_WORDS = new Set([
+  'a',
+  'an',
+  'the',
+  'of',
+  'and',
+  'or',
+  'to',
+  'in',
+  'is',
+  'you',
+  'your',
+  'that',
+  'which',
+  'please',
+  'write',
+  'python',
+  'program',
+  'function',
+]);
 
 const snake = (text: string) =>
   text

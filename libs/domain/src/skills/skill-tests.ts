@@ -13,7 +13,13 @@ export function testsFrom(evaluator: Evaluator): SkillTest[] {
         tolerance: evaluator.tolerance,
       }));
     case 'function_cases':
-      return evaluator.cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance: evaluator.tolerance }));
+      return evaluator.cases.map(({ args, kwargs, expected }) => ({
+        kind: 'call',
+        args,
+        kwargs,
+        expected,
+        tolerance: evaluator.tolerance,
+      }));
     case 'python_tests':
       return [{ kind: 'python', setup: evaluator.setup, tests: evaluator.tests }];
     default:
@@ -25,7 +31,8 @@ export function testsFrom(evaluator: Evaluator): SkillTest[] {
 export function evaluatorsOf({ tests, entryPoint }: Pick<Skill, 'tests' | 'entryPoint'>): Evaluator[] {
   const evaluators = new Map<string, Evaluator>();
   tests.forEach((test, index) => {
-    const key = test.kind === 'io' ? `io ${test.comparison} ${test.tolerance}` : test.kind === 'call' ? `call ${test.tolerance}` : `python ${index}`;
+    const key =
+      test.kind === 'io' ? `io ${test.comparison} ${test.tolerance}` : test.kind === 'call' ? `call ${test.tolerance}` : `python ${index}`;
     const known = evaluators.get(key);
     if (known) addCase(known, test);
     else evaluators.set(key, evaluatorOf(test, entryPoint));

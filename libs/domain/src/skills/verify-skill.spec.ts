@@ -9,13 +9,33 @@ import { verifySkill } from './verify-skill.js';
 
 function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = null): Skill {
   const scope = { tenant: 'acme', agent: 'solver', user: null };
-  const skill = candidateFromTests({ scope, prompt: 'Double it.', fingerprint: 'f', code, description: 'Doubles.', scenarios: [], model: 'm', scripted: true, at: 1, entryPoint, tests, sources: [] });
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: 'Doubles.',
+    scenarios: [],
+    model: 'm',
+    scripted: true,
+    at: 1,
+    entryPoint,
+    tests,
+    sources: [],
+  });
   if (skill === null) throw new Error('no candidate');
   return skill;
 }
-const io = (stdin: string, expectedStdout: string): SkillTest => ({ kind: 'io', stdin, expectedStdout, comparison: 'whitespace', tolerance: 0 });
+const io = (stdin: string, expectedStdout: string): SkillTest => ({
+  kind: 'io',
+  stdin,
+  expectedStdout,
+  comparison: 'whitespace',
+  tolerance: 0,
+});
 const call = (args: number[], expected: number | null): SkillTest => ({ kind: 'call', args, kwargs: {}, expected, tolerance: 0 });
-const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes()) => verifySkill(skill, { sandboxes }, new AbortController().signal);
+const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes()) =>
+  verifySkill(skill, { sandboxes }, new AbortController().signal);
 
 describe('verifySkill', () => {
   it('passes a program whose tests notice broken copies', async () => {
@@ -30,15 +50,24 @@ describe('verifySkill', () => {
   it('passes functions and test code alike', async () => {
     const code = 'def double(n):\n    return n * 2';
     expect(await verify(skillOf(code, [call([2], 4), call([3], 6)], 'double'))).toMatchObject({ passed: true });
-    expect(await verify(skillOf(code, [{ kind: 'python', setup: 'import math\n', tests: 'assert double(3) == 6' }], 'double'))).toMatchObject({ passed: true });
+    expect(
+      await verify(skillOf(code, [{ kind: 'python', setup: 'import math\n', tests: 'assert double(3) == 6' }], 'double')),
+    ).toMatchObject({ passed: true });
   });
 
   it('rejects code that does not parse, with the line', async () => {
-    expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({ passed: false, reason: expect.stringMatching(/^the code does not parse: SyntaxError: .*line 1$/) });
+    expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({
+      passed: false,
+      reason: expect.stringMatching(/^the code does not parse: SyntaxError: .*line 1$/),
+    });
   });
 
   it('rejects code whose tests fail', async () => {
-    expect(await verify(skillOf('print(3)', [io('2', '4')]))).toMatchObject({ passed: false, reason: 'its tests fail: hidden case 1 of 1: wrong answer', evidence: ['the code parses'] });
+    expect(await verify(skillOf('print(3)', [io('2', '4')]))).toMatchObject({
+      passed: false,
+      reason: 'its tests fail: hidden case 1 of 1: wrong answer',
+      evidence: ['the code parses'],
+    });
   });
 
   it('rejects tests that no broken copy fails', async () => {
@@ -53,11 +82,17 @@ describe('verifySkill', () => {
     const seeded = {
       async execute(request: ExecutionRequest) {
         const answer = await sandboxes.execute(request);
-        const runs = answer.runs.map((run) => (run.value === undefined ? run : { ...run, value: Number(run.value) + (request.hashSeed === undefined ? 0 : 1e-12) }));
+        const runs = answer.runs.map((run) =>
+          run.value === undefined ? run : { ...run, value: Number(run.value) + (request.hashSeed === undefined ? 0 : 1e-12) },
+        );
         return { ...answer, runs };
       },
     };
-    const skill = skillOf('def third(n):\n    return n / 3', [{ kind: 'call', args: [1], kwargs: {}, expected: 1 / 3, tolerance: 1e-6 }], 'third');
+    const skill = skillOf(
+      'def third(n):\n    return n / 3',
+      [{ kind: 'call', args: [1], kwargs: {}, expected: 1 / 3, tolerance: 1e-6 }],
+      'third',
+    );
     expect(await verify(skill, seeded)).toMatchObject({ passed: false, reason: 'its tests give other results under another hash seed' });
   });
 
@@ -71,7 +106,10 @@ describe('verifySkill', () => {
   it('parses a snippet and never runs it', async () => {
     const sandboxes = new PythonSandboxes();
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
-    expect(await verify(snippet, sandboxes)).toMatchObject({ passed: true, evidence: ['the code parses', 'a snippet is shown, never run'] });
+    expect(await verify(snippet, sandboxes)).toMatchObject({
+      passed: true,
+      evidence: ['the code parses', 'a snippet is shown, never run'],
+    });
     expect(sandboxes.requests).toHaveLength(1);
   });
 
@@ -91,7 +129,9 @@ describe('verifySkill', () => {
   });
 
   it('rejects nothing when a sandbox is lost', async () => {
-    const lost = { execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...PLAIN_RUN, exit: 'infra' as const }] }) };
+    const lost = {
+      execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...PLAIN_RUN, exit: 'infra' as const }] }),
+    };
     const error: unknown = await verify(skillOf('print(1)', [io('', '1')]), lost).catch((thrown: unknown) => thrown);
     expect(isRetryable(error)).toBe(true);
   });

@@ -80,7 +80,10 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
 
   const noticed = await countFailing(skill, broken.copies, deps, signal);
   evidence.push(...noticed.evidence);
-  if (noticed.failing === 0) return rejected(`its tests prove nothing: ${broken.copies.length === 0 ? 'no broken copy could be made' : 'they pass on every broken copy'}`);
+  if (noticed.failing === 0)
+    return rejected(
+      `its tests prove nothing: ${broken.copies.length === 0 ? 'no broken copy could be made' : 'they pass on every broken copy'}`,
+    );
   return { passed: true, evidence, reason: '' };
 }
 
@@ -89,7 +92,11 @@ function executionId({ scope, digest }: Skill, { attempt = 1 }: VerificationDeps
   return `verify-${contentDigest([scope.tenant, scope.agent, digest]).slice(0, 32)}-${attempt}-${step}`;
 }
 
-async function breakCopies(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<{ error: string } | { copies: Array<{ what: string; code: string }> }> {
+async function breakCopies(
+  skill: Skill,
+  deps: VerificationDeps,
+  signal: AbortSignal,
+): Promise<{ error: string } | { copies: Array<{ what: string; code: string }> }> {
   const { runs } = await deps.sandboxes.execute(
     {
       executionId: executionId(skill, deps, 'parse'),
@@ -102,7 +109,11 @@ async function breakCopies(skill: Skill, deps: VerificationDeps, signal: AbortSi
     signal,
   );
   const run = runs[0];
-  if (!run || RETRYABLE_EXITS.has(run.exit)) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while it parsed skill ${skill.name} (${run?.exit ?? 'no result'}); verify it again.`);
+  if (!run || RETRYABLE_EXITS.has(run.exit))
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `The sandbox was lost while it parsed skill ${skill.name} (${run?.exit ?? 'no result'}); verify it again.`,
+    );
   if (run.exit !== 'ok') return { error: `the code could not be parsed: the parser ended with ${run.exit}` };
   const copies = readBrokenCopies(run.stdout);
   if (copies === null) return { error: 'the code could not be parsed: it is too large' };
@@ -114,7 +125,14 @@ async function runTests(skill: Skill, trial: Trial, deps: VerificationDeps, sign
   for (const [at, evaluator] of evaluatorsOf(trial.tested ?? skill).entries()) {
     const id = executionId(skill, deps, `${trial.step}-${at}`);
     const runs = planRuns(evaluator, trial.code ?? skill.code);
-    const request = { executionId: id, tenant: skill.scope.tenant, files: [], limits: trial.limits ?? LIMITS, stopOnFailure: stopOnFailure(evaluator), runs };
+    const request = {
+      executionId: id,
+      tenant: skill.scope.tenant,
+      files: [],
+      limits: trial.limits ?? LIMITS,
+      stopOnFailure: stopOnFailure(evaluator),
+      runs,
+    };
     const answer = await deps.sandboxes.execute(trial.hashSeed === undefined ? request : { ...request, hashSeed: trial.hashSeed }, signal);
     results.push(...answer.runs);
     const { verdict, reason } = judge(evaluator, runs, answer.runs);

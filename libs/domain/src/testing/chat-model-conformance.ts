@@ -22,7 +22,11 @@ export interface ModelUnderTest {
 
 const never = () => new AbortController().signal;
 const ask = (prompt: string, more: Partial<ChatRequest> = {}): ChatRequest => ({ messages: [{ role: 'user', content: prompt }], ...more });
-const weather = { name: 'weather', description: 'Tells the weather.', inputSchema: { type: 'object', properties: { city: { type: 'string' } } } };
+const weather = {
+  name: 'weather',
+  description: 'Tells the weather.',
+  inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
+};
 
 /** What every ChatModel keeps, the fake and the real ones. `make` gives a model that answers each prompt as said, in this order. */
 export function chatModelConformance(make: (answers: readonly ConformanceAnswer[]) => Promise<ModelUnderTest>): void {

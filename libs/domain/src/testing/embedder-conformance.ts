@@ -7,7 +7,13 @@ export interface EmbedderUnderTest {
   close?(): Promise<void>;
 }
 
-const TEXTS = ['Add two numbers and print the sum.', 'Reverse the words of a sentence.', 'naïve café 😀', 'x', 'Find the shortest path in a graph.'];
+const TEXTS = [
+  'Add two numbers and print the sum.',
+  'Reverse the words of a sentence.',
+  'naïve café 😀',
+  'x',
+  'Find the shortest path in a graph.',
+];
 
 export function cosine(a: Float32Array, b: Float32Array): number {
   let dot = 0;

@@ -8,7 +8,11 @@ import type { FakeAnswer } from './fake-chat-model.js';
 function fakeAnswer({ text = '', toolCalls = [], cut, refused, hangs }: ConformanceAnswer): FakeAnswer {
   if (refused) return new EtudeError('MODEL_REFUSED', 'the model refuses this');
   if (hangs) return neverAnswers;
-  return { text, toolCalls: toolCalls.map((call, i) => ({ id: `call_${i}`, ...call })), ...(cut ? { finishReason: 'length' as const } : {}) };
+  return {
+    text,
+    toolCalls: toolCalls.map((call, i) => ({ id: `call_${i}`, ...call })),
+    ...(cut ? { finishReason: 'length' as const } : {}),
+  };
 }
 
 const ask = (content: string) => ({ messages: [{ role: 'user' as const, content }] });

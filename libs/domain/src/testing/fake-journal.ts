@@ -71,7 +71,11 @@ export class FakeJournalStore {
   #finish(epoch: number, end: RolloutEnd, events: readonly TaskEvent[]): void {
     this.#check(epoch);
     if (isFinal(this.#task.state)) return;
-    this.events.push(...asJson(events.filter(({ type }) => type !== 'finished' && type !== 'state')), { type: 'state', state: end.state }, { type: 'finished' });
+    this.events.push(
+      ...asJson(events.filter(({ type }) => type !== 'finished' && type !== 'state')),
+      { type: 'state', state: end.state },
+      { type: 'finished' },
+    );
     this.#task = { state: end.state, usage: end.usage, end: asJson(end) };
   }
 

@@ -4,7 +4,18 @@ import type { Sandboxes } from '../ports/sandboxes.js';
 /** What a run gives, as far as it differs from a clean exit without output. */
 export type FakeRun = (run: SandboxRun, request: ExecutionRequest) => Partial<RunResult> | Promise<Partial<RunResult>>;
 
-const CLEAN: RunResult = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1_024 };
+const CLEAN: RunResult = {
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1_024,
+};
 
 /** Answers every run from one function and keeps every request that it carried out. Runs no code. */
 export class FakeSandboxes implements Sandboxes {

@@ -15,7 +15,11 @@ export interface JournalSubject {
 }
 
 const usage = (steps: number) => Usage.parse({ steps, inputTokens: 7 * steps });
-const entry = (key: string, steps: number, value: unknown = { text: `answer of ${key}` }): JournalEntry => ({ key, value, usage: usage(steps) });
+const entry = (key: string, steps: number, value: unknown = { text: `answer of ${key}` }): JournalEntry => ({
+  key,
+  value,
+  usage: usage(steps),
+});
 const started = (attempt: number): TaskEvent => ({ type: 'attempt_started', attempt });
 const END: RolloutEnd = { state: 'failed', stopReason: 'attempts', result: null, usage: usage(3), error: null };
 const FENCED = { code: 'JOURNAL_FENCED' };
@@ -37,7 +41,10 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       const journal = await open();
       expect([journal.epoch, journal.entries.size]).toEqual([1, 0]);
       expect(await subject.task()).toMatchObject({ state: 'running', usage: usage(0) });
-      expect(await subject.events()).toEqual([{ type: 'state', state: 'queued' }, { type: 'state', state: 'running' }]);
+      expect(await subject.events()).toEqual([
+        { type: 'state', state: 'queued' },
+        { type: 'state', state: 'running' },
+      ]);
     });
 
     it('gives the next holder every entry in order', async () => {

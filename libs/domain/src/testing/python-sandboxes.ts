@@ -19,7 +19,16 @@ export class PythonSandboxes implements Sandboxes {
 
 /** What a run that went well looks like. */
 export const PLAIN_RUN: RunResult = {
-  exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0, cpuMs: 1, wallMs: 1, memoryPeakKiB: 1,
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1,
 };
 
 function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {

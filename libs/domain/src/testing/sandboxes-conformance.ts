@@ -17,16 +17,37 @@ export interface ConformanceRun {
 
 const program = (code: string, stdin = ''): SandboxRun => ({ kind: 'program', code, stdin });
 const call = (code: string, args: unknown[]): SandboxRun => ({ kind: 'call', code, entryPoint: 'f', args: args as never, kwargs: {} });
-const checked = (code: string): SandboxRun => ({ kind: 'checked', setup: '', code, entryPoint: 'f', tests: 'assert f(2) == 4, "two"\nassert f(3) == 9' });
+const checked = (code: string): SandboxRun => ({
+  kind: 'checked',
+  setup: '',
+  code,
+  entryPoint: 'f',
+  tests: 'assert f(2) == 4, "two"\nassert f(3) == 9',
+});
 
-const ECHO: ConformanceRun = { run: program('print(input()[::-1])', 'étude\n'), gives: { exit: 'ok', exitCode: 0, stdout: 'eduté\n', stderr: '' } };
+const ECHO: ConformanceRun = {
+  run: program('print(input()[::-1])', 'étude\n'),
+  gives: { exit: 'ok', exitCode: 0, stdout: 'eduté\n', stderr: '' },
+};
 const LEAVES: ConformanceRun = { run: program('import sys\nsys.exit(3)'), gives: { exit: 'nonzero', exitCode: 3 } };
 const KILLED: ConformanceRun = { run: program('import os\nos.kill(os.getpid(), 9)'), gives: { exit: 'signal', signal: 9 } };
-const RETURNS: ConformanceRun = { run: call('def f(x):\n    return {"twice": [x, x], "set": {x}}', [7]), gives: { exit: 'ok', value: { twice: [7, 7], set: { $set: [7] } } } };
-const RAISES: ConformanceRun = { run: call('def f(x):\n    return 1 / x', [0]), gives: { exit: 'nonzero', error: { type: 'ZeroDivisionError', message: 'division by zero', line: 2 } } };
+const RETURNS: ConformanceRun = {
+  run: call('def f(x):\n    return {"twice": [x, x], "set": {x}}', [7]),
+  gives: { exit: 'ok', value: { twice: [7, 7], set: { $set: [7] } } },
+};
+const RAISES: ConformanceRun = {
+  run: call('def f(x):\n    return 1 / x', [0]),
+  gives: { exit: 'nonzero', error: { type: 'ZeroDivisionError', message: 'division by zero', line: 2 } },
+};
 const RIGHT: ConformanceRun = { run: checked('def f(x):\n    return x * x'), gives: { exit: 'ok', passed: true } };
-const WRONG: ConformanceRun = { run: checked('def f(x):\n    return x + x'), gives: { exit: 'nonzero', passed: false, error: { type: 'AssertionError', message: '', line: 2 } } };
-const SHELL: ConformanceRun = { run: { kind: 'command', command: 'read word; echo "$word in shell"; exit 4', stdin: 'here\n' }, gives: { exit: 'nonzero', exitCode: 4, stdout: 'here in shell\n' } };
+const WRONG: ConformanceRun = {
+  run: checked('def f(x):\n    return x + x'),
+  gives: { exit: 'nonzero', passed: false, error: { type: 'AssertionError', message: '', line: 2 } },
+};
+const SHELL: ConformanceRun = {
+  run: { kind: 'command', command: 'read word; echo "$word in shell"; exit 4', stdin: 'here\n' },
+  gives: { exit: 'nonzero', exitCode: 4, stdout: 'here in shell\n' },
+};
 const SLEEPS: ConformanceRun = { run: program('import time\ntime.sleep(600)'), gives: {}, hangs: true };
 
 /** Everything the suite runs, for a fake that has to be told what each gives. */
