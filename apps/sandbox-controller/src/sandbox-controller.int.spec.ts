@@ -29,7 +29,10 @@ describe('the sandbox controller', () => {
   afterAll(() => redis.stop());
 
   const startOne = (prefix: string) =>
-    SandboxController.start(sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1' }), silent);
+    SandboxController.start(
+      sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1' }),
+      silent,
+    );
 
   async function start() {
     const prefix = `controller${(prefixes += 1)}`;

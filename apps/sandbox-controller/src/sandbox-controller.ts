@@ -34,7 +34,12 @@ export class SandboxController implements OnApplicationShutdown {
     const executions = new ExecutionStore(redis, new RedisKeys(prefix));
     const cancels = new CancelBus(redisUrl, prefix, logger);
     await cancels.ready();
-    const consumer = consume(SandboxExecute, sandboxExecuteProcessor({ sandboxes, executions, cancels }), { redisUrl, prefix, concurrency, logger });
+    const consumer = consume(SandboxExecute, sandboxExecuteProcessor({ sandboxes, executions, cancels }), {
+      redisUrl,
+      prefix,
+      concurrency,
+      logger,
+    });
     await consumer.ready();
     return new SandboxController(sandboxes, redis, cancels, consumer);
   }

@@ -15,7 +15,11 @@ export interface SandboxExecuteDeps {
 /** Only what the infrastructure did is worth another try; what the code did is its result. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
   const lost = runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
-  if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `execution ${executionId} ended with "${lost.exit}", which is no fault of its code; it is tried again`);
+  if (lost)
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `execution ${executionId} ended with "${lost.exit}", which is no fault of its code; it is tried again`,
+    );
 }
 
 /**
@@ -23,13 +27,22 @@ function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
-export function sandboxExecuteProcessor({ sandboxes, executions, cancels }: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
+export function sandboxExecuteProcessor({
+  sandboxes,
+  executions,
+  cancels,
+}: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
   return async ({ tenant, executionId }, { signal }) => {
     const stored = await executions.load(tenant, executionId);
     if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
     if (stored.result || stored.cancelRequested) return { executionId };
     const cancelled = new AbortController();
-    const release = cancels.watch('execution', { tenant, id: executionId }, () => executions.cancelRequested(tenant, executionId), () => cancelled.abort());
+    const release = cancels.watch(
+      'execution',
+      { tenant, id: executionId },
+      () => executions.cancelRequested(tenant, executionId),
+      () => cancelled.abort(),
+    );
     try {
       const result = await sandboxes.execute(stored.request, AbortSignal.any([signal, cancelled.signal]));
       throwIfRetryable(result);

@@ -2,12 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { nestCommand, singleCommand, type BubblewrapOptions } from './bubblewrap-command.js';
 import { seccompFilter } from './seccomp.js';
 
-const options: BubblewrapOptions = { bwrapPath: '/usr/bin/bwrap', pythonPath: '/usr/bin/python3', safePath: true, sizes: true, missing: new Set() };
+const options: BubblewrapOptions = {
+  bwrapPath: '/usr/bin/bwrap',
+  pythonPath: '/usr/bin/python3',
+  safePath: true,
+  sizes: true,
+  missing: new Set(),
+};
 
 describe('the command of a sandbox', () => {
   it('shares no namespace and keeps no capability', () => {
     const command = singleCommand(options, { diskMiB: 3 });
-    for (const flag of ['--unshare-all', '--disable-userns', '--die-with-parent', '--new-session', '--clearenv', '--seccomp']) expect(command).toContain(flag);
+    for (const flag of ['--unshare-all', '--disable-userns', '--die-with-parent', '--new-session', '--clearenv', '--seccomp'])
+      expect(command).toContain(flag);
     expect(command).not.toContain('--share-net');
     expect(command.join(' ')).toContain('--cap-drop ALL');
     expect(command.join(' ')).toContain('--size 3145728 --tmpfs /tmp');

@@ -49,7 +49,9 @@ export class BubblewrapDriver implements SandboxDriver {
 
   /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
   async warmUp(): Promise<void> {
-    const starts = Array.from({ length: Math.max(0, this.settings.warm - this.pool.length) }, () => this.startFor(this.settings.warmShape, NEVER));
+    const starts = Array.from({ length: Math.max(0, this.settings.warm - this.pool.length) }, () =>
+      this.startFor(this.settings.warmShape, NEVER),
+    );
     this.pool.push(...starts.map((start) => this.announce(start)));
     await Promise.all(starts);
   }

@@ -57,7 +57,9 @@ export class BubblewrapProcess {
 
   /** Writes all of it to a descriptor that the other side reads to its end. */
   hand(fd: number, data: Buffer): void {
-    this.pipe(fd).on('error', () => undefined).end(data);
+    this.pipe(fd)
+      .on('error', () => undefined)
+      .end(data);
   }
 
   destroy(): Promise<void> {

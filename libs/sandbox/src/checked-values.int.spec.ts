@@ -11,7 +11,10 @@ describe('a check', () => {
   };
 
   it('hands values of every plain kind across and back, exactly', async () => {
-    expect(await verdict('def f(x): return x', `
+    expect(
+      await verdict(
+        'def f(x): return x',
+        `
 import math, datetime, decimal, fractions, collections
 values = [None, True, False, 0, -1, 2**63, -2**200, 10**4000, 0.1, -0.0, 1e308, 5e-324, 3+4j, "", "é😀\\ud800", b"", b"\\x00\\xff",
     [], [[]], (), (1,), ((1, [2]), {3}), set(), {1, "a", (2, 3)}, frozenset({1, frozenset({2})}), {}, {1: "a", (1, 2): [3], None: {}, 2.5: {1}},
@@ -24,11 +27,16 @@ for value in values:
     assert repr(back) == repr(value), value
 assert math.isnan(f(float("nan"))) and f(float("inf")) == math.inf
 assert list(f({"b": 1, "a": 2})) == ["b", "a"]
-assert f([1] * 200000) == [1] * 200000`)).toEqual(PASSED);
+assert f([1] * 200000) == [1] * 200000`,
+      ),
+    ).toEqual(PASSED);
   });
 
   it('keeps sharing, cycles and depth', async () => {
-    expect(await verdict('def f(x): return x\ndef deep(n):\n    r = []\n    for _ in range(n): r = [r]\n    return r', `
+    expect(
+      await verdict(
+        'def f(x): return x\ndef deep(n):\n    r = []\n    for _ in range(n): r = [r]\n    return r',
+        `
 a = [1]
 pair = f([a, a])
 assert pair[0] is pair[1] is a
@@ -38,18 +46,28 @@ assert f(loop) is loop
 r = deep(20000)
 n = 0
 while r: r = r[0]; n += 1
-assert n == 20000`)).toEqual(PASSED);
+assert n == 20000`,
+      ),
+    ).toEqual(PASSED);
   });
 
   it('sees what the answer changed in its arguments', async () => {
-    expect(await verdict('def f(l, d, s, b, nested):\n    l.sort(); l.append(9)\n    d["new"] = l; del d["old"]\n    s.add(3); s.discard(1)\n    b[0] = 65\n    nested["in"][0].append("deep")\n    return l', `
+    expect(
+      await verdict(
+        'def f(l, d, s, b, nested):\n    l.sort(); l.append(9)\n    d["new"] = l; del d["old"]\n    s.add(3); s.discard(1)\n    b[0] = 65\n    nested["in"][0].append("deep")\n    return l',
+        `
 l, d, s, b, inner = [3, 1, 2], {"old": 1}, {1}, bytearray(b"xy"), [[]]
 same = f(l, d, s, b, {"in": inner})
-assert l == [1, 2, 3, 9] and same is l and d == {"new": l} and d["new"] is l and s == {3} and b == b"Ay" and inner == [["deep"]]`)).toEqual(PASSED);
+assert l == [1, 2, 3, 9] and same is l and d == {"new": l} and d["new"] is l and s == {3} and b == b"Ay" and inner == [["deep"]]`,
+      ),
+    ).toEqual(PASSED);
   });
 
   it('raises the exceptions of the answer as its own', async () => {
-    expect(await verdict('class Own(ValueError): pass\ndef f(k):\n    if k == 1: raise ValueError("v", 2)\n    if k == 2: raise Own("own")\n    if k == 3: return {}["x"]\n    if k == 4: return open("/none")\n    raise TypeError', `
+    expect(
+      await verdict(
+        'class Own(ValueError): pass\ndef f(k):\n    if k == 1: raise ValueError("v", 2)\n    if k == 2: raise Own("own")\n    if k == 3: return {}["x"]\n    if k == 4: return open("/none")\n    raise TypeError',
+        `
 try: f(1)
 except ValueError as e: assert e.args == ("v", 2)
 else: assert False
@@ -59,11 +77,16 @@ else: assert False
 for n, kind in ((3, KeyError), (4, FileNotFoundError), (5, TypeError)):
     try: f(n)
     except kind: pass
-    else: assert False`)).toEqual(PASSED);
+    else: assert False`,
+      ),
+    ).toEqual(PASSED);
   });
 
   it('calls functions of the tests and iterates over theirs', async () => {
-    expect(await verdict('def f(g, items): return sorted(items, key=g)\ndef squares(n):\n    for i in range(n): yield i * i\ndef make(n): return lambda x: x + n\ndef take(it): return [next(it), next(it)]\ndef twice(g, x): return g(g(x))', `
+    expect(
+      await verdict(
+        'def f(g, items): return sorted(items, key=g)\ndef squares(n):\n    for i in range(n): yield i * i\ndef make(n): return lambda x: x + n\ndef take(it): return [next(it), next(it)]\ndef twice(g, x): return g(g(x))',
+        `
 assert f(lambda x: -x, [1, 3, 2]) == [3, 2, 1]
 assert f(len, ["aaa", "b"]) == ["b", "aaa"]
 assert list(squares(4)) == [0, 1, 4, 9]
@@ -77,7 +100,9 @@ assert twice(make(2), 1) == 5
 def raising(x): raise LookupError("from the tests")
 try: twice(raising, 1)
 except LookupError as e: assert str(e) == "from the tests"
-else: assert False`)).toEqual(PASSED);
+else: assert False`,
+      ),
+    ).toEqual(PASSED);
   });
 
   it('uses classes that the answer defines, also before it in the setup', async () => {
@@ -89,13 +114,23 @@ def max_height(node):
     return 0 if node is None else 1 + max(max_height(node.left), max_height(node.right))
 f = max_height`;
     const setup = 'root = Node(1)\nroot.left = Node(2)\nroot.right = Node(3)\nroot.left.left = Node(4)\n';
-    expect(await verdict(code, 'assert (max_height(root)) == 3\nassert root.left.data == 2 and root.left is root.left and root.left.right is None', setup)).toEqual(PASSED);
-    expect(await verdict(code.replace('1 + max', '2 + max'), 'assert (max_height(root)) == 3', setup)).toMatchObject({ passed: false, error: { type: 'AssertionError', line: 1 } });
+    expect(
+      await verdict(
+        code,
+        'assert (max_height(root)) == 3\nassert root.left.data == 2 and root.left is root.left and root.left.right is None',
+        setup,
+      ),
+    ).toEqual(PASSED);
+    expect(await verdict(code.replace('1 + max', '2 + max'), 'assert (max_height(root)) == 3', setup)).toMatchObject({
+      passed: false,
+      error: { type: 'AssertionError', line: 1 },
+    });
   });
 
   it('uses the classes of the setup on both sides', async () => {
     const setup = 'class ListNode:\n    def __init__(self, val=0, next=None):\n        self.val, self.next = val, next\n';
-    const code = 'def f(head):\n    before = None\n    while head:\n        head.next, before, head = before, head, head.next\n    return before\ndef build(n):\n    return ListNode(n, ListNode(n + 1))';
+    const code =
+      'def f(head):\n    before = None\n    while head:\n        head.next, before, head = before, head, head.next\n    return before\ndef build(n):\n    return ListNode(n, ListNode(n + 1))';
     const tests = `
 def values(n):
     out = []
@@ -109,7 +144,12 @@ assert values(build(7)) == [7, 8]`;
   });
 
   it('knows the names that the answer imported', async () => {
-    expect(await verdict('import math\nfrom collections import Counter\ndef f(x): return math.sqrt(x)', 'assert math.isclose(f(2), 2 ** 0.5) and Counter("aa") == {"a": 2}')).toEqual(PASSED);
+    expect(
+      await verdict(
+        'import math\nfrom collections import Counter\ndef f(x): return math.sqrt(x)',
+        'assert math.isclose(f(2), 2 ** 0.5) and Counter("aa") == {"a": 2}',
+      ),
+    ).toEqual(PASSED);
   });
 
   it.each([
@@ -117,22 +157,47 @@ assert values(build(7)) == [7, 8]`;
     ['assert f([1, 2, 3], 2) == [(1, 2), (1, 3), (2, 3)]', 'import itertools\ndef f(a, n): return list(itertools.combinations(a, n))'],
     ['assert f("aab") == {"a": 2, "b": 1}', 'from collections import Counter\nf = Counter'],
     ['assert f({"a": 1}) == dict(a=1).keys() and list(f({"a": 1})) == ["a"]', 'def f(d): return d.keys()'],
-    ['import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nif __name__ == "__main__":\n    unittest.main()', 'def f(x): return x + 1'],
-    ['import threading\nout = []\nts = [threading.Thread(target=lambda n=n: out.append(f(n))) for n in range(8)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nassert sorted(out) == list(range(8))', 'def f(x): return x'],
+    [
+      'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nif __name__ == "__main__":\n    unittest.main()',
+      'def f(x): return x + 1',
+    ],
+    [
+      'import threading\nout = []\nts = [threading.Thread(target=lambda n=n: out.append(f(n))) for n in range(8)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nassert sorted(out) == list(range(8))',
+      'def f(x): return x',
+    ],
   ])('passes %s', async (tests, code) => expect(await verdict(code, tests)).toEqual(PASSED));
 
   it('tells which assertion failed and why', async () => {
-    expect(await verdict('def f(x): return x', 'assert f(1) == 1\n\nassert f(2) == 3, "two is %d" % f(2)')).toMatchObject({ passed: false, error: { type: 'AssertionError', message: 'two is 2', line: 3 } });
-    expect(await verdict('def f(x):\n    y = 0\n    return x / y', 'assert f(1) == 1')).toMatchObject({ passed: false, error: { type: 'ZeroDivisionError', message: 'division by zero', line: 3 } });
+    expect(await verdict('def f(x): return x', 'assert f(1) == 1\n\nassert f(2) == 3, "two is %d" % f(2)')).toMatchObject({
+      passed: false,
+      error: { type: 'AssertionError', message: 'two is 2', line: 3 },
+    });
+    expect(await verdict('def f(x):\n    y = 0\n    return x / y', 'assert f(1) == 1')).toMatchObject({
+      passed: false,
+      error: { type: 'ZeroDivisionError', message: 'division by zero', line: 3 },
+    });
     expect(await verdict('def f(x): return [', 'assert f(1)')).toMatchObject({ passed: false, error: { type: 'SyntaxError', line: 1 } });
     expect(await verdict('def g(x): return x', 'assert f(1) == 1')).toMatchObject({ passed: false, error: { type: 'NameError' } });
-    expect(await verdict('def f(x): return x', 'assert f(1) == 1 and (')).toMatchObject({ passed: false, error: { type: 'SyntaxError', line: 1 } });
-    expect(await verdict('def f(x):\n    import sys\n    sys.exit(0)', 'assert f(1) == 1')).toMatchObject({ passed: false, error: { type: 'SystemExit' } });
-    expect(await verdict('def f(x): return x', 'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nunittest.main()')).toMatchObject({ passed: false, error: { type: 'SystemExit' } });
+    expect(await verdict('def f(x): return x', 'assert f(1) == 1 and (')).toMatchObject({
+      passed: false,
+      error: { type: 'SyntaxError', line: 1 },
+    });
+    expect(await verdict('def f(x):\n    import sys\n    sys.exit(0)', 'assert f(1) == 1')).toMatchObject({
+      passed: false,
+      error: { type: 'SystemExit' },
+    });
+    expect(
+      await verdict(
+        'def f(x): return x',
+        'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nunittest.main()',
+      ),
+    ).toMatchObject({ passed: false, error: { type: 'SystemExit' } });
   });
 
   it('gives what the answer printed, and its traceback only when that ended the tests', async () => {
-    const expected = await sandboxes.one(checked('def f(x):\n    print("got", x)\n    raise ValueError', 'try: f(1)\nexcept ValueError: pass'));
+    const expected = await sandboxes.one(
+      checked('def f(x):\n    print("got", x)\n    raise ValueError', 'try: f(1)\nexcept ValueError: pass'),
+    );
     expect(expected).toMatchObject({ passed: true, stdout: 'got 1\n', stderr: '' });
     const ended = await sandboxes.one(checked('def f(x):\n    print("got", x)\n    raise ValueError("why")', 'f(1)'));
     expect(ended).toMatchObject({ passed: false, stdout: 'got 1\n' });

@@ -37,7 +37,11 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
  */
 export async function provenSource(input: ControlCheckInput): Promise<SandboxSource> {
   const allowed = new Set(input.allowMissingControls.map(optionalControl));
-  const [interpreter, version, probe] = await Promise.all([buildBundle(input.pythonPath), bubblewrapVersion(input.bwrapPath), readFile(PROBE, 'utf8')]);
+  const [interpreter, version, probe] = await Promise.all([
+    buildBundle(input.pythonPath),
+    bubblewrapVersion(input.bwrapPath),
+    readFile(PROBE, 'utf8'),
+  ]);
   const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
   const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
@@ -53,7 +57,13 @@ export async function provenSource(input: ControlCheckInput): Promise<SandboxSou
   return input.isolation === 'nest' ? prove(false) : prove(false).catch(() => prove(true));
 }
 
-async function proveAll(settings: SourceSettings & ControlCheckInput, single: boolean, probe: string, allowed: ReadonlySet<OptionalControl>, missing: Set<OptionalControl>): Promise<SandboxSource> {
+async function proveAll(
+  settings: SourceSettings & ControlCheckInput,
+  single: boolean,
+  probe: string,
+  allowed: ReadonlySet<OptionalControl>,
+  missing: Set<OptionalControl>,
+): Promise<SandboxSource> {
   for (;;) {
     const source = single ? new SingleSource(settings) : new NestSource(settings);
     try {
@@ -76,11 +86,22 @@ async function tryProbe(source: SandboxSource, code: string, diskMiB: number): P
   const sandbox = await driver.claim({ diskMiB }, signal);
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const results: RunResult[] = [];
-  const request = { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }] };
+  const request = {
+    executionId: 'probe',
+    tenant: 'probe',
+    files: [],
+    limits,
+    stopOnFailure: false,
+    runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }],
+  };
   await sandbox.execute(request, (result) => results.push(result), signal);
   void sandbox.release();
   const result = results[0];
-  if (result?.exit !== 'ok') throw new EtudeError('SANDBOX_CONTROL_MISSING', `the check of the sandbox's controls failed: ${result?.stderr || result?.exit || 'the sandbox was lost'}`);
+  if (result?.exit !== 'ok')
+    throw new EtudeError(
+      'SANDBOX_CONTROL_MISSING',
+      `the check of the sandbox's controls failed: ${result?.stderr || result?.exit || 'the sandbox was lost'}`,
+    );
   return JSON.parse(result.stdout) as Record<string, string>;
 }
 
@@ -91,18 +112,29 @@ function accept(control: string, why: string, allowed: ReadonlySet<OptionalContr
     return;
   }
   const way = optional ? `To run without it, set ${SETTING}=${control}` : 'It can not be done without: code could reach out of the sandbox';
-  throw new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced here: ${why}. ${way}.`, { metadata: { control } });
+  throw new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced here: ${why}. ${way}.`, {
+    metadata: { control },
+  });
 }
 
 function optionalControl(name: string): OptionalControl {
   const found = OPTIONAL_CONTROLS.find((control) => control === name);
-  if (!found) throw new EtudeError('SANDBOX_CONTROL_MISSING', `${SETTING} names "${name}", and only ${OPTIONAL_CONTROLS.join(', ')} can be done without`);
+  if (!found)
+    throw new EtudeError(
+      'SANDBOX_CONTROL_MISSING',
+      `${SETTING} names "${name}", and only ${OPTIONAL_CONTROLS.join(', ')} can be done without`,
+    );
   return found;
 }
 
 function startFailure(error: Error): Error {
   if ((error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') return error;
   if (!/namespace|uid map|permission|not permitted/i.test(error.message)) return error;
-  const ways = 'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0';
-  return new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "namespaces" is not enforced here: ${error.message}. User namespaces must be allowed: ${ways}.`, { metadata: { control: 'namespaces' } });
+  const ways =
+    'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0';
+  return new EtudeError(
+    'SANDBOX_CONTROL_MISSING',
+    `the sandbox control "namespaces" is not enforced here: ${error.message}. User namespaces must be allowed: ${ways}.`,
+    { metadata: { control: 'namespaces' } },
+  );
 }

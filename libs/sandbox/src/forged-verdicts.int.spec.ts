@@ -20,7 +20,8 @@ const BASICS: Record<string, string> = {
   'calls os._exit(0) while it loads': 'import os\nos._exit(0)',
   'calls os._exit(0) when it is called': 'import os\ndef f(x):\n    os._exit(0)',
   'calls exit()': 'def f(x):\n    exit()',
-  'raises SystemExit from a thread': 'import threading, os\ndef f(x):\n    threading.Thread(target=lambda: os._exit(0)).start()\n    return x',
+  'raises SystemExit from a thread':
+    'import threading, os\ndef f(x):\n    threading.Thread(target=lambda: os._exit(0)).start()\n    return x',
   'exits 0 by a hook': 'import atexit, os, sys\natexit.register(lambda: os._exit(0))\ndef f(x):\n    sys.exit(0)',
   'replaces sys.exit and os._exit': 'import sys, os\nsys.exit = os._exit = lambda *a: None\ndef f(x):\n    return None',
   'replaces sys.stdout': 'import sys, io\nsys.stdout = io.StringIO()\nsys.stderr = sys.stdout\nprint("PASS")\ndef f(x):\n    return None',
@@ -257,7 +258,10 @@ def f(x):
   });
 
   it('earns nothing by hanging', async () => {
-    expect(await sandboxes.one(checked('def f(x):\n    while True: pass', TESTS), { wallMs: 500 })).toMatchObject({ passed: false, exit: 'wall' });
+    expect(await sandboxes.one(checked('def f(x):\n    while True: pass', TESTS), { wallMs: 500 })).toMatchObject({
+      passed: false,
+      exit: 'wall',
+    });
   });
 
   it('earns nothing where the tests catch every exception', async () => {
@@ -272,7 +276,8 @@ def f(x):
   });
 
   it('earns nothing by lying about what it contains', async () => {
-    const code = 'class Any:\n    def __contains__(self, x): return True\n    def __iter__(self): return iter([1])\ndef f(x):\n    return Any()';
+    const code =
+      'class Any:\n    def __contains__(self, x): return True\n    def __iter__(self): return iter([1])\ndef f(x):\n    return Any()';
     expect(await sandboxes.one(checked(code, 'assert 5 in f(1)'))).toMatchObject({ passed: false });
   });
 
@@ -333,7 +338,8 @@ def f(x):
   });
 
   it('finds nothing of an earlier run of the same execution', async () => {
-    const spy = checked(`
+    const spy = checked(
+      `
 import glob, re
 def f(x):
     found = [path for path in glob.glob("/proc/[0-9]*/mem") if can_read(path)]
@@ -343,8 +349,13 @@ def can_read(path):
         open(path, "rb").close()
         return path != "/proc/%d/mem" % __import__("os").getpid()
     except OSError:
-        return False`, TESTS);
+        return False`,
+      TESTS,
+    );
     const results = await sandboxes.run([spy, spy]);
-    expect(results.map(({ stdout, passed }) => [stdout, passed])).toEqual([['0\n', false], ['0\n', false]]);
+    expect(results.map(({ stdout, passed }) => [stdout, passed])).toEqual([
+      ['0\n', false],
+      ['0\n', false],
+    ]);
   });
 });

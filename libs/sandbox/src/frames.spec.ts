@@ -5,18 +5,22 @@ import { encodeFrame, FrameReader } from './frames.js';
 describe('frames', () => {
   it('come out as they went in, however the stream is cut', () => {
     fc.assert(
-      fc.property(fc.array(fc.jsonValue(), { maxLength: 5 }), fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 60 }), (documents, cuts) => {
-        const bytes = Buffer.concat(documents.map((document) => encodeFrame(document)));
-        const reader = new FrameReader();
-        const read: unknown[] = [];
-        let at = 0;
-        for (const cut of cuts) {
-          read.push(...reader.feed(bytes.subarray(at, at + cut)));
-          at += cut;
-        }
-        read.push(...reader.feed(bytes.subarray(at)));
-        expect(JSON.stringify(read)).toBe(JSON.stringify(documents));
-      }),
+      fc.property(
+        fc.array(fc.jsonValue(), { maxLength: 5 }),
+        fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 60 }),
+        (documents, cuts) => {
+          const bytes = Buffer.concat(documents.map((document) => encodeFrame(document)));
+          const reader = new FrameReader();
+          const read: unknown[] = [];
+          let at = 0;
+          for (const cut of cuts) {
+            read.push(...reader.feed(bytes.subarray(at, at + cut)));
+            at += cut;
+          }
+          read.push(...reader.feed(bytes.subarray(at)));
+          expect(JSON.stringify(read)).toBe(JSON.stringify(documents));
+        },
+      ),
     );
   });
 

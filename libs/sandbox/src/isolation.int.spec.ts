@@ -26,7 +26,8 @@ describe.each(['nest', 'single'] as const)('a sandbox (%s)', (isolation) => {
   });
 
   it('sees no files of the host', async () => {
-    const code = 'import os\nprint([p for p in ("/home", "/root", "/work", "/etc/passwd", "/etc/hosts", "/etc/ssl", "/var", "/opt", "/srv", "/sys", "/mnt", "/boot", "/etc/shadow") if os.path.exists(p)])';
+    const code =
+      'import os\nprint([p for p in ("/home", "/root", "/work", "/etc/passwd", "/etc/hosts", "/etc/ssl", "/var", "/opt", "/srv", "/sys", "/mnt", "/boot", "/etc/shadow") if os.path.exists(p)])';
     expect(await print(code)).toBe('[]');
   });
 
@@ -47,7 +48,8 @@ print(written)`;
   });
 
   it('has an empty environment and no privileges', async () => {
-    const code = 'import os\nstatus = open("/proc/self/status").read()\nprint(dict(os.environ), os.getuid() != 0, "CapEff:\\t0000000000000000" in status, "NoNewPrivs:\\t1" in status, "Seccomp:\\t2" in status)';
+    const code =
+      'import os\nstatus = open("/proc/self/status").read()\nprint(dict(os.environ), os.getuid() != 0, "CapEff:\\t0000000000000000" in status, "NoNewPrivs:\\t1" in status, "Seccomp:\\t2" in status)';
     expect(await print(code)).toBe('{} True True True True');
   });
 
@@ -76,12 +78,18 @@ print("alive")`;
 
   it('holds only its own three descriptors', async () => {
     expect(await print('import os\nprint(sorted(int(n) for n in os.listdir("/proc/self/fd"))[:4])')).toBe('[0, 1, 2, 3]');
-    expect(await print('import os\nprint([os.readlink("/proc/self/fd/%d" % n).split(":")[0] for n in (0, 1, 2)])')).toBe("['/memfd', 'pipe', 'pipe']");
+    expect(await print('import os\nprint([os.readlink("/proc/self/fd/%d" % n).split(":")[0] for n in (0, 1, 2)])')).toBe(
+      "['/memfd', 'pipe', 'pipe']",
+    );
   });
 
   it('does not outlive its execution', async () => {
     const marker = `etude-${process.pid}-${Math.random().toString(36).slice(2)}`;
-    await sandboxes.one(program(`import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    os.execv("/usr/bin/python3", ["python3", "-c", "import time; time.sleep(600)", "${marker}"])\ntime.sleep(0.2)`));
+    await sandboxes.one(
+      program(
+        `import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    os.execv("/usr/bin/python3", ["python3", "-c", "import time; time.sleep(600)", "${marker}"])\ntime.sleep(0.2)`,
+      ),
+    );
     await expect.poll(() => processesWith(marker), { timeout: 5_000 }).toEqual([]);
   });
 });

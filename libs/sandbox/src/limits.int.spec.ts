@@ -26,7 +26,10 @@ describe('limits', () => {
     ['a list', 'x = []\nwhile True: x.append(bytearray(1 << 20))'],
     ['one block', 'x = bytearray(1 << 30)'],
     ['shared memory', 'import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1'],
-    ['many processes', 'import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = bytearray(b"x") * (50 << 20)\n        time.sleep(20)\ntime.sleep(20)'],
+    [
+      'many processes',
+      'import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = bytearray(b"x") * (50 << 20)\n        time.sleep(20)\ntime.sleep(20)',
+    ],
   ])('stop code that takes too much memory: %s', async (_name, code) => {
     const result = await sandboxes.one(program(code), { memoryMiB: 128, wallMs: 15_000 });
     expect(result.exit).toBe('oom');
@@ -90,6 +93,8 @@ describe('limits', () => {
   });
 
   it('replace bytes that are no text', async () => {
-    expect(await sandboxes.one(program('import sys\nsys.stdout.buffer.write(b"a\\xff\\xfeb")'))).toMatchObject({ stdout: 'a\ufffd\ufffdb' });
+    expect(await sandboxes.one(program('import sys\nsys.stdout.buffer.write(b"a\\xff\\xfeb")'))).toMatchObject({
+      stdout: 'a\ufffd\ufffdb',
+    });
   });
 });

@@ -28,7 +28,9 @@ describe('LocalSandboxes', () => {
 
   it('goes through more sandboxes than one nest opens', async () => {
     const sandboxes = await start({ warm: 2, concurrencyMax: 4, isolation: 'nest' });
-    const results = await Promise.all(Array.from({ length: 80 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())));
+    const results = await Promise.all(
+      Array.from({ length: 80 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())),
+    );
     expect(results.map(({ runs }) => runs[0]?.stdout)).toEqual(Array.from({ length: 80 }, (_, n) => `${n}\n`));
   });
 
@@ -63,7 +65,9 @@ describe('LocalSandboxes', () => {
   it('refuses what waits beyond its queue', async () => {
     const sandboxes = await start({ warm: 0, concurrencyMax: 1, waitingMax: 1 });
     const stop = new AbortController();
-    const slow = [1, 2].map(() => sandboxes.execute(requestOf([program('import time\ntime.sleep(60)')]), stop.signal).catch((error: Error) => error.name));
+    const slow = [1, 2].map(() =>
+      sandboxes.execute(requestOf([program('import time\ntime.sleep(60)')]), stop.signal).catch((error: Error) => error.name),
+    );
     await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
     stop.abort();
     expect(await Promise.all(slow)).toEqual(['AbortError', 'AbortError']);
@@ -129,16 +133,26 @@ describe('LocalSandboxes', () => {
   });
 
   it('names the line that installs what is missing', async () => {
-    await expect(LocalSandboxes.start({ bwrapPath: '/nonexistent/bwrap' })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('apt-get install -y bubblewrap python3') as string });
-    await expect(LocalSandboxes.start({ pythonPath: '/nonexistent/python3' })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('apt-get install') as string });
+    await expect(LocalSandboxes.start({ bwrapPath: '/nonexistent/bwrap' })).rejects.toMatchObject({
+      code: 'SANDBOX_CONTROL_MISSING',
+      message: expect.stringContaining('apt-get install -y bubblewrap python3') as string,
+    });
+    await expect(LocalSandboxes.start({ pythonPath: '/nonexistent/python3' })).rejects.toMatchObject({
+      code: 'SANDBOX_CONTROL_MISSING',
+      message: expect.stringContaining('apt-get install') as string,
+    });
   });
 
   it('refuses to do without a control it does not know', async () => {
-    await expect(LocalSandboxes.start({ allowMissingControls: ['everything'] })).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining('network, nested-namespaces') as string });
+    await expect(LocalSandboxes.start({ allowMissingControls: ['everything'] })).rejects.toMatchObject({
+      code: 'SANDBOX_CONTROL_MISSING',
+      message: expect.stringContaining('network, nested-namespaces') as string,
+    });
   });
 });
 
-const listChildren = async (pid: string) => (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')).split(' ').filter(Boolean);
+const listChildren = async (pid: string) =>
+  (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')).split(' ').filter(Boolean);
 
 /** Process namespaces of the sandboxes that the nests of this process opened. */
 async function namespaces(): Promise<string[]> {

@@ -33,7 +33,8 @@ describe('a program', () => {
   });
 
   it('joins its threads and runs its exit hooks', async () => {
-    const code = 'import atexit, threading, time\natexit.register(lambda: print("hook"))\nthreading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()\nprint("end")';
+    const code =
+      'import atexit, threading, time\natexit.register(lambda: print("hook"))\nthreading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()\nprint("end")';
     expect(await sandboxes.one(program(code))).toMatchObject({ exit: 'ok', stdout: 'end\nthread\nhook\n' });
   });
 
@@ -44,11 +45,18 @@ describe('a program', () => {
     ['raise SystemExit(300)', 44, ''],
     ['os._exit(9)', 9, ''],
   ])('exits by %s', async (statement, exitCode, stderr) => {
-    expect(await sandboxes.one(program(`import os, sys\n${statement}`))).toMatchObject({ exitCode, stderr, exit: exitCode === 0 ? 'ok' : 'nonzero' });
+    expect(await sandboxes.one(program(`import os, sys\n${statement}`))).toMatchObject({
+      exitCode,
+      stderr,
+      exit: exitCode === 0 ? 'ok' : 'nonzero',
+    });
   });
 
   it('finds the files of the request and may import them', async () => {
-    const files = [{ path: 'data/in.txt', contentBase64: base64('file') }, { path: 'helper.py', contentBase64: base64('def name(): return "helper"') }];
+    const files = [
+      { path: 'data/in.txt', contentBase64: base64('file') },
+      { path: 'helper.py', contentBase64: base64('def name(): return "helper"') },
+    ];
     const [result] = await sandboxes.run([program('import helper\nprint(open("data/in.txt").read(), helper.name())')], { files });
     expect(result).toMatchObject({ exit: 'ok', stdout: 'file helper\n' });
   });
@@ -60,7 +68,8 @@ describe('a program', () => {
   it('runs what recurses deeply, forks and uses multiprocessing', async () => {
     const deep = 'import sys\nsys.setrecursionlimit(200000)\ndef d(n): return 0 if n == 0 else 1 + d(n - 1)\nprint(d(50000))';
     expect(await sandboxes.one(program(deep))).toMatchObject({ exit: 'ok', stdout: '50000\n' });
-    const pool = 'from multiprocessing import Pool\ndef double(x): return 2 * x\nif __name__ == "__main__":\n    with Pool(2) as p:\n        print(p.map(double, [1, 2, 3]))';
+    const pool =
+      'from multiprocessing import Pool\ndef double(x): return 2 * x\nif __name__ == "__main__":\n    with Pool(2) as p:\n        print(p.map(double, [1, 2, 3]))';
     expect(await sandboxes.one(program(pool))).toMatchObject({ exit: 'ok', stdout: '[2, 4, 6]\n' });
     const child = 'import subprocess\nprint(subprocess.run(["/bin/echo", "hi"], capture_output=True, text=True).stdout)';
     expect(await sandboxes.one(program(child))).toMatchObject({ exit: 'ok', stdout: 'hi\n\n' });
@@ -69,7 +78,8 @@ describe('a program', () => {
 
 describe('a call', () => {
   const sandboxes = useSandboxes();
-  const value = async (expression: string) => (await sandboxes.one(call(`import math, collections\ndef f():\n    return ${expression}`))).value;
+  const value = async (expression: string) =>
+    (await sandboxes.one(call(`import math, collections\ndef f():\n    return ${expression}`))).value;
 
   it.each([
     ['None', null],
@@ -77,7 +87,15 @@ describe('a call', () => {
     ['{2, 1, 3}', { $set: [1, 2, 3] }],
     ['b"hi"', { $bytes: 'aGk=' }],
     ['1 + 2j', { $complex: [1, 2] }],
-    ['{1: "a", (2, 3): "b"}', { $dict: [[1, 'a'], [[2, 3], 'b']] }],
+    [
+      '{1: "a", (2, 3): "b"}',
+      {
+        $dict: [
+          [1, 'a'],
+          [[2, 3], 'b'],
+        ],
+      },
+    ],
     ['{"$set": 1}', { $dict: [['$set', 1]] }],
     ['float("nan")', { $float: 'nan' }],
     ['[float("inf"), float("-inf")]', [{ $float: 'inf' }, { $float: '-inf' }]],
@@ -91,7 +109,9 @@ describe('a call', () => {
   });
 
   it('takes positional and named arguments', async () => {
-    expect(await sandboxes.one(call('def f(a, *, b):\n    return [a, b]', [{ x: [1] }], { b: null }))).toMatchObject({ value: [{ x: [1] }, null] });
+    expect(await sandboxes.one(call('def f(a, *, b):\n    return [a, b]', [{ x: [1] }], { b: null }))).toMatchObject({
+      value: [{ x: [1] }, null],
+    });
   });
 
   it.each([
@@ -108,7 +128,8 @@ describe('a call', () => {
   });
 
   it('can not be made to report anything but its own value', async () => {
-    const code = 'import os, struct\ndef f():\n    for body in (b"[" * 100000, b"{}", b"\\xff", b\'{"value":\' + b"[" * 5000 + b"]" * 5000 + b"}"):\n        for fd in range(3, 30):\n            try: os.write(fd, struct.pack(">I", len(body)) + body)\n            except OSError: pass\n    return 1';
+    const code =
+      'import os, struct\ndef f():\n    for body in (b"[" * 100000, b"{}", b"\\xff", b\'{"value":\' + b"[" * 5000 + b"]" * 5000 + b"}"):\n        for fd in range(3, 30):\n            try: os.write(fd, struct.pack(">I", len(body)) + body)\n            except OSError: pass\n    return 1';
     expect((await sandboxes.one(call(code))).exit).toBe('nonzero');
   });
 });
@@ -119,7 +140,7 @@ describe('a command', () => {
   it('runs in the working directory with the files of the request', async () => {
     const files = [{ path: 'solution.py', contentBase64: base64('print("from file")') }];
     const [result] = await sandboxes.run([command('pwd; ls; python3 solution.py; cat; exit 7', 'input')], { files });
-    expect(await sandboxes.one(command('echo a b | awk \'{print $2}\' | sort | sed s/b/c/'))).toMatchObject({ exit: 'ok', stdout: 'c\n' });
+    expect(await sandboxes.one(command("echo a b | awk '{print $2}' | sort | sed s/b/c/"))).toMatchObject({ exit: 'ok', stdout: 'c\n' });
     expect(result).toMatchObject({ exit: 'nonzero', exitCode: 7, stdout: '/tmp/work\nsolution.py\nfrom file\ninput' });
   });
 });
@@ -128,8 +149,10 @@ describe('several runs', () => {
   const sandboxes = useSandboxes();
 
   it('see nothing of each other', async () => {
-    const leave = 'import os\nfor d in ("/tmp", "/tmp/work", "/dev/shm"):\n    os.makedirs(d + "/a/b/c", exist_ok=True)\n    open(d + "/left", "w").write("x")\nos.chmod("/tmp/work/a", 0)\nif os.fork() == 0:\n    os.setsid()\n    import time\n    time.sleep(60)';
-    const look = 'import os\nprint(sorted(os.listdir("/tmp")), os.listdir("/tmp/work"), os.listdir("/dev/shm"), sum(n.isdigit() for n in os.listdir("/proc")) < 6)';
+    const leave =
+      'import os\nfor d in ("/tmp", "/tmp/work", "/dev/shm"):\n    os.makedirs(d + "/a/b/c", exist_ok=True)\n    open(d + "/left", "w").write("x")\nos.chmod("/tmp/work/a", 0)\nif os.fork() == 0:\n    os.setsid()\n    import time\n    time.sleep(60)';
+    const look =
+      'import os\nprint(sorted(os.listdir("/tmp")), os.listdir("/tmp/work"), os.listdir("/dev/shm"), sum(n.isdigit() for n in os.listdir("/proc")) < 6)';
     const [, after] = await sandboxes.run([program(leave), program(look)], { files: [{ path: 'given', contentBase64: base64('1') }] });
     expect(after).toMatchObject({ stdout: "['work'] ['given'] [] True\n" });
   });
@@ -141,7 +164,11 @@ describe('several runs', () => {
   });
 
   it('go on after one killed everything it could', async () => {
-    const results = await sandboxes.run([program('import os\nos.kill(-1, 9)'), checked('def f(x): return x', 'assert f(1) == 1'), program('print("still here")')]);
+    const results = await sandboxes.run([
+      program('import os\nos.kill(-1, 9)'),
+      checked('def f(x): return x', 'assert f(1) == 1'),
+      program('print("still here")'),
+    ]);
     expect(results.map(({ exit }) => exit)).toEqual(['ok', 'ok', 'ok']);
   });
 
@@ -152,7 +179,8 @@ describe('several runs', () => {
 
   it('hash alike unless another seed is asked for', async () => {
     const hash = program('print(hash("etude"))');
-    const stdout = async (hashSeed?: number) => (await sandboxes.run([hash, hash], hashSeed === undefined ? {} : { hashSeed })).map((run) => run.stdout);
+    const stdout = async (hashSeed?: number) =>
+      (await sandboxes.run([hash, hash], hashSeed === undefined ? {} : { hashSeed })).map((run) => run.stdout);
     const [first, second] = await stdout();
     expect(second).toBe(first);
     expect(await stdout(0)).toEqual([first, first]);

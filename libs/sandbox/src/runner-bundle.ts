@@ -20,9 +20,11 @@ export interface Interpreter {
  */
 export async function buildBundle(pythonPath: string): Promise<Interpreter> {
   const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import build;sys.stdout.buffer.write(build.build(${JSON.stringify(RUNNER)}))`;
-  const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch((error: Error) => {
-    throw missing(`Python at ${pythonPath} does not work: ${error.message}`);
-  });
+  const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch(
+    (error: Error) => {
+      throw missing(`Python at ${pythonPath} does not work: ${error.message}`);
+    },
+  );
   const newline = stdout.indexOf('\n');
   const [major = 0, minor = 0] = stdout.subarray(0, newline).toString().split('.').map(Number);
   if (major < 3 || minor < 10) throw missing(`Python at ${pythonPath} is ${major}.${minor}, and 3.10 is the oldest that works`);

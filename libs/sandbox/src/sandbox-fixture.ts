@@ -4,7 +4,10 @@ import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js
 
 let executions = 0;
 
-export function requestOf(runs: readonly SandboxRun[], more: Partial<Omit<ExecutionRequest, 'limits'>> & { limits?: Partial<SandboxLimits> } = {}): ExecutionRequest {
+export function requestOf(
+  runs: readonly SandboxRun[],
+  more: Partial<Omit<ExecutionRequest, 'limits'>> & { limits?: Partial<SandboxLimits> } = {},
+): ExecutionRequest {
   return {
     executionId: `execution-${(executions += 1)}`,
     tenant: 'acme',
@@ -17,9 +20,21 @@ export function requestOf(runs: readonly SandboxRun[], more: Partial<Omit<Execut
 }
 
 export const program = (code: string, stdin = ''): SandboxRun => ({ kind: 'program', code, stdin });
-export const call = (code: string, args: unknown[] = [], kwargs: Record<string, unknown> = {}): SandboxRun => ({ kind: 'call', code, entryPoint: 'f', args: args as never, kwargs: kwargs as never });
+export const call = (code: string, args: unknown[] = [], kwargs: Record<string, unknown> = {}): SandboxRun => ({
+  kind: 'call',
+  code,
+  entryPoint: 'f',
+  args: args as never,
+  kwargs: kwargs as never,
+});
 export const command = (text: string, stdin = ''): SandboxRun => ({ kind: 'command', command: text, stdin });
-export const checked = (code: string, tests: string, setup = '', entryPoint = 'f'): SandboxRun => ({ kind: 'checked', setup, code, entryPoint, tests });
+export const checked = (code: string, tests: string, setup = '', entryPoint = 'f'): SandboxRun => ({
+  kind: 'checked',
+  setup,
+  code,
+  entryPoint,
+  tests,
+});
 
 export interface Fixture {
   readonly sandboxes: LocalSandboxes;

@@ -26,5 +26,6 @@ export interface SandboxSource {
 /** Resolves when the supervisor is there. @throws EtudeError SANDBOX_UNAVAILABLE with what bubblewrap said */
 export async function expectHello(link: SandboxLink): Promise<void> {
   const frame = await link.receive();
-  if (frame?.type !== 'hello') throw new EtudeError('SANDBOX_UNAVAILABLE', `a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);
+  if (frame?.type !== 'hello')
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);
 }

@@ -15,11 +15,49 @@ const X64: Architecture = {
   prlimit64: 302,
   socket: 41,
   denied: [
-    101, 310, 311, 312, 438, // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
-    29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241, // shared memory, semaphores, message queues: outlive a run
-    248, 249, 250, 321, 298, 323, 425, 426, 427, // keys, bpf, perf_event_open, userfaultfd, io_uring
-    165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442, // mounts, roots, namespaces
-    440, 448, // process_madvise, process_mrelease
+    101,
+    310,
+    311,
+    312,
+    438, // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
+    29,
+    30,
+    31,
+    67,
+    64,
+    65,
+    66,
+    220,
+    68,
+    69,
+    70,
+    71,
+    240,
+    241, // shared memory, semaphores, message queues: outlive a run
+    248,
+    249,
+    250,
+    321,
+    298,
+    323,
+    425,
+    426,
+    427, // keys, bpf, perf_event_open, userfaultfd, io_uring
+    165,
+    166,
+    155,
+    161,
+    272,
+    308,
+    428,
+    429,
+    430,
+    431,
+    432,
+    433,
+    442, // mounts, roots, namespaces
+    440,
+    448, // process_madvise, process_mrelease
   ],
 };
 
@@ -30,11 +68,8 @@ const ARM64: Architecture = {
   prlimit64: 261,
   socket: 198,
   denied: [
-    117, 270, 271, 272, 438,
-    194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181,
-    217, 218, 219, 280, 241, 282, 425, 426, 427,
-    40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442,
-    440, 448,
+    117, 270, 271, 272, 438, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181, 217, 218, 219, 280, 241, 282, 425, 426,
+    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448,
   ],
 };
 

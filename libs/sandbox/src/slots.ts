@@ -24,7 +24,10 @@ export class Slots {
 
   private wait(signal: AbortSignal): Promise<void> {
     if (this.waiting.length >= this.waitingMax) {
-      throw new EtudeError('SANDBOX_CAPACITY', `${this.max} sandboxes are running and ${this.waiting.length} executions wait; try again later`);
+      throw new EtudeError(
+        'SANDBOX_CAPACITY',
+        `${this.max} sandboxes are running and ${this.waiting.length} executions wait; try again later`,
+      );
     }
     return new Promise((resolve, reject) => {
       const enter = () => {
