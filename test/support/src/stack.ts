@@ -57,7 +57,8 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     started.push(child);
     return child;
   };
-  const service = (name: string) => launch([join(ROOT, 'apps', name, 'dist/main.js')]);
+  // As the launcher starts them.
+  const service = (name: string) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')]);
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));
     await redis.stop();

@@ -66,6 +66,12 @@ export function redisProgram({ options, endpoints, environment, redisPassword }:
   };
 }
 
+/**
+ * V8's young generation, in MiB: services that mostly wait keep about 20 MiB less each than with its default, and allocate
+ * too little for the more frequent collections to show.
+ */
+const SERVICE_NODE_ARGS = ['--max-semi-space-size=4'];
+
 const nodeProgram = (
   { options, environment }: ProgramContext,
   name: string,
@@ -75,7 +81,7 @@ const nodeProgram = (
   withModel = false,
 ): Program => ({
   name,
-  ...tied(process.execPath, [join(options.root, script), ...args]),
+  ...tied(process.execPath, [...SERVICE_NODE_ARGS, join(options.root, script), ...args]),
   env: { ...inherited(environment, withModel), ...env },
   cwd: options.root,
   ready: '"ready":true',
