@@ -18,8 +18,8 @@ export async function bareWrites(url: string, n: number, value: string): Promise
 /** Jobs per second that a bare BullMQ worker finishes, counted from the first add to the last completion seen by the caller. */
 export async function bareJobsPerSecond(url: string, n: number, concurrency: number, payload: object): Promise<number> {
   const connection = { url, maxRetriesPerRequest: null };
-  const queue = new Queue('bench.bare', { connection });
-  const events = new QueueEvents('bench.bare', { connection });
+  const queue = new Queue('bench.bare', { connection }).setMaxListeners(2 * concurrency);
+  const events = new QueueEvents('bench.bare', { connection }).setMaxListeners(2 * concurrency);
   const worker = new Worker('bench.bare', async () => ({ outcome: 'succeeded' }), { connection, concurrency });
   try {
     await Promise.all([events.waitUntilReady(), worker.waitUntilReady()]);

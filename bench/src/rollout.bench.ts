@@ -80,7 +80,8 @@ async function throughput(tasks: TasksClient, stack: TestStack, n: number) {
 async function stepsPerSecond(tasks: TasksClient, n: number): Promise<number> {
   let steps = 0;
   const elapsedMs = await spread(n, 16, async (i) => {
-    steps += (await follow(tasks, onlySteps(i, 25))).task.usage?.steps ?? 0;
+    const { task } = await follow(tasks, onlySteps(i, 25));
+    steps += task.usage?.steps ?? 0;
   });
   return steps / (elapsedMs / 1_000);
 }
