@@ -1,0 +1,98 @@
+import { fileURLToPath } from 'node:url';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { Consolidation, ConsolidationState, type ConsolidationRun } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Mode, Tasks, TaskState, type Task, type TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { createServiceClient } from '@etude/contracts/grpc-client';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+let stack: TestStack;
+let clients: Array<{ close(): void }>;
+const open = <T extends { close(): void }>(client: T) => {
+  clients.push(client);
+  return client;
+};
+
+beforeAll(async () => {
+  clients = [];
+  stack = await startStack({ script: fileURLToPath(new URL('./learning.yaml', import.meta.url)) });
+  await stack.startRolloutWorker();
+}, 60_000);
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await stack.stop();
+}, 60_000);
+
+const PROMPT = 'Write a function total_even(numbers) that returns the sum of the even numbers in a list.';
+const REWORDED = 'Write a function sum_of_evens(values) that returns the sum of the even values in a list.';
+
+const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
+
+function spec(prompt: string, entryPoint: string, mode: Mode): MessageInitShape<typeof TaskSpecSchema> {
+  const list = (...numbers: number[]) => ({ values: [{ kind: { case: 'listValue' as const, value: { values: numbers.map(number) } } }] });
+  const cases = [
+    { args: list(1, 2, 3, 4), expected: number(6), public: true },
+    { args: list(), expected: number(0) },
+    { args: list(7, 9), expected: number(0) },
+  ];
+  return { prompt, mode, evaluator: { kind: { case: 'functionCases', value: { entryPoint, cases } } } };
+}
+
+async function solve(task: MessageInitShape<typeof TaskSpecSchema>): Promise<Task> {
+  const tasks = open(createServiceClient(Tasks, stack.address));
+  const { name } = await tasks.submitTask({ spec: task });
+  return tasks.waitTask({ name, timeout: { seconds: 60n } });
+}
+
+async function consolidate(agent: string): Promise<ConsolidationRun> {
+  const consolidation = open(createServiceClient(Consolidation, stack.address));
+  const { name } = await consolidation.runConsolidation({ agent });
+  return until(
+    async () => {
+      const run = await consolidation.getConsolidationRun({ name });
+      return run.state === ConsolidationState.DONE || run.state === ConsolidationState.FAILED ? run : null;
+    },
+    { timeoutMs: 60_000, what: 'the consolidation run' },
+  );
+}
+
+it('answers what it learned by a verified skill, and asks the model nothing', async () => {
+  const first = await solve(spec(PROMPT, 'total_even', Mode.TRAINING));
+  expect(TaskState[first.state]).toBe('SUCCEEDED');
+  expect(first.usage?.modelCalls).toBe(5);
+
+  const skills = open(createServiceClient(Skills, stack.address));
+  const learned = await until(async () => (await skills.listSkills({ status: SkillStatus.ACTIVE })).skills[0], { what: 'an active skill' });
+  expect(learned).toMatchObject({ agent: 'default', scripted: true, testCount: 3, sources: [first.name] });
+  expect(learned.evidence.length).toBeGreaterThan(0);
+
+  const same = await solve(spec(PROMPT, 'total_even', Mode.INFERENCE));
+  expect(same).toMatchObject({ state: TaskState.SUCCEEDED, usage: { modelCalls: 0 }, result: { casesPassed: 3 } });
+  expect(same.result?.skill).toBe(`${learned.name}/versions/1`);
+
+  const alike = await solve(spec(REWORDED, 'sum_of_evens', Mode.INFERENCE));
+  expect(alike).toMatchObject({ state: TaskState.SUCCEEDED, usage: { modelCalls: 0 } });
+  expect(alike.result?.skill).toBe(`${learned.name}/versions/1`);
+
+  const used = await until(
+    async () => {
+      const skill = await skills.getSkill({ name: learned.name });
+      return skill.executionCount === 2n ? skill : null;
+    },
+    { what: 'both uses counted' },
+  );
+  expect(used.successRate).toBe(1);
+}, 120_000);
+
+it('learns nothing new from consolidating twice', async () => {
+  const agent = 'consolidated';
+  const task = { ...spec(PROMPT, 'total_even', Mode.TRAINING), agent, memory: { preferSkills: false } };
+  await solve(task);
+  await solve(task);
+  const first = await consolidate(agent);
+  expect(first).toMatchObject({ state: ConsolidationState.DONE, episodesRead: 2, factsAdded: 1, modelFailures: 0 });
+  const second = await consolidate(agent);
+  expect(second).toMatchObject({ state: ConsolidationState.DONE, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, modelCalls: 0 });
+}, 120_000);
