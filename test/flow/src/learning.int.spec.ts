@@ -8,6 +8,9 @@ import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+/** A plain object, so that variants can be spread. */
+type Spec = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>;
+
 let stack: TestStack;
 let clients: Array<{ close(): void }>;
 const open = <T extends { close(): void }>(client: T) => {
@@ -30,7 +33,7 @@ const REWORDED = 'Write a function sum_of_evens(values) that returns the sum of 
 
 const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
 
-function spec(prompt: string, entryPoint: string, mode: Mode): MessageInitShape<typeof TaskSpecSchema> {
+function spec(prompt: string, entryPoint: string, mode: Mode): Spec {
   const list = (...numbers: number[]) => ({ values: [{ kind: { case: 'listValue' as const, value: { values: numbers.map(number) } } }] });
   const cases = [
     { args: list(1, 2, 3, 4), expected: number(6), public: true },
@@ -40,7 +43,7 @@ function spec(prompt: string, entryPoint: string, mode: Mode): MessageInitShape<
   return { prompt, mode, evaluator: { kind: { case: 'functionCases', value: { entryPoint, cases } } } };
 }
 
-async function solve(task: MessageInitShape<typeof TaskSpecSchema>): Promise<Task> {
+async function solve(task: Spec): Promise<Task> {
   const tasks = open(createServiceClient(Tasks, stack.address));
   const { name } = await tasks.submitTask({ spec: task });
   return tasks.waitTask({ name, timeout: { seconds: 60n } });
