@@ -16,24 +16,12 @@ import { until } from '@etude/test-support/until';
 import { onTestFinished } from 'vitest';
 import { RolloutWorker } from '../src/rollout-worker.js';
 import { rolloutWorkerConfig } from '../src/rollout-worker.config.js';
+import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 
 export type Script = Extract<Parameters<typeof startScriptedModel>[0], { script: unknown }>['script'];
 
 export const TENANT = 'acme';
 const silent = { info() {}, warn() {}, error() {} };
-const CLEAN: RunResult = {
-  exit: 'ok',
-  exitCode: 0,
-  signal: null,
-  stdout: '',
-  stderr: '',
-  stdoutCutBytes: 0,
-  stderrCutBytes: 0,
-  cpuMs: 1,
-  wallMs: 1,
-  memoryPeakKiB: 1,
-};
-
 export const fenced = (code: string) => `\`\`\`python\n${code}\n\`\`\``;
 export const spec = (given: object = {}) =>
   TaskSpec.parse({
@@ -98,7 +86,10 @@ export async function startRig(script: Script): Promise<Rig> {
   };
 }
 
-const run = (planned: SandboxRun): RunResult => ({ ...CLEAN, stdout: 'code' in planned && planned.code.includes('right') ? '2' : 'no' });
+const run = (planned: SandboxRun): RunResult => ({
+  ...CLEAN_RUN,
+  stdout: 'code' in planned && planned.code.includes('right') ? '2' : 'no',
+});
 
 function fakeController(redisUrl: string, producer: Producer) {
   const store = new ExecutionStore(producer.redis, producer.keys);

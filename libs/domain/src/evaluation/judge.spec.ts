@@ -4,21 +4,10 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
 import { planRuns } from './plan-runs.js';
+import { CLEAN_RUN } from '../testing/run-results.js';
 
-const RAN: RunResult = {
-  exit: 'ok',
-  exitCode: 0,
-  signal: null,
-  stdout: '',
-  stderr: '',
-  stdoutCutBytes: 0,
-  stderrCutBytes: 0,
-  cpuMs: 1,
-  wallMs: 1,
-  memoryPeakKiB: 1,
-};
 const crashed = (last: string): RunResult => ({
-  ...RAN,
+  ...CLEAN_RUN,
   exit: 'nonzero',
   exitCode: 1,
   stderr: `Traceback (most recent call last):\n  File "main.py", line 7, in <module>\n${last}\n`,
@@ -32,26 +21,28 @@ const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluato
 
 /** Runs of an answer that tries to get a hidden case's text out. */
 const hidden = (text: string): RunResult[] => [
-  { ...RAN, stdout: text },
+  { ...CLEAN_RUN, stdout: text },
   crashed(`ValueError: invalid literal for int() with base 10: '${text}'`),
   crashed(`${text.replaceAll('-', '_')}: ${text}`),
-  { ...RAN, exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: text, line: 1 }, value: text },
-  { ...RAN, exit: 'nonzero', exitCode: 1, error: { type: 'SyntaxError', message: text, line: 1 } },
-  { ...RAN, exit: 'wall', stdout: text },
+  { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: text, line: 1 }, value: text },
+  { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'SyntaxError', message: text, line: 1 } },
+  { ...CLEAN_RUN, exit: 'wall', stdout: text },
 ];
 
 describe('judge', () => {
   it('accepts where every case passes', () => {
-    expect(judged(io(['1', '2', true], ['3', '4', false]), { ...RAN, stdout: '2\n' }, { ...RAN, stdout: '4\n' })).toMatchObject({
-      verdict: 'AC',
-      reason: 'all 2 cases passed',
-      casesPassed: 2,
-      casesTotal: 2,
-    });
+    expect(judged(io(['1', '2', true], ['3', '4', false]), { ...CLEAN_RUN, stdout: '2\n' }, { ...CLEAN_RUN, stdout: '4\n' })).toMatchObject(
+      {
+        verdict: 'AC',
+        reason: 'all 2 cases passed',
+        casesPassed: 2,
+        casesTotal: 2,
+      },
+    );
   });
 
   it('shows a failing public case in full', () => {
-    const { verdict, feedback } = judged(io(['IN', 'WANT', true]), { ...RAN, stdout: 'GOT' });
+    const { verdict, feedback } = judged(io(['IN', 'WANT', true]), { ...CLEAN_RUN, stdout: 'GOT' });
     expect(verdict).toBe('WA');
     expect(feedback).toMatch(/IN[^]*WANT[^]*GOT/);
   });
@@ -69,7 +60,7 @@ describe('judge', () => {
     ['disk', 'RE'],
     ['kernel_lost', 'RE'],
   ] as const)('judges exit %s as %s', (exit, verdict) => {
-    expect(judged(io(['1', '2', false]), { ...RAN, exit, exitCode: null }).verdict).toBe(verdict);
+    expect(judged(io(['1', '2', false]), { ...CLEAN_RUN, exit, exitCode: null }).verdict).toBe(verdict);
   });
 
   it('judges a MemoryError as memory limit exceeded', () => {
@@ -77,12 +68,12 @@ describe('judge', () => {
   });
 
   it.each(['evicted', 'node_lost', 'image_pull', 'capacity', 'infra'] as const)('refuses to judge when the sandbox ended by %s', (exit) => {
-    expect(() => judged(io(['1', '2', false]), { ...RAN, exit })).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
+    expect(() => judged(io(['1', '2', false]), { ...CLEAN_RUN, exit })).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
   });
 
   it('refuses to judge fewer results than runs unless a run crashed', () => {
     const evaluator = io(['1', '2', false], ['3', '4', false]);
-    expect(() => judged(evaluator, { ...RAN, stdout: '2' })).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
+    expect(() => judged(evaluator, { ...CLEAN_RUN, stdout: '2' })).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
     expect(() => judged(evaluator)).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
     expect(judged(evaluator, crashed('KeyError: 1'))).toMatchObject({ verdict: 'RE', casesPassed: 0, casesTotal: 2 });
   });
@@ -93,10 +84,10 @@ describe('judge', () => {
       entryPoint: 'f',
       cases: [{ args: [[1, 2]], expected: [2, 1], public: true }],
     });
-    expect(judged(evaluator, { ...RAN, value: [2, 1] }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...RAN, value: [1, 2] }).feedback).toContain('f([1, 2])');
+    expect(judged(evaluator, { ...CLEAN_RUN, value: [2, 1] }).verdict).toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, value: [1, 2] }).feedback).toContain('f([1, 2])');
     const raised = judged(evaluator, {
-      ...RAN,
+      ...CLEAN_RUN,
       exit: 'nonzero',
       exitCode: 1,
       error: { type: 'NameError', message: "name 'f' is not defined", line: 3 },
@@ -106,20 +97,20 @@ describe('judge', () => {
 
   it('believes only the checker about python tests', () => {
     const evaluator = Evaluator.parse({ kind: 'python_tests', entryPoint: 'f', tests: 'assert f() == 1' });
-    expect(judged(evaluator, { ...RAN, passed: true }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...RAN, stdout: 'PASS' }).verdict).toBe('WA');
-    expect(judged(evaluator, { ...RAN, exit: 'nonzero', exitCode: 1, passed: true }).verdict).not.toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, passed: true }).verdict).toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'PASS' }).verdict).toBe('WA');
+    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, passed: true }).verdict).not.toBe('AC');
   });
 
   it('judges a command by its exit status and output', () => {
     const evaluator = Evaluator.parse({ kind: 'command', command: 'x', expectedExitCode: 3, expectedStdout: 'yes' });
-    expect(judged(evaluator, { ...RAN, exit: 'nonzero', exitCode: 3, stdout: 'yes\n' }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...RAN, exit: 'nonzero', exitCode: 3, stdout: 'no' }).verdict).toBe('WA');
-    expect(judged(evaluator, { ...RAN, stdout: 'yes' }).verdict).toBe('WA');
+    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'yes\n' }).verdict).toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'no' }).verdict).toBe('WA');
+    expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'yes' }).verdict).toBe('WA');
   });
 
   it('takes what the code prints as the final answer', () => {
-    expect(judged({ kind: 'none' }, { ...RAN, stdout: '42\n' })).toMatchObject({ verdict: 'AC', output: '42\n' });
+    expect(judged({ kind: 'none' }, { ...CLEAN_RUN, stdout: '42\n' })).toMatchObject({ verdict: 'AC', output: '42\n' });
   });
 
   it('calls an answer without code a run-time error', () => {
@@ -130,7 +121,7 @@ describe('judge', () => {
     const secret = fc.uuid().map((id) => `s3cret-${id}`);
     fc.assert(
       fc.property(secret, fc.nat(5), (text, which) => {
-        const run = hidden(text).at(which) ?? RAN;
+        const run = hidden(text).at(which) ?? CLEAN_RUN;
         const evaluators = [
           io([text, text, false]),
           Evaluator.parse({ kind: 'function_cases', entryPoint: 'f', cases: [{ args: [text], expected: `${text}!` }] }),

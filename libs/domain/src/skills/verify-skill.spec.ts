@@ -3,7 +3,8 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import { describe, expect, it } from 'vitest';
 import type { Sandboxes } from '../ports/sandboxes.js';
-import { PLAIN_RUN, PythonSandboxes } from '../testing/python-sandboxes.js';
+import { PythonSandboxes } from '../testing/python-sandboxes.js';
+import { CLEAN_RUN } from '../testing/run-results.js';
 import { candidateFromTests } from './skill-candidate.js';
 import { verifySkill } from './verify-skill.js';
 
@@ -130,7 +131,7 @@ describe('verifySkill', () => {
 
   it('rejects nothing when a sandbox is lost', async () => {
     const lost = {
-      execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...PLAIN_RUN, exit: 'infra' as const }] }),
+      execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...CLEAN_RUN, exit: 'infra' as const }] }),
     };
     const error: unknown = await verify(skillOf('print(1)', [io('', '1')]), lost).catch((thrown: unknown) => thrown);
     expect(isRetryable(error)).toBe(true);

@@ -1,21 +1,9 @@
 import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '../ports/sandboxes.js';
+import { CLEAN_RUN } from './run-results.js';
 
 /** What a run gives, as far as it differs from a clean exit without output. */
 export type FakeRun = (run: SandboxRun, request: ExecutionRequest) => Partial<RunResult> | Promise<Partial<RunResult>>;
-
-const CLEAN: RunResult = {
-  exit: 'ok',
-  exitCode: 0,
-  signal: null,
-  stdout: '',
-  stderr: '',
-  stdoutCutBytes: 0,
-  stderrCutBytes: 0,
-  cpuMs: 1,
-  wallMs: 1,
-  memoryPeakKiB: 1_024,
-};
 
 /** Answers every run from one function and keeps every request that it carried out. Runs no code. */
 export class FakeSandboxes implements Sandboxes {
@@ -31,7 +19,7 @@ export class FakeSandboxes implements Sandboxes {
     this.requests.push(structuredClone(request));
     const runs: RunResult[] = [];
     for (const run of request.runs) {
-      runs.push({ ...CLEAN, ...(await this.answer(run, request)) });
+      runs.push({ ...CLEAN_RUN, ...(await this.answer(run, request)) });
       signal.throwIfAborted();
       if (request.stopOnFailure && runs.at(-1)?.exit !== 'ok') break;
     }

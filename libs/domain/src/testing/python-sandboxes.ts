@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '../ports/sandboxes.js';
+import { CLEAN_RUN } from './run-results.js';
 
 const TIMEOUT_MS = 10_000;
 
@@ -17,20 +18,6 @@ export class PythonSandboxes implements Sandboxes {
   }
 }
 
-/** What a run that went well looks like. */
-export const PLAIN_RUN: RunResult = {
-  exit: 'ok',
-  exitCode: 0,
-  signal: null,
-  stdout: '',
-  stderr: '',
-  stdoutCutBytes: 0,
-  stderrCutBytes: 0,
-  cpuMs: 1,
-  wallMs: 1,
-  memoryPeakKiB: 1,
-};
-
 function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
   const { status, stdout, stderr } = spawnSync('/usr/bin/python3', ['-c', programOf(run)], {
     input: run.kind === 'program' ? run.stdin : '',
@@ -38,7 +25,7 @@ function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
     encoding: 'utf8',
     timeout: TIMEOUT_MS,
   });
-  const result: RunResult = { ...PLAIN_RUN, exit: status === 0 ? 'ok' : 'nonzero', exitCode: status, stdout, stderr };
+  const result: RunResult = { ...CLEAN_RUN, exit: status === 0 ? 'ok' : 'nonzero', exitCode: status, stdout, stderr };
   if (run.kind === 'call' && status === 0) return { ...result, stdout: '', value: JSON.parse(stdout) };
   return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
 }
