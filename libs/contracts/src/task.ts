@@ -9,6 +9,9 @@ export const PROMPT_MAX_CHARS = 200_000;
 export const Comparison = z.enum(['whitespace', 'exact', 'numeric']);
 export type Comparison = z.infer<typeof Comparison>;
 
+/** A text that says something, kept as it was given: leading blanks of code count. */
+const notBlank = (otherwise: string) => z.string().regex(/\S/, otherwise);
+
 const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
 const FunctionCase = z.strictObject({
   args: z.array(z.json()).default([]),
@@ -34,13 +37,13 @@ export const Evaluator = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('python_tests'),
     entryPoint: identifier,
-    tests: z.string().trim().min(1, 'needs test code').max(1_000_000),
+    tests: notBlank('needs test code').max(1_000_000),
     setup: z.string().max(1_000_000).default(''),
     public: z.boolean().default(false),
   }),
   z.strictObject({
     kind: z.literal('command'),
-    command: z.string().trim().min(1, 'needs a command').max(20_000),
+    command: notBlank('needs a command').max(20_000),
     expectedExitCode: z.number().int().min(0).max(255).default(0),
     expectedStdout: z.string().optional(),
     comparison: Comparison.default('whitespace'),
@@ -77,7 +80,7 @@ export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
   user: UserId.optional(),
-  prompt: z.string().trim().min(1, 'must not be empty').max(PROMPT_MAX_CHARS),
+  prompt: notBlank('must not be empty').max(PROMPT_MAX_CHARS),
   files: z.array(SandboxFile).max(100).default([]),
   mode: z.enum(['inference', 'training']).default('inference'),
   evaluator: Evaluator,
