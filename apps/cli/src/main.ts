@@ -13,10 +13,16 @@ function onSignal(signal: NodeJS.Signals): void {
   interrupt.abort(signal);
 }
 
+/** What a command throws because it was told to stop: the signal's own reason, an AbortError, or a call that was cancelled. */
+function isInterruption(error: unknown): boolean {
+  const { aborted, reason } = interrupt.signal;
+  if (!aborted) return false;
+  return error === reason || (error instanceof Error && (error.name === 'AbortError' || isCancelled(error.cause ?? error)));
+}
+
 function report(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  const interrupted = interrupt.signal.aborted && (isCancelled((error as Error).cause ?? error) || (error as Error).name === 'AbortError');
-  if (interrupted) return EXIT.interrupted;
+  if (isInterruption(error)) return EXIT.interrupted;
   const known = error instanceof CliError;
   const message = error instanceof Error ? error.message : String(error);
   const hint = known ? error.hint : [];

@@ -155,6 +155,19 @@ describe('a stack in the background', () => {
     TIMEOUT_MS,
   );
 
+  it(
+    'lets a wait go on Ctrl-C with the same exit code',
+    async () => {
+      const wait = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly once more.', '--wait', '--home', home]);
+      await wait.says('attempt 1');
+      wait.child.kill('SIGINT');
+      const { exit, stdout, stderr } = await wait.ended;
+      expect({ exit, stdout }).toEqual({ exit: 130, stdout: '' });
+      expect(stderr).toMatch(/goes on\. Come back with: .*etude tasks watch tasks\/\w+\n$/);
+    },
+    TIMEOUT_MS,
+  );
+
   it.each([
     ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', ' '], 2, 'spec.prompt'],
     ['3 for a task that is not there', ['tasks', 'get', 't0000000000000000'], 3, 'NOT_FOUND'],
