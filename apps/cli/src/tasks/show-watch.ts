@@ -4,7 +4,7 @@ import { type Cli, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { taskExit, taskResource } from './read-tasks.js';
-import { eventLine } from './task-lines.js';
+import { eventLine, unjudgedAnswer } from './task-lines.js';
 import { watchTask } from './watch-task.js';
 
 /** Prints events until the task is finished. Ctrl-C detaches: the task goes on, and how to come back is said. */
@@ -16,13 +16,16 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
   try {
     for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, onAway })) {
       token = event.resumeToken;
-      cli.out.data(toJson(TaskEventSchema, event), eventLine(event));
-      if (event.event.case === 'finished') return event.event.value.task ? taskExit(event.event.value.task) : EXIT.ok;
+      const task = event.event.case === 'finished' ? event.event.value.task : undefined;
+      const answer = task ? unjudgedAnswer(task) : '';
+      cli.out.data(toJson(TaskEventSchema, event), answer ? `${eventLine(event)}\n\n${answer}` : eventLine(event));
+      if (task?.result?.code) cli.out.note(`(./etude tasks get ${name} --code prints the code)`);
+      if (event.event.case === 'finished') return task ? taskExit(task) : EXIT.ok;
     }
     return EXIT.internal;
   } catch (error) {
     if (!cli.signal.aborted) throw error;
-    cli.out.note(`detached; ${name} goes on. Come back with: etude tasks watch ${name}${token ? ` --from ${token}` : ''}`);
+    cli.out.note(`detached; ${name} goes on. Come back with: ./etude tasks watch ${name}${token ? ` --from ${token}` : ''}`);
     return EXIT.interrupted;
   } finally {
     clearInterval(tick);

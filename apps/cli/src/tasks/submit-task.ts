@@ -53,7 +53,7 @@ export async function submitTask(cli: Cli, options: SubmitOptions): Promise<numb
     }
     cli.out.note(task.name);
     const done = await waitForTask(gateway, task.name, cli.signal, (event) => noteEvent(cli, eventLine(event))).catch((error: unknown) => {
-      if (cli.signal.aborted) cli.out.note(`detached; ${task.name} goes on. Come back with: etude tasks watch ${task.name}`);
+      if (cli.signal.aborted) cli.out.note(`detached; ${task.name} goes on. Come back with: ./etude tasks watch ${task.name}`);
       throw error;
     });
     cli.out.data(toJson(TaskSchema, done), taskText(done));

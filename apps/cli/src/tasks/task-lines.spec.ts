@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { StopReason, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { describe, expect, it } from 'vitest';
-import { eventLine, outcomeLine, taskTable, taskText } from './task-lines.js';
+import { eventLine, outcomeLine, taskTable, taskText, unjudgedAnswer } from './task-lines.js';
 
 const solved = (scripted: boolean) =>
   create(TaskSchema, {
@@ -33,6 +33,18 @@ describe('task lines', () => {
 
   it('say how a task ended and what it took', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
+  });
+
+  it('say only once that a task was cancelled', () => {
+    expect(outcomeLine(create(TaskSchema, { state: TaskState.CANCELLED, stopReason: StopReason.CANCELLED }))).toBe('cancelled');
+  });
+
+  it('show what the code printed where nothing judged it', () => {
+    const result = { verdict: Verdict.AC, output: '76127\n' };
+    const none = { case: 'none', value: {} } as const;
+    const judged = { case: 'command', value: { command: 'true' } } as const;
+    expect(unjudgedAnswer(create(TaskSchema, { spec: { evaluator: { kind: none } }, result }))).toBe('76127');
+    expect(unjudgedAnswer(create(TaskSchema, { spec: { evaluator: { kind: judged } }, result }))).toBe('');
   });
 
   it('give the reason of an attempt that failed', () => {

@@ -34,13 +34,19 @@ function usageText(usage: Usage | undefined): string {
 export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];
-  if (task.stopReason !== StopReason.UNSPECIFIED) parts.push(`(${stopWord(task.stopReason)})`);
+  const reason = stopWord(task.stopReason);
+  if (task.stopReason !== StopReason.UNSPECIFIED && reason !== parts[0]) parts.push(`(${reason})`);
   if (result) parts.push(verdictWord(result.verdict), `${result.casesPassed}/${result.casesTotal}`);
   if (result?.skill) parts.push(`by ${result.skill}`);
   const usage = usageText(task.usage);
   if (usage) parts.push(`· ${usage}`);
   if (error) parts.push(`· ${error.code}: ${error.message}`);
   return [...parts, ...mark(result?.scripted === true)].join(' ');
+}
+
+/** What a task without an evaluator was handed in for: the text that its code printed. '' where there was something to judge by. */
+export function unjudgedAnswer({ spec, result }: Task): string {
+  return spec?.evaluator?.kind.case === 'none' ? (result?.output.trimEnd() ?? '') : '';
 }
 
 /** Everything about one task, for people; the answer's code comes last. */
