@@ -61,7 +61,7 @@ export function findGateway({ address, apiKey, home }: GatewaySource): Gateway {
   const stack = readStackState(home);
   if (!stack) {
     throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
-      'start one here: etude up',
+      'start one here: ./etude up',
       'or use another: --address HOST:PORT (ETUDE_ADDRESS) with --api-key KEY (ETUDE_API_KEY)',
     ]);
   }

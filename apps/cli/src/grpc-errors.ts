@@ -35,9 +35,9 @@ function hints(error: ServiceError, address: string, details: Details): string[]
   const lines = violations.map(({ field, description }) => `${field}: ${description}`).filter((line) => !error.details.includes(line));
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
   if (error.code === status.UNAUTHENTICATED)
-    lines.push('give a key with --api-key or ETUDE_API_KEY; etude keys create makes one for the local stack');
+    lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');
   if (error.code === status.UNAVAILABLE && !retryAfterMs)
-    lines.push(`is the gateway at ${address} up? etude status says; etude up starts one here`);
+    lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
   if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
   return lines;
 }
@@ -47,6 +47,6 @@ export function explain(error: unknown, address: string): unknown {
   if (!isServiceError(error)) return error;
   const details = decodeStatus(error.metadata);
   const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
-  const message = `${name}: ${error.details || error.message}`;
+  const message = `${name}: ${(error.details || error.message).replace(/ Resolution note: $/, '')}`;
   return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error });
 }

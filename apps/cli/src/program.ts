@@ -30,7 +30,7 @@ export function buildProgram(start: Start): Command {
     .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(seconds).default(30))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .showSuggestionAfterError()
-    .showHelpAfterError('(etude --help, or --help after any command, says what there is)')
+    .showHelpAfterError('(./etude --help, or --help after any command, says what there is)')
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
   addStack(program, start);

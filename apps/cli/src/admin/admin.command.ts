@@ -11,6 +11,7 @@ function addSkills(program: Command, start: Start): void {
   const skills = program.command('skills').description('what was learned as code');
   skills
     .command('list')
+    .description('name, status, uses and success rate of each')
     .option('--agent <name>', "only this agent's")
     .addOption(new Option('--status <status>', 'only in this status').choices([...SKILL_STATUSES]))
     .option('--limit <n>', 'how many', integer(1, 100_000), 100)
@@ -28,7 +29,10 @@ function addSkills(program: Command, start: Start): void {
 
 function addQueues(program: Command, start: Start): void {
   const queues = program.command('queues').description('for operators: what waits, what failed for good');
-  queues.command('list').action((_options: object, command: Command) => start(command, listQueues));
+  queues
+    .command('list')
+    .description('waiting, active, delayed and dead jobs of each, and its workers')
+    .action((_options: object, command: Command) => start(command, listQueues));
   queues
     .command('dead <queue>')
     .description('jobs that ran out of attempts or did not parse, newest first')
@@ -52,7 +56,10 @@ function addKeys(program: Command, start: Start): void {
     .addOption(new Option('--role <role...>', 'what it may').choices([...ROLES]).default(['user']))
     .option('--name <name>', 'what it is for', '')
     .action((options: KeyOptions, command: Command) => start(command, (cli) => createKey(cli, options)));
-  keys.command('list').action((_options: object, command: Command) => start(command, listKeys));
+  keys
+    .command('list')
+    .description('digests, tenants and roles')
+    .action((_options: object, command: Command) => start(command, listKeys));
 }
 
 /** `skills`, `memory`, `consolidate`, `queues`, `keys`. */
@@ -62,6 +69,7 @@ export function addAdmin(program: Command, start: Start): void {
     .command('memory')
     .description('what is remembered')
     .command('search <query>')
+    .description('what is near the query, by meaning and by words')
     .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
     .option('--agent <name>', "only this agent's")
     .option('--limit <n>', 'per layer', integer(1, 100), 5)

@@ -61,7 +61,7 @@ export interface RedriveOptions {
 
 export function redrive(cli: Cli, queue: string, ids: readonly string[], { all = false }: RedriveOptions): Promise<number> {
   if (all === ids.length > 0)
-    throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`etude queues dead ${queue} lists them`]);
+    throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`./etude queues dead ${queue} lists them`]);
   return withGateway(cli, async (gateway) => {
     const done = await gateway.queues.redriveDeadLetters(
       { queue, ids: [...ids], all },

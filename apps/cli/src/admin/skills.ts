@@ -57,7 +57,7 @@ export function skillTable(skills: readonly Skill[]): string {
     kind,
     statusWord(status),
     String(executionCount),
-    successRate.toFixed(2),
+    executionCount > 0n ? successRate.toFixed(2) : '-',
     [firstLine(description, 60), ...(scripted ? [SCRIPTED] : [])].join(' '),
   ]);
   return table([['SKILL', 'VERSION', 'KIND', 'STATUS', 'USES', 'RATE', 'DESCRIPTION'], ...rows]);
@@ -78,7 +78,7 @@ function skillText(skill: Skill): string {
     ['status', [statusWord(skill.status), skill.statusReason].filter(Boolean).join(': ')],
     ['kind', skill.entryPoint ? `${skill.kind}, entry point ${skill.entryPoint}` : skill.kind],
     ['agent', skill.agent],
-    ['uses', `${skill.executionCount}, success rate ${skill.successRate.toFixed(2)}`],
+    ['uses', skill.executionCount > 0n ? `${skill.executionCount}, success rate ${skill.successRate.toFixed(2)}` : '0'],
     ['tests', String(skill.testCount)],
     ['written by', [skill.model || '-', ...(skill.scripted ? [SCRIPTED] : [])].join(' ')],
     ['sources', skill.sources.join(', ') || '-'],

@@ -106,7 +106,10 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
     secondRound: { modelCalls: second.modelCalls, tokens: second.tokens, skillsUsed: second.skillsUsed },
     scripted: [...first.finished, ...second.finished].some(({ result }) => result?.scripted === true),
   };
-  cli.out.data(summary, `${comparison(first, second)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: etude up`);
+  cli.out.data(
+    summary,
+    `${comparison(first, second)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`,
+  );
   return summary.solved === summary.tasks ? EXIT.ok : EXIT.failed;
 }
 

@@ -128,7 +128,7 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
     if (known) progress.print(known);
   }
   const started = performance.now();
-  const resumeLine = `etude eval run --resume ${plan.run}${cli.globals.home ? ` --home ${cli.home}` : ''}`;
+  const resumeLine = `./etude eval run --resume ${plan.run}${cli.globals.home ? ` --home ${cli.home}` : ''}`;
   try {
     await withGateway(cli, async (gateway) => {
       await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {

@@ -61,7 +61,7 @@ function stateText(state: StackState, home: string): string {
 export async function status(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
   if (!state) {
-    cli.out.data({ running: false }, `nothing runs in ${cli.home}; etude up starts it`);
+    cli.out.data({ running: false }, `nothing runs in ${cli.home}; ./etude up starts it`);
     return EXIT.unavailable;
   }
   cli.out.data({ running: true, ...state }, stateText(state, cli.home));

@@ -12,7 +12,7 @@ export function addStack(program: Command, start: Start): void {
   program
     .command('up')
     .description('run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL')
-    .option('--detach', 'return once it takes work; etude down stops it')
+    .option('--detach', 'return once it takes work; ./etude down stops it')
     .option('--scripted <file>', 'answer from a script instead of a model')
     .option('--rollout-workers <n>', 'processes that run tasks', integer(1, 64), 1)
     .option('--concurrency <n>', 'tasks at once in each of them', integer(1, 256), 4)

@@ -13,6 +13,11 @@ export interface SupervisorDeps {
   readonly signal: AbortSignal;
 }
 
+/** A server that needs no name is asked for the first model that it lists. */
+function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: SupervisorDeps['environment']): string {
+  return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
+}
+
 /** Every process of one stack, in the order in which they start. */
 class Stack {
   readonly processes: ManagedProcess[] = [];
@@ -31,7 +36,7 @@ class Stack {
       address: `127.0.0.1:${this.endpoints?.grpcPort ?? this.options.grpcPort}`,
       redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
       scripted: this.options.scripted,
-      model: this.options.scripted ? 'scripted' : (this.deps.environment['OPENAI_MODEL'] ?? 'of the server'),
+      model: this.options.scripted ? 'scripted' : modelName(this.deps.environment),
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),

@@ -28,7 +28,7 @@ export function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: 
     '  export OPENAI_BASE_URL=http://localhost:11434/v1   # left out: api.openai.com',
     '  export OPENAI_API_KEY=...                          # whatever the server wants',
     '  export OPENAI_MODEL=...                            # may be left out where the server has only one',
-    'or answer from a script: etude up --scripted examples/demo/model.yaml',
+    'or answer from a script: ./etude up --scripted examples/demo/model.yaml',
   ]);
 }
 
@@ -38,12 +38,12 @@ export async function requireMachine(cli: Cli): Promise<void> {
   if (missing.length === 0) return;
   throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [
     ...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`),
-    'etude doctor says more',
+    './etude doctor says more',
   ]);
 }
 
 function summary(state: StackState, home: string): string {
-  const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks the model ${state.model}`;
+  const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
   return [`gateway on ${state.address}; ${model}`, `state, key and logs in ${home}`].join('\n');
 }
 
@@ -98,7 +98,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const state = await startedState(cli.home);
   cli.out.data(state, summary(state, cli.home));
   if (options.detach) {
-    cli.out.note('running in the background; etude down stops it');
+    cli.out.note('running in the background; ./etude down stops it');
     return EXIT.ok;
   }
   cli.out.note('Ctrl-C stops it');
