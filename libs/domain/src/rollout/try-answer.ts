@@ -62,7 +62,8 @@ function execute(context: RolloutContext, attempt: number, code: string, runs: S
 function summaryOf({ runs }: ExecutionResult, planned: number): string {
   const cpuMs = runs.reduce((total, run) => total + run.cpuMs, 0);
   const failed = runs.find((run) => run.exit !== 'ok');
-  return `${runs.length} of ${planned} runs in ${Math.round(cpuMs)} ms of CPU${failed ? `, ended by ${failed.exit}` : ''}`;
+  const end = failed ? `, ended by ${failed.exit === 'nonzero' ? `exit code ${failed.exitCode}` : failed.exit}` : '';
+  return `${runs.length} of ${planned} runs in ${Math.round(cpuMs)} ms of CPU${end}`;
 }
 
 function evaluate(
