@@ -91,6 +91,11 @@ describe('a field that is wrong is named as the caller wrote it', () => {
       { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } },
     ],
     ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: '' } } } }],
+    ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true\u0000' } } } }],
+    ...['../x', '/etc/passwd', 'a//b', 'a\u0000b', 'x'.repeat(256)].map((answerPath): [string, SpecInit] => [
+      'spec.evaluator.command.answer_path',
+      { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', answerPath } } } },
+    ]),
     [
       'spec.evaluator.command.expected_exit_code',
       { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', expectedExitCode: 256 } } } },
@@ -117,6 +122,11 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.files[0].path', { ...SPEC, files: [file('a/../../b')] }],
     ['spec.files[0].path', { ...SPEC, files: [file('')] }],
     ['spec.files[0].path', { ...SPEC, files: [file('a\u0000b')] }],
+    ['spec.files[0].path', { ...SPEC, files: [file(`a/${'é'.repeat(128)}`)] }],
+    [
+      'spec.limits.sandbox.disk_mib',
+      { ...SPEC, files: [{ path: 'a', content: new Uint8Array(1_048_576) }], limits: { sandbox: { diskMib: 1 } } },
+    ],
     ['spec.files[1].path', { ...SPEC, files: [file('a'), file('a')] }],
     ['spec.files[1].path', { ...SPEC, files: [file('a'), file('a/b')] }],
     ['spec.files', { ...SPEC, files: [{ path: 'big', content: new Uint8Array(8 * 1024 * 1024 + 1) }] }],

@@ -4,17 +4,32 @@ import type { Violation } from '../wire/validation.js';
 
 export const FILES_MAX = 100;
 export const PATH_MAX_CHARS = 512;
+/** Of one name, as Linux has it. */
+const NAME_MAX_BYTES = 255;
+/** A file takes whole blocks of the sandbox's disk. */
+const BLOCK_BYTES = 4_096;
+const MIB = 1_048_576;
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /** What is wrong with a path that is to lie inside the working directory; null where nothing is. */
-function pathProblem(path: string): string | null {
+export function pathProblem(path: string): string | null {
   if (path === '') return 'must not be empty';
   if (path.length > PATH_MAX_CHARS) return `must not be longer than ${PATH_MAX_CHARS} characters`;
   if (path.startsWith('/')) return 'must be relative to the working directory, without a leading "/"';
   if (CONTROL_CHARACTER.test(path) || path.includes('\\')) return 'must not hold control characters or "\\"';
-  const wrong = path.split('/').find((part) => part === '' || part === '.' || part === '..');
-  return wrong === undefined ? null : 'must not have empty, "." or ".." parts';
+  const parts = path.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'must not have empty, "." or ".." parts';
+  return parts.some((part) => Buffer.byteLength(part) > NAME_MAX_BYTES) ? `must not have a part longer than ${NAME_MAX_BYTES} bytes` : null;
+}
+
+/** Files that leave no room for themselves would be held against every answer. */
+export function diskViolations(files: readonly TaskFile[], diskMiB: number): readonly Violation[] {
+  const bytes = files.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / BLOCK_BYTES) * BLOCK_BYTES, 0);
+  if (bytes < diskMiB * MIB) return [];
+  return [
+    { field: 'spec.limits.sandbox.disk_mib', description: `must be more than what spec.files take, ${bytes} bytes; it is ${diskMiB}` },
+  ];
 }
 
 function pathViolations(files: readonly TaskFile[]): Violation[] {

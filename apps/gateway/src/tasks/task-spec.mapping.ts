@@ -14,7 +14,7 @@ import { TaskSpec } from '@etude/contracts/task';
 import { millisecondsOf } from '../wire/duration.js';
 import { joinPath, snakeCase } from '../wire/field-path.js';
 import { invalid, invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';
-import { fileViolations } from './task-files.js';
+import { diskViolations, fileViolations, pathProblem } from './task-files.js';
 
 export const LABELS_MAX = 64;
 
@@ -89,6 +89,10 @@ function evaluatorOf(evaluator: EvaluatorMessage | undefined, found: Violation[]
     }
     case 'command': {
       const { command, expectedExitCode, expectedStdout, comparison, answerPath } = kind.value;
+      const at = 'spec.evaluator.command';
+      if (command.includes('\0')) found.push({ field: `${at}.command`, description: 'must not hold a NUL character; no shell takes one' });
+      const problem = answerPath === '' ? null : pathProblem(answerPath);
+      if (problem) found.push({ field: `${at}.answer_path`, description: problem });
       return {
         kind: 'command',
         command,
@@ -205,6 +209,7 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   });
   const kind = snakeCase(message.evaluator?.kind.case ?? '');
   if (parsed.error) found.push(...violationsOf(parsed.error, TaskSpec, 'spec', protoNames(kind)));
+  else found.push(...diskViolations(message.files, parsed.data.limits.sandbox.diskMiB));
   if (parsed.success && found.length === 0) return parsed.data;
   throw invalid(found);
 }
