@@ -126,6 +126,8 @@ class Nest:
         writable = kernel.MS_NOSUID | kernel.MS_NODEV
         kernel.mount("tmpfs", "/tmp", writable, "mode=1777,size=%dm,nr_inodes=%d" % (disk_mib, inodes))
         kernel.mount("tmpfs", "/dev/shm", writable, "mode=1777,size=%dm,nr_inodes=1000" % SHARED_MEMORY_MIB)
+        # Otherwise the terminals of one sandbox could be opened by the others of this nest.
+        kernel.mount("devpts", "/dev/pts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600")
         if self.own_network:
             _bring_loopback_up()
         kernel.write_file("/proc/sys/user/max_user_namespaces", "0")

@@ -53,6 +53,25 @@ print(written)`;
     expect(await print(code)).toBe('{} True True True True');
   });
 
+  it('can not watch who uses the files that it shares with the host', async () => {
+    const code = `
+import ctypes, fcntl, os
+libc = ctypes.CDLL(None)
+print(libc.inotify_init(), libc.inotify_init1(0), libc.fanotify_init(0, 0))
+try:
+    print(fcntl.fcntl(os.open("/usr/bin", 0), 1026, 0x3f))
+except PermissionError:
+    print("refused")`;
+    expect(await print(code)).toBe('-1 -1 -1\nrefused');
+  });
+
+  it('shares no terminal with another sandbox', async () => {
+    const opens = print('import os, time\nterminals = os.openpty()\nprint(os.listdir("/dev/pts"))\ntime.sleep(1)');
+    const looks = print('import os, time\ntime.sleep(0.5)\nprint(os.listdir("/dev/pts"))');
+    expect(await looks).toBe("['ptmx']");
+    expect(await opens).toBe("['0', 'ptmx']");
+  });
+
   it('opens no further namespaces and mounts nothing', async () => {
     const code = `
 import ctypes

@@ -3,6 +3,7 @@ interface Architecture {
   readonly audit: number;
   readonly clone: number;
   readonly clone3: number;
+  readonly fcntl: number;
   readonly prlimit64: number;
   readonly socket: number;
   readonly denied: readonly number[];
@@ -12,6 +13,7 @@ const X64: Architecture = {
   audit: 0xc000003e,
   clone: 56,
   clone3: 435,
+  fcntl: 72,
   prlimit64: 302,
   socket: 41,
   denied: [
@@ -58,6 +60,11 @@ const X64: Architecture = {
     442, // mounts, roots, namespaces
     440,
     448, // process_madvise, process_mrelease
+    253,
+    294,
+    300,
+    301, // inotify, fanotify: /usr is the host's, and tells what others run and read
+    447, // memfd_secret: memory that no limit counts
   ],
 };
 
@@ -65,11 +72,12 @@ const ARM64: Architecture = {
   audit: 0xc00000b7,
   clone: 220,
   clone3: 435,
+  fcntl: 25,
   prlimit64: 261,
   socket: 198,
   denied: [
     117, 270, 271, 272, 438, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181, 217, 218, 219, 280, 241, 282, 425, 426,
-    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448,
+    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 447,
   ],
 };
 
@@ -78,6 +86,7 @@ const errno = (code: number) => 0x00050000 | code;
 const EPERM = 1;
 const ENOSYS = 38;
 const CLONE_NAMESPACES = 0x7e020000;
+const F_NOTIFY = 1026;
 
 const LOAD = 0x20;
 const EQUALS = 0x15;
@@ -113,6 +122,8 @@ function instructions(machine: Architecture): Instruction[] {
     ...refuse(machine.clone3, ENOSYS),
     ...machine.denied.flatMap((number) => refuse(number, EPERM)),
     ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
+    // The old way to watch a folder.
+    ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
     // Limits of other processes: only pid 0, oneself, is fine.
     ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
     ...allowFamilies(machine.socket),
