@@ -10,7 +10,7 @@ import _signal
 
 from runner import answer, checker, serving
 from runner.descriptors import receive_fds, socket_of
-from runner.kernel import set_readable
+from runner.kernel import refuse_memory_files, set_readable
 from runner.workspace import WORK
 
 # What an interpreter needs before the first line of an answer counts.
@@ -99,10 +99,14 @@ def _take_limits(limits, processes_apart):
         (resource.RLIMIT_NOFILE, limits["openFiles"]),
         (resource.RLIMIT_FSIZE, limits["fileSizeMiB"] * mib),
         (resource.RLIMIT_CORE, 0),
+        # Counted for the user of the host, so that one run could use up what all have.
+        (resource.RLIMIT_SIGPENDING, 1000),
+        (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ):
         _soft, hard = resource.getrlimit(kind)
         value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         resource.setrlimit(kind, (value, value))
+    refuse_memory_files()
 
 
 def _ignore_signals():

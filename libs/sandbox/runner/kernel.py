@@ -1,6 +1,8 @@
 """The few system calls that the standard library has no name for. Each raises OSError when it is refused."""
 import array
+import errno
 import os
+import struct
 
 # The package around it costs each start 5 ms.
 import _ctypes
@@ -85,6 +87,15 @@ def filter_system_calls(program):
     code = array.array("B", program)
     descriptor = array.array("Q", [len(program) // 8, code.buffer_info()[0]])
     _call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, descriptor, 0, 0)
+
+
+def refuse_memory_files():
+    """For this process and all it starts: pages of a memory file count against no limit. Needs no privilege to be given up."""
+    number = {"x86_64": 319, "aarch64": 279}.get(os.uname().machine)
+    if number is not None:
+        load, equals, answer, allow, refuse = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | errno.EPERM
+        steps = ((load, 0, 0, 0), (equals, 0, 1, number), (answer, 0, 0, refuse), (answer, 0, 0, allow))
+        filter_system_calls(b"".join(struct.pack("=HBBI", *step) for step in steps))
 
 
 def write_file(path, text):

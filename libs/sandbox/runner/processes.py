@@ -4,7 +4,7 @@ import os
 import _signal
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+SHARED_EXACT_KIB = 32 * 1024
 
 
 class Reaped:
@@ -47,24 +47,50 @@ class Load:
 def measure(apart):
     """Sums over all live processes that are not in `apart`. Threads count as processes, as the kernel's limit has it."""
     load = Load()
-    shared_max = 0
+    file_max = 0
+    shared = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in apart:
             continue
         try:
             with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
-            with open("/proc/%s/statm" % entry, encoding="ascii") as file:
-                _, resident, shared, *_rest = file.read().split()
+            with open("/proc/%s/status" % entry, encoding="ascii", errors="replace") as file:
+                resident = _kib_of(file)
         except (FileNotFoundError, ProcessLookupError):
             continue
         # utime, stime, cutime, cstime; num_threads
         load.cpu_ms += sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
         load.processes += max(1, int(fields[17]))
-        load.memory_kib += (int(resident) - int(shared)) * PAGE_KIB
-        shared_max = max(shared_max, int(shared) * PAGE_KIB)
-    load.memory_kib += shared_max
+        load.memory_kib += resident.get("RssAnon", 0)
+        file_max = max(file_max, resident.get("RssFile", 0))
+        shared[entry] = resident.get("RssShmem", 0)
+    load.memory_kib += file_max + _shared_kib(shared)
     return load
+
+
+def _shared_kib(by_process):
+    """What several processes have in common counts once, where it is much enough to look closely."""
+    total = sum(by_process.values())
+    if total <= SHARED_EXACT_KIB or total == max(by_process.values()):
+        return total
+    return sum(_proportional_kib(pid, most) for pid, most in by_process.items())
+
+
+def _proportional_kib(pid, most):
+    try:
+        with open("/proc/%s/smaps_rollup" % pid, encoding="ascii") as file:
+            return _kib_of(file).get("Pss_Shmem", most)
+    except PermissionError:
+        # It has hidden itself: then all of it is its own.
+        return most
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
+def _kib_of(lines):
+    fields = (line.split() for line in lines)
+    return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB"}
 
 
 def kill(pid):

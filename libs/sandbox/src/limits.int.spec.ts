@@ -27,6 +27,10 @@ describe('limits', () => {
     ['one block', 'x = bytearray(1 << 30)'],
     ['shared memory', 'import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1'],
     [
+      'shared memory of many processes',
+      'import mmap, os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 50 << 20)\n        for i in range(0, 50 << 20, 4096): m[i] = 1\n        time.sleep(20)\ntime.sleep(20)',
+    ],
+    [
       'many processes',
       'import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = bytearray(b"x") * (50 << 20)\n        time.sleep(20)\ntime.sleep(20)',
     ],
@@ -34,6 +38,19 @@ describe('limits', () => {
     const result = await sandboxes.one(program(code), { memoryMiB: 128, wallMs: 15_000 });
     expect(result.exit).toBe('oom');
     expect(result.memoryPeakKiB).toBeLessThan(600 * 1024);
+  });
+
+  it('count what processes share once', async () => {
+    const fill = 'import mmap, os, time\nm = mmap.mmap(-1, 80 << 20)\nfor i in range(0, 80 << 20, 4096): m[i] = 1\n';
+    const share =
+      'for _ in range(5):\n    if os.fork() == 0:\n        sum(m[i] for i in range(0, 80 << 20, 4096))\n        time.sleep(0.3)\n        os._exit(0)\ntime.sleep(0.5)';
+    expect(await sandboxes.one(program(fill + share), { memoryMiB: 128 })).toMatchObject({ exit: 'ok' });
+  });
+
+  it('leave no memory that they do not count', async () => {
+    const code =
+      'import ctypes, os\ntry:\n    os.memfd_create("x")\nexcept PermissionError:\n    print("refused", ctypes.CDLL(None).syscall(447, 0))';
+    expect(await sandboxes.one(program(code))).toMatchObject({ stdout: 'refused -1\n' });
   });
 
   it('tell out of memory in a call and in a check', async () => {
