@@ -6,9 +6,12 @@ import sys
 import traceback
 import types
 
+from runner.cases import note_failures
 from runner.frames import encode_frame
+from runner.given import GivenModules
 from runner.peer import Peer, PeerGone
 from runner.remote import AnswerLine
+from runner.workspace import WORK
 
 SETUP_FILE = "setup.py"
 TESTS_FILE = "tests.py"
@@ -19,6 +22,9 @@ def run(payload, sock, control):
     null = os.open("/dev/null", os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
+    # The answer writes there, also files by the name of a module that the tests have yet to import.
+    sys.path.remove(WORK)
+    sys.meta_path.insert(-1, GivenModules(payload["modules"]))
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = module
@@ -35,6 +41,7 @@ def run(payload, sock, control):
 
 def _judge(payload, line, namespace):
     """None when all tests ran to their end and none failed."""
+    failed = []
     try:
         setup = _compile(payload["setup"], SETUP_FILE)
         tests = _compile(payload["tests"], TESTS_FILE)
@@ -46,16 +53,19 @@ def _judge(payload, line, namespace):
             offered = line.load()
         line.remember_setup_classes()
         namespace[payload["entryPoint"]] = namespace["candidate"] = line.named(payload["entryPoint"])
-        _borrow(line, namespace, offered, (setup, tests))
+        used = _borrow(line, namespace, offered, (setup, tests))
+        if "unittest" in used:
+            failed = note_failures()
         exec(tests, namespace)
     except PeerGone:
         return _gone(line)
     except SystemExit as left:
         # Test runners such as unittest.main() end this way; the answer's own exit never gets here.
-        return None if left.code in (None, 0, False) else {"type": "SystemExit", "message": str(left.code), "line": None}
+        if not failed and left.code not in (None, 0, False):
+            return {"type": "SystemExit", "message": str(left.code), "line": None}
     except BaseException as error:
         return _failure(error, line)
-    return None
+    return _failure(failed[0], line) if failed else None
 
 
 def _try_setup(setup, namespace):
@@ -67,13 +77,14 @@ def _try_setup(setup, namespace):
 
 
 def _borrow(line, namespace, offered, codes):
-    """Names that the trusted code uses and nothing trusted defines come from the answer."""
+    """Names that the trusted code uses and nothing trusted defines come from the answer. Answers all that it uses."""
     used = set()
     for code in codes:
         _collect_names(code, used)
     for name in sorted(used & offered):
         if name not in namespace and not hasattr(builtins, name):
-            namespace[name] = line.fetch(name)
+            namespace[name] = line.borrow(name)
+    return used
 
 
 def _collect_names(code, names):

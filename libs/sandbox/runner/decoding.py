@@ -2,6 +2,8 @@
 import binascii
 import collections
 import enum
+import functools
+import types
 
 from runner.values import FACTORIES, NUMBERED, SCALARS, TYPES, attributes, is_plain_class
 
@@ -11,9 +13,11 @@ class MalformedValue(Exception):
 
 
 class Decoder:
-    """Builds values from messages. `resolve(tag, body)` answers for tags that are not plain data, or raises."""
+    """Builds values from messages. `resolve(tag, body)` answers for tags that are not plain data, or raises.
+    With `own_code_wins` no attribute from the other side stands before a method of a class of this side."""
 
-    def __init__(self, resolve, class_of, known=()):
+    def __init__(self, resolve, class_of, known=(), own_code_wins=False):
+        self.own_code_wins = own_code_wins
         self.resolve = resolve
         self.class_of = class_of
         self.objects = list(known)
@@ -81,12 +85,17 @@ class Decoder:
         wanted = {}
         for pair in body:
             _check(type(pair) is list and len(pair) == 2 and type(pair[0]) is str and not pair[0].startswith("__"))
-            wanted[pair[0]] = self.value(pair[1])
+            if not self.hides_code(type(target), pair[0]):
+                wanted[pair[0]] = self.value(pair[1])
         for name, _old in attributes(target):
-            if name not in wanted:
+            if name not in wanted and not self.hides_code(type(target), name):
                 object.__delattr__(target, name)
         for name, item in wanted.items():
             object.__setattr__(target, name, item)
+
+    def hides_code(self, kind, name):
+        """Whether an attribute would stand before a method or property of its class."""
+        return self.own_code_wins and any(type(base.__dict__.get(name)) in _CODE for base in kind.__mro__)
 
     def values(self, items):
         _check(type(items) is list)
@@ -192,6 +201,7 @@ def _member(decoder, name, member):
     return kind.__members__[member]
 
 
+_CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, functools.cached_property))
 _SHELLS = {"l": list, "d": dict, "s": set, "od": collections.OrderedDict, "ct": collections.Counter, "ba": bytearray}
 _HASHED = frozenset(("d", "s", "od", "ct", "dd"))
 # Tag: number of fields, builder.

@@ -29,6 +29,9 @@ class AnswerLine:
         self.stubs = {}
         self.local = []
         self.last_raised = None
+        # How often something was asked that may change an object, and what lengths were told when.
+        self.changes = 0
+        self.lengths = {}
         self.turn = threading.RLock()
 
     def named(self, name):
@@ -51,10 +54,30 @@ class AnswerLine:
         """The answer's value of a top-level name; its own standard library modules and classes become ours."""
         return self.ask("global", {}, (name,), {})
 
+    def borrow(self, name):
+        """For names that the tests take for granted. What is called like a module of ours is that module."""
+        value = self.fetch(name)
+        return importlib.import_module(name) if type(value) is Stub and name in _OWN_MODULES else value
+
     def ask(self, op, target, args, kwargs):
         """The answer's value. Threads of the tests take turns."""
         with self.turn:
+            self.changes += op not in _QUESTIONS
             return self._ask(op, target, args, kwargs)
+
+    def note_length(self, target, length):
+        """An object that nobody touched is as long as it was."""
+        key, now = tuple(target.items()), (length, self.changes)
+        known = self.lengths.get(key)
+        self.lengths[key] = now
+        if known is not None and known[0] != length and known[1] == self.changes:
+            self._break("an object changed its length by being asked for it")
+
+    def length_known(self, target):
+        return tuple(target.items()) in self.lengths
+
+    def end_short(self):
+        self._break("an object had fewer elements than its length")
 
     def _ask(self, op, target, args, kwargs):
         if self.broken:
@@ -95,7 +118,11 @@ class AnswerLine:
             message = self._receive()
             if "op" not in message:
                 return message
-            self.peer.send(self._callback(message))
+            reply = self._callback(message)
+            try:
+                self.peer.send(reply)
+            except PeerGone as gone:
+                self._break(str(gone))
 
     def _callback(self, message):
         try:
@@ -169,7 +196,7 @@ class AnswerLine:
         return RemoteError
 
     def _decoder(self, known):
-        return Decoder(self._resolve, self.setup_classes.get, known)
+        return Decoder(self._resolve, self.setup_classes.get, known, own_code_wins=True)
 
     def _resolve(self, tag, body):
         if tag == "h" and type(body[1]) is int:
@@ -243,6 +270,7 @@ def _refuse(tag):
     raise ValueError("unknown tag %r" % (tag,))
 
 
+_QUESTIONS = frozenset(("len", "bool", "iter", "str", "repr", "format", "isinstance", "issubclass", "global"))
 _OWN_MODULES = frozenset(("math", "cmath", "itertools", "functools", "collections", "random", "re", "string", "operator", "heapq", "bisect", "copy", "json", "datetime", "decimal", "fractions", "statistics"))
 _OWN_CLASSES = {
     "collections": frozenset(("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple")),

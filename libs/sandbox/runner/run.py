@@ -7,6 +7,7 @@ import time
 from runner import processes
 from runner.descriptors import socket_pair
 from runner.frames import FrameReader
+from runner.given import modules_of
 from runner.outcome import CHECKER_LOST, bounded_error, exit_reason
 from runner.output import HeadTail
 from runner.workspace import TMP
@@ -23,11 +24,12 @@ VALUE_DEPTH_MAX = 250
 
 
 class Run:
-    """Everything of one run from start to result. `pool` gives cells; `interrupted()` says the controller cancelled;
-    `cells_next` cells are forked for the next run while this one is under way."""
+    """Everything of one run from start to result. `files` are those of the request; `pool` gives cells; `interrupted()`
+    says the controller cancelled; `cells_next` cells are forked for the next run while this one is under way."""
 
-    def __init__(self, request, limits, pool, interrupted, apart, cells_next):
+    def __init__(self, request, files, limits, pool, interrupted, apart, cells_next):
         self.request = request
+        self.files = files
         self.limits = limits
         self.pool = pool
         self.interrupted = interrupted
@@ -87,7 +89,7 @@ class Run:
         ours, theirs = socket_pair()
         shared = {"setup": self.request["setup"], "entryPoint": self.request["entryPoint"]}
         try:
-            judge.start(dict(base, role="checker", tests=self.request["tests"], **shared), peer=theirs)
+            judge.start(dict(base, role="checker", tests=self.request["tests"], modules=modules_of(self.files), **shared), peer=theirs)
             answer.start(dict(base, role="answer", code=self.request["code"], **shared), peer=ours)
         finally:
             ours.close()

@@ -41,7 +41,9 @@ class Stub:
         _ask(self, "delitem", key)
 
     def __len__(self):
-        return _ask_for(self, int, "len")
+        length = _ask_for(self, int, "len")
+        _line(self).note_length(target_of(self), length)
+        return length
 
     def __bool__(self):
         return _ask_for(self, bool, "bool")
@@ -50,7 +52,8 @@ class Stub:
         source = _ask(self, "iter")
         if type(source) is not Stub:
             return iter(source)
-        return _elements(source)
+        # An empty loop of the tests would assert nothing, so a length that was told is held to.
+        return _elements(source, _line(self), len(self) if _line(self).length_known(target_of(self)) else 0)
 
     def __next__(self):
         return _ask(self, "next")
@@ -81,8 +84,11 @@ class Stub:
 
 
 def _ask(stub, op, /, *args, **kwargs):
-    line = object.__getattribute__(stub, "_etude_line")
-    return line.ask(op, object.__getattribute__(stub, "_etude_target"), args, kwargs)
+    return _line(stub).ask(op, target_of(stub), args, kwargs)
+
+
+def _line(stub):
+    return object.__getattribute__(stub, "_etude_line")
 
 
 def _ask_for(stub, kind, op, *args):
@@ -92,13 +98,19 @@ def _ask_for(stub, kind, op, *args):
     return value
 
 
-def _elements(source):
+def _elements(source, line, length):
+    changes = line.changes
+    count = 0
     while True:
         try:
             item = next(source)
         except StopIteration:
-            return
+            break
+        count += 1
         yield item
+    # Each element and the end were asked for; whoever asked for more may have taken some out.
+    if count < length and line.changes == changes + count + 1:
+        line.end_short()
 
 
 def target_of(stub):

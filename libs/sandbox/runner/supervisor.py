@@ -140,7 +140,7 @@ class Supervisor:
                 workspace.empty_all()
             workspace.place_files(frame["files"])
             cells_next = cells_for(runs[index + 1]) if index + 1 < len(runs) else 0
-            result = Run(run, frame["limits"], self.pool, self.cancelled, PROCESSES_APART, cells_next).execute()
+            result = Run(run, frame["files"], frame["limits"], self.pool, self.cancelled, PROCESSES_APART, cells_next).execute()
             yield result
             if result["exit"] == "cancelled" or (frame["stopOnFailure"] and result["exit"] != "ok"):
                 return

@@ -191,7 +191,7 @@ assert values(build(7)) == [7, 8]`;
         'def f(x): return x',
         'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nunittest.main()',
       ),
-    ).toMatchObject({ passed: false, error: { type: 'SystemExit' } });
+    ).toMatchObject({ passed: false, error: { type: 'AssertionError', message: '1 != 2', line: 3 } });
   });
 
   it('gives what the answer printed, and its traceback only when that ended the tests', async () => {
