@@ -11,11 +11,19 @@ export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.Z
   /** First wait; doubles with each attempt. */
   readonly backoffMs: number;
   readonly timeoutMs: number;
+  /**
+   * How often workers may die with one job before it is a dead letter with WORKER_LOST. Absent: without end, for a queue whose
+   * work counts its takeovers itself.
+   */
+  readonly workersLostMax?: number;
   /** Payload of one firing of a schedule, made from the schedule's own; the same firing always gives the same. */
   readonly firing?: (template: z.infer<P>, firedAtMs: number) => z.infer<P>;
 }
 
 const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>) => declaration;
+
+/** More than a few restarts in a row would cost; far less than a job that takes its workers down with it for ever. */
+const WORKERS_LOST_MAX = 10;
 
 /** Bytes of a payload as JSON. Larger things go to the store they belong to; payloads carry ids. */
 export const PAYLOAD_MAX_BYTES = 16 * 1024;
@@ -39,6 +47,7 @@ export const SandboxExecute = queue({
   attemptsMax: 3,
   backoffMs: 200,
   timeoutMs: 3_600_000,
+  workersLostMax: WORKERS_LOST_MAX,
 });
 
 /** The record is kept under the write id in the outbox of memory writes until it was applied. */
@@ -50,6 +59,7 @@ export const MemoryWriteJob = queue({
   attemptsMax: 12,
   backoffMs: 500,
   timeoutMs: 60_000,
+  workersLostMax: WORKERS_LOST_MAX,
 });
 
 export const ConsolidationRunJob = queue({
@@ -67,6 +77,7 @@ export const ConsolidationRunJob = queue({
   attemptsMax: 3,
   backoffMs: 2_000,
   timeoutMs: 3_600_000,
+  workersLostMax: WORKERS_LOST_MAX,
   firing: (template, firedAtMs) => ({
     ...template,
     runId: `${template.runId}-${new Date(firedAtMs)
@@ -91,6 +102,7 @@ export const SkillVerify = queue({
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,
+  workersLostMax: WORKERS_LOST_MAX,
 });
 
 export const QUEUES = [RolloutRun, SandboxExecute, MemoryWriteJob, ConsolidationRunJob, SkillVerify] as const;

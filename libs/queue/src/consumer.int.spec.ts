@@ -265,6 +265,28 @@ describe('consume', () => {
     expect(leases).toEqual(['lost']);
   });
 
+  it('buries a job that takes its workers down, and a redrive starts afresh', async () => {
+    const Fragile = { ...Echo, workersLostMax: 1 };
+    const { producer, options, queue, dead, ask } = start(Fragile);
+    let lost = 0;
+    const runs: number[] = [];
+    startConsumer(
+      Fragile,
+      async (_, ctx) => {
+        runs.push(ctx.stalledCount);
+        if (lost >= 2) return { text: 'survived' };
+        await producer.redis.del(queue.toKey(`${ctx.jobId}:lock`));
+        return untilStopped(ctx).finally(() => lost++);
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST' });
+    await until(() => dead.length === 1);
+    expect([runs, dead[0]?.[1].message]).toEqual([[0, 1], expect.stringContaining('2 workers were lost with test.echo job j1')]);
+    expect(await ask('j1')).toEqual({ text: 'survived' });
+    expect(runs).toEqual([0, 1, 0]);
+  });
+
   it('says whether it can take jobs', async () => {
     const { options } = start();
     const consumer = consume(Echo, async () => ({ text: '' }), options);

@@ -50,7 +50,7 @@ export interface Consumer {
 const OVERTIME_MS = 5_000;
 /** Seconds of one blocking wait for work. */
 const DRAIN_DELAY_S = 10;
-/** In effect never: what kills its workers again and again is found by counting takeovers where the work is known. */
+/** In effect never: BullMQ's own limit gives no reason; `workersLostMax` does. */
 const STALLED_COUNT_MAX = 1_000_000;
 
 /**
@@ -148,6 +148,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
   async #run(job: Job, running: RunningJob): Promise<z.output<R>> {
     running.stop.signal.throwIfAborted();
     const payload = this.#payloadOf(job);
+    this.#refuseKiller(job);
     const attempt = job.attemptsMade + 1;
     const { signal } = running.stop;
     const result = await withinTime(running.stop, this.declaration, () =>
@@ -160,6 +161,16 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
       }),
     );
     return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${running.id}`);
+  }
+
+  /** @throws EtudeError WORKER_LOST for a job that has taken one worker after another down with it */
+  #refuseKiller({ id, stalledCounter }: Job): void {
+    const { name, workersLostMax } = this.declaration;
+    if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;
+    throw new EtudeError(
+      'WORKER_LOST',
+      `${stalledCounter} workers were lost with ${name} job ${id}; look in their log for what ends them, then redrive it`,
+    );
   }
 
   #payloadOf(job: Job): z.infer<P> {
@@ -181,7 +192,9 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
     const { onDead, logger } = this.options;
     if (!job?.finishedOn) return;
     const failure = readFailure(error.message);
-    logger?.error({ queue: this.declaration.name, jobId: job.id, ...failure }, 'job is a dead letter');
+    // A log's own `code` is a program, and is left out.
+    const { code: errorCode, message: reason, path } = failure;
+    logger?.error({ queue: this.declaration.name, jobId: job.id, errorCode, reason, path }, 'job is a dead letter');
     const payload = this.declaration.payload.safeParse(job.data);
     onDead?.(payload.success ? payload.data : null, failure, job.finishedOn).catch((cause: unknown) => this.#report(cause as Error));
   }

@@ -94,6 +94,8 @@ export class DeadLetters {
     }
     const obstacle = declaration.name === RolloutRun.name ? await this.#requeueTask(RolloutRun.payload.parse(job.data)) : null;
     if (obstacle) return obstacle;
+    // BullMQ goes on counting the workers that a job has cost.
+    await this.#bounded(this.producer.redis.hdel(queue.toKey(id), 'stc'));
     await this.#bounded(retryJob(job));
     return null;
   }

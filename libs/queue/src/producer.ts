@@ -1,4 +1,4 @@
-import { EtudeError, isRetryable } from '@etude/contracts/errors';
+import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { Queue } from 'bullmq';
@@ -113,7 +113,8 @@ export class Producer {
 
   /** Whether a job was found dead from an earlier time, for a reason worth another try, and is waiting again. */
   async #revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
-    if (!isRetryable(error)) return false;
+    // Whoever waits again for what cost its workers does so because it was redriven, or taken over itself.
+    if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.finishedOn || job.finishedOn >= since) return false;
     await whileRedisAnswers(this.redis, job.remove());
