@@ -1,4 +1,4 @@
-import type { RunResult } from '@etude/contracts/sandbox';
+import { EXIT_REASONS, RETRYABLE_EXITS, type RunResult } from '@etude/contracts/sandbox';
 import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -107,6 +107,25 @@ describe('judge', () => {
     expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'yes\n' }).verdict).toBe('AC');
     expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'no' }).verdict).toBe('WA');
     expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'yes' }).verdict).toBe('WA');
+  });
+
+  it('accepts no command that never exited', () => {
+    const evaluator = Evaluator.parse({ kind: 'command', command: 'true' });
+    expect(judged(evaluator, { ...CLEAN_RUN, exitCode: 0 }).verdict).toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: null }).verdict).toBe('RE');
+  });
+
+  const judgeable = EXIT_REASONS.filter((exit) => exit !== 'ok' && exit !== 'cancelled' && !RETRYABLE_EXITS.has(exit));
+  it.each(judgeable)('accepts no answer whose run ended by %s', (exit) => {
+    const evaluators = [
+      io(['', '', false]),
+      Evaluator.parse({ kind: 'function_cases', entryPoint: 'f', cases: [{ expected: null }] }),
+      Evaluator.parse({ kind: 'python_tests', entryPoint: 'f', tests: 'x' }),
+      Evaluator.parse({ kind: 'command', command: 'true' }),
+      Evaluator.parse({ kind: 'none' }),
+    ];
+    const run: RunResult = { ...CLEAN_RUN, exit, exitCode: null, value: null, passed: true };
+    expect(evaluators.map((evaluator) => judged(evaluator, run).verdict)).not.toContain('AC');
   });
 
   it('takes what the code prints as the final answer', () => {

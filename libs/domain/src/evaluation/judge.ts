@@ -78,6 +78,7 @@ const EXIT_VERDICTS: Partial<Record<ExitReason, [Verdict, string]>> = {
   output: ['RE', 'printed more than is allowed'],
   disk: ['RE', 'wrote more than is allowed'],
   pids: ['RE', 'started more processes than are allowed'],
+  kernel_lost: ['RE', 'took its sandbox down, or its files did not fit into it'],
 };
 
 function outcomeOf(evaluator: Evaluator, planned: SandboxRun, at: number, run: RunResult | undefined): CaseOutcome {
@@ -105,7 +106,8 @@ function checkedOutcome(run: RunResult): CaseOutcome {
 
 function commandOutcome(evaluator: Extract<Evaluator, { kind: 'command' }>, run: RunResult): CaseOutcome {
   if (run.exit === 'signal') return { verdict: 'RE', how: `the command was killed by signal ${run.signal}` };
-  const code = run.exitCode ?? 0;
+  const code = run.exitCode;
+  if (code === null) return crashOutcome(run); // it never exited: that is no 0
   if (code !== evaluator.expectedExitCode) {
     return { verdict: code === 0 ? 'WA' : 'RE', how: `the command exited with ${code}, not ${evaluator.expectedExitCode}` };
   }
