@@ -9,6 +9,7 @@ import type { Gateway } from '../gateway.js';
 import { explain } from '../grpc-errors.js';
 import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
 import { submitWithRetry } from '../tasks/submit-task.js';
+import { plural } from '../output.js';
 import { waitForTask } from '../tasks/watch-task.js';
 import { EvalProgress, summaryText } from './eval-progress.js';
 import { refusedSample, type SampleResult, sampleKey, summarize, taskSample } from './eval-result.js';
@@ -122,7 +123,7 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
   const isDone = ({ problem, sample }: Sample) => before.get(sampleKey({ id: problem.id, sample }))?.error === null;
   const left = samples.filter((sample) => !isDone(sample));
   const progress = new EvalProgress(cli.out, samples.length, samples.length - left.length);
-  cli.out.note(`run ${plan.run}: ${wanted.length} problems, ${left.length} to go, memory ${plan.memory}`);
+  cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
   for (const sample of samples.filter(isDone)) {
     const known = before.get(sampleKey({ id: sample.problem.id, sample: sample.sample }));
     if (known) progress.print(known);
