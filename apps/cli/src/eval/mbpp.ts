@@ -27,6 +27,9 @@ export const MbppEntry = z.union([Original, Sanitized], {
 });
 export type MbppEntry = z.infer<typeof MbppEntry>;
 
+/** Three times the default: one reference of the original needs about 6 s of CPU, and on a busy machine most of 20 s in all. */
+const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
+
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');
 
 /**
@@ -58,6 +61,7 @@ export function mbppProblem(entry: MbppEntry): Problem | null {
     spec: create(TaskSpecSchema, {
       prompt: `You are an expert Python programmer, and here is your task: ${text.trim()} Your code should pass these tests:\n\n${testList}\n`,
       referenceSolution: entry.code,
+      limits: { sandbox },
       evaluator: { kind: { case: 'pythonTests', value: { entryPoint, tests: before + testList, setup, public: true } } },
     }),
   };

@@ -51,6 +51,21 @@ describe('MBPP', () => {
     expect(testsOf(problem).entryPoint).toBe('longest');
   });
 
+  it.each([
+    ['has the name of a builtin', 'def max(a, b):\r\n  return a', 'assert max(2, 1) == 2', 'max'],
+    ['stands inside of a builtin', 'def half(n): \r\n  return n / 2', 'assert int(half(4)) == 2', 'half'],
+    ['stands in brackets, a space before its own', 'def Half (n): \r\n  return n / 2', 'assert (Half (4)) == 2', 'Half'],
+    ['is called check', 'def turn(n):\n  return -n\ndef check(n):\n  return turn(n) == n', 'assert check(0) == True', 'check'],
+  ])('finds the function under test where it %s', (_how, code, test, entryPoint) => {
+    const [problem] = parseProblems('mbpp', lines({ ...mbpp, code, test_setup_code: '', test_list: [test] }));
+    expect(testsOf(problem)).toMatchObject({ entryPoint, tests: test });
+  });
+
+  it('gives slow references time', () => {
+    const [problem] = parseProblems('mbpp', lines(mbpp));
+    expect(problem?.spec.limits?.sandbox).toMatchObject({ cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } });
+  });
+
   it('puts the setup code in front of the tests and shows the tests', () => {
     const tests = testsOf(parseProblems('mbpp', lines(mbpp))[0]);
     expect(tests.tests.split('\n')).toEqual(['root = Pair(1, 2)', ...mbpp.test_list]);
