@@ -21,6 +21,12 @@ describe('sameOutput', () => {
     expect(sameOutput(actual, expected, comparison, 1e-6)).toBe(same);
   });
 
+  it('is quick with a long row of digits that is no number', () => {
+    const started = performance.now();
+    expect(sameOutput(`${'1'.repeat(1_000_000)}x`, '5', 'numeric', 1e-6)).toBe(false);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
   it('tells long whole numbers apart where the tolerance is zero', () => {
     expect(sameOutput('100000000000000000001', '100000000000000000000', 'numeric', 0)).toBe(false);
   });
@@ -60,6 +66,7 @@ describe('sameValue', () => {
     [{ $dict: [[1, 'x']] }, { $dict: [[1, 'x']] }, true],
     [{ $dict: [[[1, 2], 'x']] }, { $dict: [[[1, 2], 'x']] }, true],
     [{ $bytes: 'AA==' }, { $bytes: 'AA==' }, true],
+    [{ $dict: [null, 1, 'ab'] }, { a: 'b' }, false],
     [{ $repr: '<object>' }, '<object>', false],
     [undefined, null, true],
   ])('compares %j with %j', (actual, expected, same) => {

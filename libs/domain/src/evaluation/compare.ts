@@ -1,6 +1,6 @@
 import type { Comparison } from '@etude/contracts/task';
 
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
 const INTEGER = /^[+-]?\d+$/;
 /** Up to this tolerance whole numbers must be equal: 1e-9 of ten thousand million is a whole one. */
 const INTEGER_TOLERANCE = 1e-9;
@@ -90,12 +90,17 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   const content = value[keys[0] ?? ''];
   if (keys.length === 1) {
     if (keys[0] === '$set' && Array.isArray(content)) return { kind: 'set', items: content };
-    if (keys[0] === '$dict' && Array.isArray(content)) return { kind: 'dict', entries: content as Array<[unknown, unknown]>, plain: false };
+    if (keys[0] === '$dict' && areEntries(content)) return { kind: 'dict', entries: content, plain: false };
     if (keys[0] === '$float' && typeof content === 'string') return { kind: 'number', value: parseNumber(content) };
     if (keys[0] === '$int' && typeof content === 'string' && INTEGER.test(content)) return { kind: 'number', value: BigInt(content) };
     if (keys[0] === '$bytes' || keys[0] === '$complex' || keys[0] === '$repr') return { kind: 'opaque', text: JSON.stringify(value) };
   }
   return { kind: 'dict', entries: Object.entries(value), plain: true };
+}
+
+/** An answer that writes its own report can send anything. */
+function areEntries(content: unknown): content is Array<[unknown, unknown]> {
+  return Array.isArray(content) && content.every((entry) => Array.isArray(entry) && entry.length === 2);
 }
 
 function isWhole(n: number | bigint): boolean {
