@@ -1,5 +1,6 @@
 """One run: starts its cells, watches its limits, and says how it ended."""
 import json
+import math
 import os
 import select
 import time
@@ -166,7 +167,7 @@ class Run:
     def _take_report(self, data):
         try:
             for frame in self.report.feed(data):
-                document = json.loads(frame, parse_constant=_refuse)
+                document = json.loads(frame, parse_constant=_refuse, parse_float=_finite)
                 if type(document) is not dict or self.frame is not None or not _is_shallow(document):
                     raise ValueError("a malformed report")
                 self.frame = document
@@ -293,6 +294,11 @@ def _is_shallow(document):
         if not level:
             return True
     return False
+
+
+def _finite(text):
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
 
 
 def _refuse(constant):
