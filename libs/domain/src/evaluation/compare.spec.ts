@@ -86,4 +86,8 @@ describe('sameValue', () => {
       }),
     );
   });
+
+  it.each(['', 'infinity', '0', ' ', 'nan2'])('takes %j under $float for no number', (text) => {
+    for (const wanted of [0, null, { $float: 'nan' }, { $float: 'inf' }]) expect(sameValue({ $float: text }, wanted, 1e-9)).toBe(false);
+  });
 });

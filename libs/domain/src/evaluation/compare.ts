@@ -48,6 +48,9 @@ function closeEnough(a: number, b: number, tolerance: number): boolean {
   return difference <= tolerance || difference <= tolerance * Math.max(Math.abs(a), Math.abs(b));
 }
 
+/** The only floats that JSON can't write; anything else under `$float` is no number. */
+const SPECIAL_FLOATS: ReadonlySet<unknown> = new Set(['nan', 'inf', '-inf']);
+
 type Decoded =
   | { kind: 'atom'; value: string | boolean | null }
   | { kind: 'number'; value: number | bigint }
@@ -91,7 +94,7 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   if (keys.length === 1) {
     if (keys[0] === '$set' && Array.isArray(content)) return { kind: 'set', items: content };
     if (keys[0] === '$dict' && areEntries(content)) return { kind: 'dict', entries: content, plain: false };
-    if (keys[0] === '$float' && typeof content === 'string') return { kind: 'number', value: parseNumber(content) };
+    if (keys[0] === '$float' && SPECIAL_FLOATS.has(content)) return { kind: 'number', value: parseNumber(String(content)) };
     if (keys[0] === '$int' && typeof content === 'string' && INTEGER.test(content)) return { kind: 'number', value: BigInt(content) };
     if (keys[0] === '$bytes' || keys[0] === '$complex' || keys[0] === '$repr') return { kind: 'opaque', text: JSON.stringify(value) };
   }

@@ -5,6 +5,8 @@ import type { RolloutContext } from './rollout-context.js';
 /** What is kept of a model's answer. */
 export interface ModelAnswer {
   readonly text: string;
+  /** It ended at a limit of length, not by itself. */
+  readonly cutOff: boolean;
   readonly model: string;
   readonly scripted: boolean;
   readonly inputTokens: number;
@@ -20,11 +22,12 @@ export function askModel(
   request: () => ChatRequest,
 ): Promise<ModelAnswer> {
   return steps.run(key, kind, async () => {
-    const { text, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const cutOff = finishReason === 'length';
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
-      value: { text, model, scripted, ...tokens },
-      summary: `${model} answered ${text.length} characters`,
+      value: { text, cutOff, model, scripted, ...tokens },
+      summary: `${model} answered ${text.length} characters${cutOff ? ', cut off at its limit' : ''}`,
       usage: { modelCalls: 1, ...tokens },
       scripted,
     };

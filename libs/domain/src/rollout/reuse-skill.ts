@@ -38,7 +38,9 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     outputTokens: binding?.outputTokens ?? 0,
     costUsd: binding?.costUsd ?? 0,
   };
-  return tryAnswer(context, said, code, (attempt) => noteUse(context, skill, attempt.judgement.verdict === 'AC', attempt.at));
+  return tryAnswer(context, said, code, {
+    alsoRecord: (attempt) => noteUse(context, skill, attempt.judgement.verdict === 'AC', attempt.at),
+  });
 }
 
 /** Not journaled where nothing is found: until a step follows, another worker may as well look again. */

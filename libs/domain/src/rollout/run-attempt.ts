@@ -31,7 +31,7 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
     skill: null,
     ...spent(opening, generated),
   };
-  return tryAnswer(context, said, answer?.code ?? null);
+  return tryAnswer(context, said, answer?.code ?? null, { cutOff: generated.cutOff });
 }
 
 function spent(opening: ModelAnswer, generated: ModelAnswer) {

@@ -17,6 +17,12 @@ interface Judged {
 /** More for memory, under ids of its own, before the attempt counts as recorded. */
 type AlsoRecord = (attempt: Attempt) => Promise<void>;
 
+interface TryOptions {
+  readonly alsoRecord?: AlsoRecord;
+  /** The model's answer ended at a limit of length. */
+  readonly cutOff?: boolean;
+}
+
 /**
  * Executes an answer, judges it and records the attempt: the second half of every attempt. Adds it to `context.attempts`.
  *
@@ -26,17 +32,28 @@ export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
   code: string | null,
-  alsoRecord?: AlsoRecord,
+  { alsoRecord, cutOff = false }: TryOptions = {},
 ): Promise<Attempt> {
   const runs = code === null ? [] : planRuns(context.spec.evaluator, code);
   const results = code === null ? null : await execute(context, said.attempt, code, runs);
   const { judgement, at } = await evaluate(context, said, () =>
-    results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs),
+    withCutOff(results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs), cutOff),
   );
   const attempt: Attempt = { ...said, code: code ?? '', judgement, at };
   context.attempts.push(attempt);
   await record(context, attempt, alsoRecord);
   return attempt;
+}
+
+/** A failure that may come of a lost end has to say so: neither the code nor the critique shows it. */
+function withCutOff(judgement: Judgement, cutOff: boolean): Judgement {
+  if (!cutOff || judgement.verdict === 'AC') return judgement;
+  const note = 'the answer was cut off at the limit of its length';
+  return {
+    ...judgement,
+    reason: `${judgement.reason}; ${note}`,
+    feedback: `${judgement.feedback}\n\nNote: ${note}. Write a shorter one.`.trim(),
+  };
 }
 
 function execute(context: RolloutContext, attempt: number, code: string, runs: SandboxRun[]): Promise<ExecutionResult> {
@@ -84,7 +101,7 @@ function evaluate(
 }
 
 /** Always, success or not, and also when a limit was reached meanwhile; nothing where the policy says to write nothing. */
-async function record(context: RolloutContext, attempt: Attempt, alsoRecord?: AlsoRecord): Promise<void> {
+async function record(context: RolloutContext, attempt: Attempt, alsoRecord: AlsoRecord | undefined): Promise<void> {
   if (context.spec.memory.readOnly) return;
   const { steps, deps, tenant, rolloutId } = context;
   const key = `a${attempt.attempt}.record`;
