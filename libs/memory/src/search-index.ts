@@ -42,7 +42,7 @@ interface RankableRow {
   readonly words: number;
 }
 
-const CANDIDATES_MIN = 50;
+const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
 /** Vectors are of single precision. */
 const TIE = 1e-6;
