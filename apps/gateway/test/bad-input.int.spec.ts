@@ -87,6 +87,10 @@ describe('a field that is wrong is named as the caller wrote it', () => {
       },
     ],
     [
+      'spec.evaluator.python_tests.entry_point',
+      { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'lambda', tests: 'assert True' } } } },
+    ],
+    [
       'spec.evaluator.python_tests.tests',
       { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } },
     ],

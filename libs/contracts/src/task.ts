@@ -19,7 +19,16 @@ const FunctionCase = z.strictObject({
   expected: z.json(),
   public: z.boolean().default(false),
 });
-const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a Python identifier');
+/** Of Python 3; none of them names a function. */
+const KEYWORDS = new Set(
+  'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
+const identifier = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a Python identifier')
+  .refine((name) => !KEYWORDS.has(name), 'must not be a Python keyword');
 
 export const Evaluator = z.discriminatedUnion('kind', [
   z.strictObject({

@@ -141,7 +141,7 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
     });
   } catch (error) {
     progress.end();
-    cli.out.note(`interrupted; go on with: ${resumeLine}`);
+    cli.out.note(`stopped before its end; go on with: ${resumeLine}`);
     if (cli.signal.aborted) return EXIT.interrupted;
     throw error;
   }
