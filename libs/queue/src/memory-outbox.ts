@@ -1,3 +1,4 @@
+import { errorCode } from '@etude/contracts/errors';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
@@ -13,15 +14,16 @@ import { memberOf } from './task-keys.js';
 export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
-  /**
-   * Durable once the write is in the outbox. Its job is on its way then, which nobody has to wait for: where it fails to
-   * arrive, the reconciler adds it.
-   */
+  /** Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job. */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
     const { redis, keys } = this.producer;
     const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write)];
     await runScript(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex], args);
-    this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId }).catch(() => undefined);
+    try {
+      await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
   }
 }
 
