@@ -15,10 +15,13 @@ export const RequestId = slug('request id', 128);
 export const TaskId = z.string().regex(/^t[0-9a-z]{8,40}$/);
 /** `<task>-r<n>`: the n-th run of the loop for a task. */
 export const RolloutId = z.string().regex(/^t[0-9a-z]{8,40}-r[0-9]{1,6}$/);
+/** A session's sandbox: `s` and a time-ordered unique part. */
+export const SandboxId = z.string().regex(/^s[0-9a-z]{8,40}$/);
 export const SkillName = z.string().regex(/^[a-z][a-z0-9_]{0,79}$/);
 
 export const rolloutIdOf = (taskId: string, n = 1) => `${taskId}-r${n}`;
 export const taskIdOf = (rolloutId: string) => rolloutId.slice(0, rolloutId.lastIndexOf('-r'));
 
 export const taskName = (taskId: string) => `tasks/${taskId}`;
+export const sandboxName = (sandboxId: string) => `sandboxes/${sandboxId}`;
 export const skillResourceName = (name: string) => `skills/${name}`;

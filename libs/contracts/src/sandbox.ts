@@ -61,11 +61,17 @@ const CheckedRun = z.strictObject({
 /** A shell command in the working directory, after `files` were placed there. */
 const CommandRun = z.strictObject({ kind: z.literal('command'), command: z.string(), stdin: z.string().default('') });
 
-export const SandboxRun = z.discriminatedUnion('kind', [ProgramRun, CallRun, CheckedRun, CommandRun]);
+/** Python in the interpreter of a session, which keeps its names from cell to cell. Outside a session: a program without stdin. */
+const CellRun = z.strictObject({ kind: z.literal('cell'), code: z.string() });
+
+export const SandboxRun = z.discriminatedUnion('kind', [ProgramRun, CallRun, CheckedRun, CommandRun, CellRun]);
 export type SandboxRun = z.infer<typeof SandboxRun>;
 
 export const SandboxFile = z.strictObject({ path: z.string().min(1).max(512), contentBase64: z.base64() });
 export type SandboxFile = z.infer<typeof SandboxFile>;
+
+/** As in `ETUDE_SANDBOX_TEMPLATES_PATH`. */
+export const TemplateName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/);
 
 /** Everything one sandbox does between claim and destruction. Runs are sequential, each in a fresh fork. */
 export const ExecutionRequest = z.strictObject({
@@ -75,11 +81,17 @@ export const ExecutionRequest = z.strictObject({
   limits: SandboxLimits,
   /** PYTHONHASHSEED of the warmed interpreter's children; verification runs the same code under two. */
   hashSeed: z.number().int().min(0).max(4_294_967_295).optional(),
+  /** Which kind of sandbox: image, sizes, packages. Templates are settings of the controller; absent: "default", which always exists. */
+  template: TemplateName.optional(),
   /** Stop after the first run that does not exit `ok`; the rest is left out of the result. */
   stopOnFailure: z.boolean().default(false),
   runs: z.array(SandboxRun).min(1).max(1_000),
 });
 export type ExecutionRequest = z.infer<typeof ExecutionRequest>;
+
+/** One rich output by media type: text as text, binary as base64, JSON as JSON. `text/plain` is always there. */
+export const Display = z.record(z.string(), z.json());
+export type Display = z.infer<typeof Display>;
 
 export const RunResult = z.strictObject({
   exit: z.enum(EXIT_REASONS),
@@ -101,6 +113,10 @@ export const RunResult = z.strictObject({
   value: z.json().optional(),
   /** `call` and `checked`: the exception that ended it. */
   error: z.strictObject({ type: z.string(), message: z.string(), line: z.number().int().nullable() }).optional(),
+  /** `cell` only: what it displayed, in order. */
+  displays: z.array(Display).optional(),
+  /** `cell` only: its interpreter had to be ended, so the next cell starts with no names. */
+  stateLost: z.boolean().optional(),
   /** `checked` only: true only if the checker ran all tests to their end and none failed. */
   passed: z.boolean().optional(),
 });
