@@ -1,5 +1,15 @@
+import { once } from 'node:events';
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import { type CallOptions, type ChannelCredentials, Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  type ClientReadableStream,
+  type ClientWritableStream,
+  credentials,
+  Metadata,
+} from '@grpc/grpc-js';
 import { methodDefinition } from './grpc.js';
 
 /** A task comes back with its files, which gRPC's own limit of 4 MiB would cut off. */
@@ -9,25 +19,40 @@ export interface CallSettings {
   /** Milliseconds from now; none means no deadline. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** Sent besides the key. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 type Call<M extends DescMethod> = M extends { methodKind: 'unary'; input: infer I extends DescMessage; output: infer O extends DescMessage }
   ? (request: MessageInitShape<I>, settings?: CallSettings) => Promise<MessageShape<O>>
   : M extends { methodKind: 'server_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
     ? (request: MessageInitShape<I>, settings?: CallSettings) => AsyncIterable<MessageShape<O>>
-    : never;
+    : M extends { methodKind: 'client_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
+      ? (requests: AsyncIterable<MessageInitShape<I>>, settings?: CallSettings) => Promise<MessageShape<O>>
+      : never;
 
-/** Typed client of one service: unary calls are promises, streams are async iterables that cancel when left. */
+/**
+ * Typed client of one service: unary calls are promises, streams of answers are async iterables that cancel when left, streams of
+ * requests are pulled no faster than the server reads.
+ */
 export type ServiceClient<S extends DescService> = { readonly [K in keyof S['method']]: Call<S['method'][K]> } & { close(): void };
 
 export interface ClientSettings {
   /** Sent as `authorization: Bearer <key>`. */
   readonly apiKey?: string;
   readonly credentials?: ChannelCredentials;
+  readonly channel?: ChannelOptions;
 }
 
 function options({ timeoutMs }: CallSettings): CallOptions {
   return timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+}
+
+function withMore(base: Metadata, { metadata }: CallSettings): Metadata {
+  if (!metadata) return base;
+  const all = base.clone();
+  for (const [key, value] of Object.entries(metadata)) all.set(key, value);
+  return all;
 }
 
 function cancelOn(signal: AbortSignal | undefined, call: { cancel(): void }): () => void {
@@ -46,7 +71,7 @@ function unary(client: Client, method: DescMethod, metadata: Metadata) {
         requestSerialize,
         responseDeserialize,
         request,
-        metadata,
+        withMore(metadata, settings),
         options(settings),
         (error, value) => {
           release();
@@ -66,7 +91,7 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
       requestSerialize,
       responseDeserialize,
       request,
-      metadata,
+      withMore(metadata, settings),
       options(settings),
     );
     const release = cancelOn(settings.signal, call);
@@ -80,16 +105,54 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
   };
 }
 
+/** Until the source ends or `over` aborts, which is how an answer before the end comes in. */
+async function send(call: ClientWritableStream<object>, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
+  for await (const request of requests) {
+    if (over.aborted) return;
+    if (!call.write(request)) await once(call, 'drain', { signal: over });
+  }
+  call.end();
+}
+
+function clientStreaming(client: Client, method: DescMethod, metadata: Metadata) {
+  const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
+  return async (requests: AsyncIterable<object>, settings: CallSettings = {}): Promise<object> => {
+    const answer = Promise.withResolvers<object>();
+    const over = new AbortController();
+    const all = withMore(metadata, settings);
+    const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), (error, value) => {
+      over.abort();
+      if (error || value === undefined) answer.reject(error ?? new Error(`${path} answered nothing`));
+      else answer.resolve(value);
+    });
+    call.on('error', () => undefined); // the answer says it
+    const release = cancelOn(settings.signal, call);
+    send(call, requests, over.signal).catch((error: unknown) => {
+      if (over.signal.aborted) return;
+      answer.reject(error);
+      call.cancel();
+    });
+    try {
+      return await answer.promise;
+    } finally {
+      release();
+    }
+  };
+}
+
+const CALLS = { unary, server_streaming: serverStreaming, client_streaming: clientStreaming } as const;
+
 /** @param address "host:port". Rejections are grpc-js `ServiceError`s: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {
   const client = new Client(address, settings.credentials ?? credentials.createInsecure(), {
     'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
+    ...settings.channel,
   });
   const metadata = new Metadata();
   if (settings.apiKey) metadata.set('authorization', `Bearer ${settings.apiKey}`);
   const calls = service.methods.map((method) => {
-    const make = method.methodKind === 'unary' ? unary : serverStreaming;
-    return [method.localName, make(client, method, metadata)] as const;
+    if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no client for streams both ways`);
+    return [method.localName, CALLS[method.methodKind](client, method, metadata)] as const;
   });
   return { ...Object.fromEntries(calls), close: () => client.close() } as unknown as ServiceClient<S>;
 }
