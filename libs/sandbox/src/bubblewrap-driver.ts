@@ -1,8 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { RunResult, type ExecutionRequest } from '@etude/contracts/sandbox';
-import type { SupervisorFrame } from './frame-channel.js';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from './sandbox-driver.js';
 import { expectHello, type SandboxLink, type SandboxSource } from './sandbox-link.js';
+import { newClaim, SupervisorClient } from './supervisor-client.js';
 
 export interface WarmPool {
   /** Sandboxes kept ready. */
@@ -11,9 +10,6 @@ export interface WarmPool {
   readonly warmShape: SandboxShape;
 }
 
-/** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */
-const SUPERVISOR_GRACE_MS = 8_000;
-
 const NEVER = new AbortController().signal;
 
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
@@ -21,7 +17,6 @@ export class BubblewrapDriver implements SandboxDriver {
   /** Started ahead, in order; each resolves once it is ready, or with null when it could not be started. */
   private readonly pool: Array<Promise<SandboxLink | null>> = [];
   private readyCount = 0;
-  private claims = 0;
   private claimsOpen = 0;
   private closed = false;
 
@@ -40,11 +35,18 @@ export class BubblewrapDriver implements SandboxDriver {
     this.claimsOpen += 1;
     try {
       const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));
-      return new BubblewrapSandbox(link, `claim-${(this.claims += 1)}`, () => this.released(link));
+      const claim = newClaim();
+      // Not waited for: nobody else can reach a sandbox that hangs on a pipe.
+      link.send({ type: 'bind', claim });
+      return new SupervisorClient(link, { claim, place: null, onRelease: () => this.released(link) });
     } catch (error) {
       this.claimsOpen -= 1;
       throw error;
     }
+  }
+
+  attach(): Promise<ClaimedSandbox> {
+    return Promise.reject(new EtudeError('SANDBOX_UNAVAILABLE', 'a local sandbox ends with the controller that claimed it'));
   }
 
   /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
@@ -108,60 +110,10 @@ export class BubblewrapDriver implements SandboxDriver {
   }
 
   /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
-  private released(link: SandboxLink): void {
+  private released(link: SandboxLink): Promise<void> {
     this.claimsOpen -= 1;
-    void link.destroy();
-    if (this.closed || (this.claimsOpen > 0 && this.pool.length > 0)) return;
     // What fails here fails again on the next claim, which reports it.
-    setImmediate(() => void this.warmUp().catch(() => undefined));
+    if (!this.closed && (this.claimsOpen === 0 || this.pool.length === 0)) setImmediate(() => void this.warmUp().catch(() => undefined));
+    return link.destroy();
   }
-}
-
-class BubblewrapSandbox implements ClaimedSandbox {
-  private open = true;
-
-  constructor(
-    private readonly link: SandboxLink,
-    private readonly claim: string,
-    private readonly onRelease: () => void,
-  ) {}
-
-  async execute(request: ExecutionRequest, onRun: (result: RunResult) => void, signal: AbortSignal): Promise<boolean> {
-    signal.throwIfAborted();
-    const stop = () => void this.link.destroy();
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      this.link.send({ type: 'bind', claim: this.claim });
-      this.link.send({ type: 'execute', claim: this.claim, ...request });
-      return await this.follow(request, onRun);
-    } finally {
-      signal.removeEventListener('abort', stop);
-      if (signal.aborted) await this.link.gone;
-      signal.throwIfAborted();
-    }
-  }
-
-  async release(): Promise<void> {
-    if (this.open) {
-      this.open = false;
-      this.onRelease();
-    }
-    await this.link.destroy();
-  }
-
-  /** Reads frames until `done`; false when the supervisor was lost or fell silent. */
-  private async follow(request: ExecutionRequest, onRun: (result: RunResult) => void): Promise<boolean> {
-    for (;;) {
-      const watchdog = setTimeout(() => void this.link.destroy(), request.limits.wallMs + SUPERVISOR_GRACE_MS);
-      const frame = await this.link.receive().finally(() => clearTimeout(watchdog));
-      if (frame === null) return false;
-      if (frame.type === 'done') return true;
-      if (frame.type === 'refused') throw refused(frame);
-      if (frame.type === 'run') onRun(RunResult.parse(frame.result));
-    }
-  }
-}
-
-function refused(frame: SupervisorFrame): EtudeError {
-  return new EtudeError('SANDBOX_UNAVAILABLE', `the sandbox refused the execution: ${String(frame.reason)}`);
 }

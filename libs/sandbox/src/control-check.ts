@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { arch } from 'node:process';
 import { EtudeError } from '@etude/contracts/errors';
-import { SandboxLimits, type RunResult } from '@etude/contracts/sandbox';
+import { SandboxLimits } from '@etude/contracts/sandbox';
 import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { NestSource } from './nest-source.js';
+import { RunAssembly } from './run-assembly.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
 import type { SandboxSource } from './sandbox-link.js';
 import { seccompFilter } from './seccomp.js';
@@ -81,11 +82,12 @@ async function proveAll(
 
 /** Control name to what was found instead. */
 async function tryProbe(source: SandboxSource, code: string, diskMiB: number): Promise<Record<string, string>> {
-  const driver = new BubblewrapDriver(source, { warm: 0, warmShape: { diskMiB } });
-  const signal = AbortSignal.timeout(20_000);
-  const sandbox = await driver.claim({ diskMiB }, signal);
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
-  const results: RunResult[] = [];
+  const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };
+  const driver = new BubblewrapDriver(source, { warm: 0, warmShape: shape });
+  const signal = AbortSignal.timeout(20_000);
+  const sandbox = await driver.claim(shape, signal);
+  const runs = new RunAssembly();
   const request = {
     executionId: 'probe',
     tenant: 'probe',
@@ -94,9 +96,9 @@ async function tryProbe(source: SandboxSource, code: string, diskMiB: number): P
     stopOnFailure: false,
     runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }],
   };
-  await sandbox.execute(request, (result) => results.push(result), signal);
+  await sandbox.execute(request, runs, signal);
   void sandbox.release();
-  const result = results[0];
+  const result = runs.results[0];
   if (result?.exit !== 'ok')
     throw new EtudeError(
       'SANDBOX_CONTROL_MISSING',

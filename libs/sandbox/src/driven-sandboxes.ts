@@ -1,6 +1,7 @@
-import type { ExecutionRequest, ExecutionResult, RunResult } from '@etude/contracts/sandbox';
+import type { ExecutionRequest, ExecutionResult } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { SandboxDriver } from './sandbox-driver.js';
+import { RunAssembly } from './run-assembly.js';
+import type { ExecutionEnd, ExecutionSink, SandboxDriver } from './sandbox-driver.js';
 import { Slots } from './slots.js';
 
 export interface DrivenSandboxesLimits {
@@ -83,43 +84,29 @@ export class DrivenSandboxes implements Sandboxes {
   private async run(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     const leaveSlot = await this.slots.enter(signal);
     try {
-      const runs: RunResult[] = [];
-      while (runs.length < request.runs.length) {
-        const done = await this.runInOne({ ...request, runs: request.runs.slice(runs.length) }, runs, signal);
-        if (done) break;
-        // Only code that attacks its supervisor gets here; the run is lost, those behind it get a sandbox of their own.
-        runs.push(lostRun());
-        if (request.stopOnFailure) break;
+      const assembly = new RunAssembly();
+      while (assembly.results.length < request.runs.length) {
+        const left = { ...request, runs: request.runs.slice(assembly.results.length) };
+        const end = await this.runInOne(left, assembly.behind(), signal);
+        if (end.ended === 'done') break;
+        assembly.lose(end);
+        // Only code that attacks its supervisor loses its kernel; those behind it get a sandbox of their own.
+        if (end.exit !== 'kernel_lost' || request.stopOnFailure) break;
       }
-      return { executionId: request.executionId, runs };
+      return { executionId: request.executionId, runs: assembly.results };
     } finally {
       leaveSlot();
     }
   }
 
-  private async runInOne(request: ExecutionRequest, runs: RunResult[], signal: AbortSignal): Promise<boolean> {
-    const sandbox = await this.driver.claim({ diskMiB: request.limits.diskMiB }, signal);
+  private async runInOne(request: ExecutionRequest, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+    const { memoryMiB, diskMiB } = request.limits;
+    const sandbox = await this.driver.claim({ template: request.template ?? 'default', memoryMiB, diskMiB }, signal);
     try {
-      return await sandbox.execute(request, (result) => runs.push(result), signal);
+      return await sandbox.execute(request, sink, signal);
     } finally {
       // Destroyed behind the reply; after an abort it is gone already.
       void sandbox.release();
     }
   }
-}
-
-function lostRun(): RunResult {
-  return {
-    exit: 'kernel_lost',
-    exitCode: null,
-    signal: null,
-    stdout: '',
-    stderr: '',
-    stdoutCutBytes: 0,
-    stderrCutBytes: 0,
-    cpuMs: 0,
-    wallMs: 0,
-    memoryPeakKiB: 0,
-    error: { type: 'SandboxLost', message: 'the sandbox was lost while the code ran in it', line: null },
-  };
 }

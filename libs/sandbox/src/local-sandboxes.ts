@@ -29,7 +29,8 @@ export interface LocalSandboxesOptions {
  */
 export class LocalSandboxes implements Sandboxes {
   private constructor(
-    private readonly driver: BubblewrapDriver,
+    /** For sessions, which hold a sandbox longer than an execution does. */
+    readonly driver: BubblewrapDriver,
     private readonly driven: DrivenSandboxes,
   ) {}
 
@@ -40,7 +41,8 @@ export class LocalSandboxes implements Sandboxes {
    */
   static async start(options: LocalSandboxesOptions = {}): Promise<LocalSandboxes> {
     const warm = options.warm ?? 2;
-    const warmShape = { diskMiB: options.warmDiskMiB ?? SandboxLimits.parse({}).diskMiB };
+    const { memoryMiB, diskMiB } = SandboxLimits.parse({});
+    const warmShape = { template: 'default', memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
     const source = await provenSource({
       bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
       pythonPath: options.pythonPath ?? '/usr/bin/python3',

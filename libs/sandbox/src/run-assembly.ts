@@ -1,0 +1,58 @@
+import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type { ExecutionSink, LostSandbox } from './sandbox-driver.js';
+
+interface Partial {
+  stdout: string;
+  stderr: string;
+  readonly displays: Display[];
+  readonly startedMs: number;
+}
+
+const nothing = (): Partial => ({ stdout: '', stderr: '', displays: [], startedMs: performance.now() });
+
+/** Whole results out of what an execution tells piece by piece. What a lost run had printed is kept. */
+export class RunAssembly implements ExecutionSink {
+  readonly results: RunResult[] = [];
+  private partial = nothing();
+
+  /** A sandbox that goes on where another one ended counts its runs from 0; they come in order, so their numbers are not needed. */
+  behind(): ExecutionSink {
+    this.partial = nothing();
+    return this;
+  }
+
+  output(_run: number, stream: 'stdout' | 'stderr', text: string): void {
+    this.partial[stream] += text;
+  }
+
+  display(_run: number, data: Display): void {
+    this.partial.displays.push(data);
+  }
+
+  result(_run: number, result: RunResult): void {
+    const { stdout, stderr, displays } = this.partial;
+    const shown = displays.length > 0 ? { displays } : {};
+    this.results.push({ ...result, stdout: stdout + result.stdout, stderr: stderr + result.stderr, ...shown });
+    this.partial = nothing();
+  }
+
+  /** Ends the run under way with what it had printed. */
+  lose({ exit, message }: LostSandbox): void {
+    const { stdout, stderr, displays, startedMs } = this.partial;
+    this.results.push({
+      exit,
+      exitCode: null,
+      signal: null,
+      stdout,
+      stderr,
+      stdoutCutBytes: 0,
+      stderrCutBytes: 0,
+      cpuMs: 0,
+      wallMs: performance.now() - startedMs,
+      memoryPeakKiB: 0,
+      error: { type: 'SandboxLost', message, line: null },
+      ...(displays.length > 0 ? { displays } : {}),
+    });
+    this.partial = nothing();
+  }
+}

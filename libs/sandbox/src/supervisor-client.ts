@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { EtudeError, isAbort } from '@etude/contracts/errors';
+import { Display, RunResult } from '@etude/contracts/sandbox';
+import type { SupervisorFrame } from './frame-channel.js';
+import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, LostSandbox, SandboxExecution, SandboxFiles } from './sandbox-driver.js';
+import type { SandboxLink } from './sandbox-link.js';
+import { SupervisorFiles } from './supervisor-files.js';
+
+/** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */
+const SUPERVISOR_GRACE_MS = 8_000;
+
+export const KERNEL_LOST: LostSandbox = { ended: 'lost', exit: 'kernel_lost', message: 'the sandbox was lost while the code ran in it' };
+
+export interface SupervisorClientOptions {
+  readonly claim: string;
+  /** See `ClaimedSandbox.place`. */
+  readonly place: string | null;
+  /**
+   * Asked when the link has ended by itself: another link to the same supervisor, bound to the same claim, or why there is none.
+   * What was under way is followed on it from where it was. Absent: a link that ends is a sandbox that is lost.
+   */
+  recover?(): Promise<SandboxLink | LostSandbox>;
+  /** Called once, by the first `release`; resolves when nothing of the sandbox runs any more. */
+  onRelease(link: SandboxLink): Promise<void>;
+}
+
+/** One execution that is being followed. */
+interface Following {
+  readonly execution: SandboxExecution;
+  readonly sink: ExecutionSink;
+  /** Number of the next frame; those before it were told. */
+  next: number;
+  watchdog: NodeJS.Timeout | undefined;
+  readonly settle: (end: ExecutionEnd) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A claimed sandbox, spoken to in the frames of docs/sandbox-protocol.md. The link is bound already, or has been sent its `bind`. */
+export class SupervisorClient implements ClaimedSandbox {
+  readonly place: string | null;
+  readonly lost: Promise<LostSandbox>;
+  readonly files: SandboxFiles;
+  private readonly fileCalls: SupervisorFiles;
+  private following: Following | null = null;
+  private released: Promise<void> | null = null;
+  private end: LostSandbox | null = null;
+  private tellLost: (end: LostSandbox) => void = () => undefined;
+
+  constructor(
+    private link: SandboxLink,
+    private readonly options: SupervisorClientOptions,
+  ) {
+    this.place = options.place;
+    this.lost = new Promise((resolve) => (this.tellLost = resolve));
+    this.fileCalls = new SupervisorFiles((frame) => this.link.send({ ...frame, claim: options.claim }));
+    this.files = this.fileCalls;
+    void this.read();
+  }
+
+  async execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+    signal.throwIfAborted();
+    if (this.end) return this.end;
+    if (this.following) throw new Error(`execution ${this.following.execution.executionId} is under way in this sandbox`);
+    const stop = () => this.stop(execution);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const end = await new Promise<ExecutionEnd>((settle, fail) => {
+        this.following = { execution, sink, next: execution.after ?? 0, watchdog: undefined, settle, fail };
+        this.watch(this.following);
+        this.ask(this.following);
+      });
+      signal.throwIfAborted();
+      return end;
+    } catch (error) {
+      if (signal.aborted && !execution.keep) await this.link.gone;
+      throw isAbort(error) ? (signal.reason as Error) : error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.unfollow();
+    }
+  }
+
+  release(): Promise<void> {
+    this.released ??= this.options.onRelease(this.link);
+    return this.released;
+  }
+
+  private unfollow(): void {
+    clearTimeout(this.following?.watchdog);
+    this.following = null;
+  }
+
+  private ask({ execution, next }: Following): void {
+    this.link.send({ type: 'execute', claim: this.options.claim, stream: true, ...execution, after: next });
+  }
+
+  /** The code is stopped: alone where the sandbox is to stay, with all of it otherwise. */
+  private stop({ keep, executionId }: SandboxExecution): void {
+    if (keep) this.link.send({ type: 'cancel', claim: this.options.claim, executionId });
+    else void this.link.destroy();
+  }
+
+  private async read(): Promise<void> {
+    for (;;) {
+      const frame = await this.link.receive();
+      if (frame) {
+        this.take(frame);
+        continue;
+      }
+      const next = this.released || this.end ? KERNEL_LOST : ((await this.options.recover?.()) ?? KERNEL_LOST);
+      if ('ended' in next) return this.lose(next);
+      this.link = next;
+      if (this.released) return void this.options.onRelease(next);
+      if (this.following) this.ask(this.following);
+      this.fileCalls.repeat();
+    }
+  }
+
+  private take(frame: SupervisorFrame): void {
+    try {
+      if (frame.type.startsWith('file.')) this.fileCalls.answer(frame);
+      else if (frame.type === 'refused') this.refused(frame);
+      else if (this.following && frame.executionId === this.following.execution.executionId) this.follow(this.following, frame);
+    } catch (error) {
+      this.lose({ ...KERNEL_LOST, message: `the supervisor sent a malformed "${frame.type}": ${(error as Error).message}` });
+      void this.link.destroy();
+    }
+  }
+
+  private follow(following: Following, frame: SupervisorFrame): void {
+    const at = Number(frame.seq);
+    // Seen already, on the link before this one.
+    if (!(at >= following.next)) return;
+    following.next = at + 1;
+    const { sink, settle } = following;
+    const run = Number(frame.run);
+    if (frame.type === 'output') sink.output(run, frame.stream === 'stderr' ? 'stderr' : 'stdout', String(frame.text), at);
+    else if (frame.type === 'display') sink.display(run, Display.parse(frame.data), at);
+    else if (frame.type === 'run') {
+      this.watch(following);
+      sink.result(run, RunResult.parse(frame.result), at);
+    } else if (frame.type === 'done') settle({ ended: 'done' });
+  }
+
+  /** From now on the supervisor has so long for the next run. */
+  private watch(following: Following): void {
+    clearTimeout(following.watchdog);
+    following.watchdog = setTimeout(() => {
+      this.lose({ ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' });
+      void this.link.destroy();
+    }, following.execution.limits.wallMs + SUPERVISOR_GRACE_MS);
+  }
+
+  private refused({ reason, code }: SupervisorFrame): void {
+    if (code === 'busy') {
+      this.following?.fail(new EtudeError('FAILED_PRECONDITION', `the sandbox is busy: ${String(reason)}`));
+      return;
+    }
+    this.lose({ ended: 'lost', exit: 'infra', message: `the sandbox refused what it was asked: ${String(reason)}` });
+    void this.link.destroy();
+  }
+
+  private lose(end: LostSandbox): void {
+    if (this.end) return;
+    this.end = end;
+    this.following?.settle(end);
+    this.fileCalls.fail(end);
+    if (!this.released) this.tellLost(end);
+  }
+}
+
+export const newClaim = () => `claim-${randomUUID()}`;

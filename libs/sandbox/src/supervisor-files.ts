@@ -1,0 +1,98 @@
+import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
+import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox-session';
+import { z } from 'zod';
+import type { SupervisorFrame } from './frame-channel.js';
+import type { LostSandbox, SandboxFiles } from './sandbox-driver.js';
+
+interface Pending {
+  readonly frame: SupervisorFrame;
+  readonly resolve: (frame: SupervisorFrame) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const Entry = z.object({ entry: SessionFile.nullable(), uploadedBytes: z.number().int() });
+const Written = z.object({ size: z.number().int() });
+const Data = z.object({ data: z.string(), sizeBytes: z.number().int() });
+const Entries = z.object({ entries: z.array(SessionFile), more: z.boolean() });
+
+/** What the supervisor calls what is wrong, and whose fault that is. */
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  not_found: 'NOT_FOUND',
+  path: 'INVALID_ARGUMENT',
+  offset: 'INVALID_ARGUMENT',
+  size: 'INVALID_ARGUMENT',
+  disk: 'PAYLOAD_TOO_LARGE',
+};
+
+/** The file frames of a sandbox: a question each, with the answer that bears its number. */
+export class SupervisorFiles implements SandboxFiles {
+  private readonly pending = new Map<string, Pending>();
+  private asked = 0;
+  private lost: LostSandbox | null = null;
+
+  constructor(private readonly send: (frame: SupervisorFrame) => void) {}
+
+  async write(path: string, offset: number, data: Uint8Array, final: boolean): Promise<number> {
+    const body = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
+    return Written.parse(await this.ask({ type: 'file.write', path, offset, data: body, final })).size;
+  }
+
+  async stat(path: string): Promise<z.infer<typeof Entry>> {
+    return Entry.parse(await this.ask({ type: 'file.stat', path }));
+  }
+
+  async read(path: string, offset: number, length: number): Promise<{ data: Uint8Array; sizeBytes: number }> {
+    const asked = Math.min(length, FILE_CHUNK_BYTES_MAX);
+    const { data, sizeBytes } = Data.parse(await this.ask({ type: 'file.read', path, offset, length: asked }));
+    return { data: Buffer.from(data, 'base64'), sizeBytes };
+  }
+
+  async list(after: string, limit: number): Promise<z.infer<typeof Entries>> {
+    return Entries.parse(await this.ask({ type: 'file.list', after, limit }));
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.ask({ type: 'file.delete', path });
+  }
+
+  answer(frame: SupervisorFrame): void {
+    const id = String(frame.requestId);
+    const pending = this.pending.get(id);
+    if (!pending) return;
+    this.pending.delete(id);
+    if (frame.type === 'file.failed') pending.reject(failure(frame));
+    else pending.resolve(frame);
+  }
+
+  /** Asks again what was not answered, on a new link. Asking twice does nothing twice: an offset that was written is refused. */
+  repeat(): void {
+    for (const { frame } of this.pending.values()) this.send(frame);
+  }
+
+  fail(end: LostSandbox): void {
+    this.lost = end;
+    for (const { reject } of this.pending.values()) reject(gone(end));
+    this.pending.clear();
+  }
+
+  private ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
+    if (this.lost) return Promise.reject(gone(this.lost));
+    const requestId = `f${(this.asked += 1)}`;
+    return new Promise((resolve, reject) => {
+      this.pending.set(requestId, { frame: { ...frame, requestId }, resolve, reject });
+      this.send({ ...frame, requestId });
+    });
+  }
+}
+
+function failure({ code, message, size }: SupervisorFrame): EtudeError {
+  const known = CODES[String(code)] ?? 'INTERNAL';
+  return new EtudeError(known, String(message), {
+    ...(known === 'INVALID_ARGUMENT' ? { field: code === 'offset' ? 'offset' : 'path' } : {}),
+    metadata: { reason: String(code), ...(typeof size === 'number' ? { size: String(size) } : {}) },
+  });
+}
+
+function gone({ exit, message }: LostSandbox): EtudeError {
+  return new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
+}
