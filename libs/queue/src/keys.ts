@@ -49,6 +49,34 @@ export class RedisKeys {
   execution(tenant: string, executionId: string): string {
     return this.#of('execution', tenant, executionId);
   }
+  /** A caller's session. */
+  sandbox(tenant: string, sandboxId: string): string {
+    return this.#of('sandbox', tenant, sandboxId);
+  }
+  /** Ids of a tenant's sessions; ids are ordered by time, all scores are 0. */
+  sandboxes(tenant: string): string {
+    return this.#of('sandboxes', tenant);
+  }
+  /** Ids of those that are open. */
+  openSandboxes(tenant: string): string {
+    return this.#of('open-sandboxes', tenant);
+  }
+  /** `<tenant>/<sandbox>` of open sessions by when they expire. */
+  get sandboxExpiry(): string {
+    return `${this.prefix}:sandbox-expiry`;
+  }
+  /** `<tenant>/<sandbox>` of the open sessions that a controller holds. */
+  heldSandboxes(controllerId: string): string {
+    return `${this.prefix}:held-sandboxes:${controllerId}`;
+  }
+  /** What each sandbox controller announced last, by id. */
+  get controllers(): string {
+    return `${this.prefix}:controllers`;
+  }
+  /** Controllers by the time of their last heartbeat; 0 for one that said good-bye. */
+  get controllersSeen(): string {
+    return `${this.prefix}:controllers-seen`;
+  }
   consolidation(tenant: string, runId: string): string {
     return this.#of('consolidation', tenant, runId);
   }

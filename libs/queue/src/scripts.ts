@@ -1,16 +1,11 @@
+import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
+import { ONCE, PRELUDE } from './script-parts.js';
+
 /**
  * Everything here that must be atomic, as Lua: one script is one round trip, one fsync, all or nothing.
  * Time is Redis's own, so that several hosts share one clock. Keys made inside a script start with the
  * prefix of the keys passed in; a Redis Cluster therefore needs a hash-tagged prefix.
  */
-
-const PRELUDE = `
-local function now()
-  local t = redis.call('TIME')
-  return string.format('%d', t[1] * 1000 + math.floor(t[2] / 1000))
-end
-local function emit(stream, event) return redis.call('XADD', stream, '*', 'e', event) end
-`;
 
 /** KEYS of every script that may end a task, in this order. */
 const TASK_KEYS = `
@@ -34,23 +29,6 @@ local function finalise(fields, events, retentionMs, wake)
     if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', INDEX, id) end
   end
   redis.call('PUBLISH', wake, '')
-end
-`;
-
-/**
- * Remembers which record a request id made.
- * Answers {'created'|'known'|'other', id}; 'other' is the same request id with another body.
- */
-const ONCE = `
-local function once(requestKey, digest, id)
-  if requestKey == '' then return nil end
-  local known = redis.call('GET', requestKey)
-  if known then
-    local cut = string.find(known, ' ', 1, true)
-    return {string.sub(known, 1, cut - 1) == digest and 'known' or 'other', string.sub(known, cut + 1)}
-  end
-  redis.call('SET', requestKey, digest .. ' ' .. id)
-  return nil
 end
 `;
 
@@ -250,6 +228,7 @@ export const SCRIPTS = {
   saveExecution: { numberOfKeys: 1, lua: saveExecution },
   cancelExecution: { numberOfKeys: 1, lua: cancelExecution },
   createConsolidation: { numberOfKeys: 2, lua: createConsolidation },
+  ...SANDBOX_SCRIPTS,
 };
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -1,0 +1,27 @@
+/** Lua that more than one file of scripts begins with. */
+
+/** `now`: milliseconds since 1970 by Redis. `emit`: one event to a stream. */
+export const PRELUDE = `
+local function now()
+  local t = redis.call('TIME')
+  return string.format('%d', t[1] * 1000 + math.floor(t[2] / 1000))
+end
+local function emit(stream, event) return redis.call('XADD', stream, '*', 'e', event) end
+`;
+
+/**
+ * Remembers which record a request id made.
+ * Answers {'created'|'known'|'other', id}; 'other' is the same request id with another body.
+ */
+export const ONCE = `
+local function once(requestKey, digest, id)
+  if requestKey == '' then return nil end
+  local known = redis.call('GET', requestKey)
+  if known then
+    local cut = string.find(known, ' ', 1, true)
+    return {string.sub(known, 1, cut - 1) == digest and 'known' or 'other', string.sub(known, cut + 1)}
+  end
+  redis.call('SET', requestKey, digest .. ' ' .. id)
+  return nil
+end
+`;
