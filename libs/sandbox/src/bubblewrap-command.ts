@@ -21,7 +21,7 @@ export interface BubblewrapOptions {
 }
 
 /** One sandbox with the supervisor as process 1. The filter is read from FIRST_FREE_FD. */
-export function singleCommand(options: BubblewrapOptions, shape: SandboxShape): string[] {
+export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxShape, 'diskMiB'>): string[] {
   const { missing } = options;
   return [
     ...walls(options),

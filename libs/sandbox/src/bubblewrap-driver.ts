@@ -32,6 +32,14 @@ export class BubblewrapDriver implements SandboxDriver {
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
+    if (shape.template !== this.settings.warmShape.template)
+      throw new EtudeError(
+        'INVALID_ARGUMENT',
+        `there is no sandbox template "${shape.template}" here; local sandboxes know "default" alone`,
+        {
+          field: 'template',
+        },
+      );
     this.claimsOpen += 1;
     try {
       const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));

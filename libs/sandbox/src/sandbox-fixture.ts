@@ -1,6 +1,8 @@
 import { SandboxLimits, type ExecutionRequest, type RunResult, type SandboxRun } from '@etude/contracts/sandbox';
 import { afterAll, beforeAll } from 'vitest';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
+import type { SandboxDriver } from './sandbox-driver.js';
 
 let executions = 0;
 
@@ -36,30 +38,49 @@ export const checked = (code: string, tests: string, setup = '', entryPoint = 'f
   tests,
 });
 
-export interface Fixture {
-  readonly sandboxes: LocalSandboxes;
+/** Where the conformance specs run: local processes unless the run says otherwise. */
+export const UNDER_TEST = process.env['ETUDE_TEST_SANDBOX_DRIVER'] === 'kubernetes' ? 'kubernetes' : 'local';
+
+export interface StartedSandboxes {
+  readonly sandboxes: Sandboxes;
+  readonly driver: SandboxDriver;
+  close(): Promise<void>;
+}
+
+/** Sandboxes of the driver under test; the options are the local one's. */
+export async function startUnderTest(options: LocalSandboxesOptions = { warm: 1, concurrencyMax: 2 }): Promise<StartedSandboxes> {
+  const sandboxes = await LocalSandboxes.start(options);
+  return { sandboxes, driver: sandboxes.driver, close: () => sandboxes.close() };
+}
+
+export interface Fixture extends StartedSandboxes {
   /** Results of these runs in one fresh sandbox. */
   run(runs: readonly SandboxRun[], more?: Parameters<typeof requestOf>[1]): Promise<RunResult[]>;
   /** The result of one run. */
   one(run: SandboxRun, limits?: Partial<SandboxLimits>): Promise<RunResult>;
 }
 
-/** Local sandboxes for all tests of a file. */
-export function useSandboxes(options: LocalSandboxesOptions = { warm: 1, concurrencyMax: 2 }): Fixture {
-  let started: LocalSandboxes | null = null;
+/** Sandboxes for all tests of a file. */
+export function useSandboxes(options?: LocalSandboxesOptions): Fixture {
+  let started: StartedSandboxes | null = null;
   beforeAll(async () => {
-    started = await LocalSandboxes.start(options);
-  });
+    started = await startUnderTest(options);
+  }, 120_000);
   afterAll(() => started?.close());
-  const sandboxes = () => {
+  const use = () => {
     if (!started) throw new Error('the sandboxes are not started yet');
     return started;
   };
-  const run: Fixture['run'] = async (runs, more) => (await sandboxes().execute(requestOf(runs, more), new AbortController().signal)).runs;
+  const run: Fixture['run'] = async (runs, more) =>
+    (await use().sandboxes.execute(requestOf(runs, more), new AbortController().signal)).runs;
   return {
     get sandboxes() {
-      return sandboxes();
+      return use().sandboxes;
     },
+    get driver() {
+      return use().driver;
+    },
+    close: () => use().close(),
     run,
     async one(single, limits) {
       const [result] = await run([single], limits ? { limits } : {});
