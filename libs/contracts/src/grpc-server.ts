@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { isIP } from 'node:net';
+import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import {
+  type Metadata as CallMetadata,
+  type handleClientStreamingCall,
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+} from '@grpc/grpc-js';
+import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
+import { decodingProblem, packageDefinition } from './grpc.js';
+import { encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
+
+/** What a handler knows of its call beyond the request. */
+export interface ServedCall {
+  readonly metadata: CallMetadata;
+  /** Aborts when the caller is gone or its deadline is over. */
+  readonly signal: AbortSignal;
+}
+
+type Handle<M extends DescMethod, C> = M extends {
+  methodKind: 'unary';
+  input: infer I extends DescMessage;
+  output: infer O extends DescMessage;
+}
+  ? (request: MessageShape<I>, call: C) => Promise<MessageInitShape<O>>
+  : M extends { methodKind: 'server_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
+    ? (request: MessageShape<I>, call: C) => AsyncIterable<MessageInitShape<O>>
+    : M extends { methodKind: 'client_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
+      ? (requests: AsyncIterable<MessageShape<I>>, call: C) => Promise<MessageInitShape<O>>
+      : never;
+
+/** The server's side of `ServiceClient`. `C` is what `open` makes of each call. */
+export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S['method']]: Handle<S['method'][K], C> };
+
+export interface ServingSettings<C> {
+  /** Before every handler: who calls, may they. What it throws is the call's status. */
+  open(call: ServedCall): C;
+  /** Hears of failures that have no code; the caller is told only the id. */
+  onMistake(method: string, errorId: string, error: unknown): void;
+}
+
+type AnyCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object> | ServerReadableStream<object, object>;
+
+function served(call: AnyCall): ServedCall {
+  const gone = new AbortController();
+  const abort = () => gone.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
+  if (call.cancelled) abort();
+  else (call as NodeJS.EventEmitter).once('cancelled', abort);
+  return { metadata: call.metadata, signal: gone.signal };
+}
+
+/** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
+function statusOf(error: EtudeError): Error & { code: number; details: string; metadata: Metadata } {
+  const trailers = new Metadata();
+  trailers.set(STATUS_DETAILS_KEY, encodeStatus(error));
+  return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
+}
+
+function refuseUndecodable(request: object): void {
+  const problem = decodingProblem(request);
+  if (problem !== undefined) throw new EtudeError('INVALID_ARGUMENT', `The request is not a valid message: ${problem}.`);
+}
+
+async function* checked(requests: AsyncIterable<object>): AsyncIterable<object> {
+  for await (const request of requests) {
+    refuseUndecodable(request);
+    yield request;
+  }
+}
+
+/** Pulls answers no faster than the caller reads, so that a slow one costs the memory of one message. */
+async function pump(call: ServerWritableStream<object, object>, answers: AsyncIterable<object>, signal: AbortSignal): Promise<void> {
+  for await (const answer of answers) {
+    signal.throwIfAborted();
+    if (!call.write(answer)) await once(call, 'drain', { signal });
+  }
+}
+
+/**
+ * Adds a service to a server. Unary handlers are promises, streams of answers and of requests async iterables, each of them paced by the
+ * other side. Everything thrown becomes a status with its code; what has none becomes INTERNAL under an id.
+ */
+export function addService<S extends DescService, C>(
+  server: Server,
+  service: S,
+  handlers: ServiceHandlers<S, C>,
+  settings: ServingSettings<C>,
+): void {
+  const failure = (path: string, error: unknown, { signal }: ServedCall) => {
+    if (signal.aborted) return statusOf(signal.reason as EtudeError);
+    const code = isAbort(error) ? 'CANCELLED' : errorCode(error);
+    if (code !== 'INTERNAL') {
+      const { message, details } = error as EtudeError;
+      return statusOf(new EtudeError(code, message, details ?? {}));
+    }
+    const id = randomUUID();
+    settings.onMistake(path, id, error);
+    return statusOf(new EtudeError('INTERNAL', `Something went wrong. Tell the operator this id, it is in the log: ${id}.`));
+  };
+  const handling = (method: DescMethod) => {
+    const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
+    const run = (call: AnyCall, request: object, context: ServedCall) => {
+      const opened = settings.open(context);
+      if (request !== call) refuseUndecodable(request);
+      return handle(request === call ? checked(call as unknown as AsyncIterable<object>) : request, opened);
+    };
+    const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
+      const context = served(call);
+      const work = async () => run(call, request, context) as Promise<object>;
+      work().then(
+        (value) => answer(null, value),
+        (error: unknown) => answer(failure(call.getPath(), error, context)),
+      );
+    };
+    const unary: handleUnaryCall<object, object> = (call, answer) => answering(call, call.request, answer);
+    const clientStreaming: handleClientStreamingCall<object, object> = (call, answer) => answering(call, call, answer);
+    const serverStreaming: handleServerStreamingCall<object, object> = (call) => {
+      const context = served(call);
+      const work = async () => pump(call, run(call, call.request, context) as AsyncIterable<object>, context.signal);
+      work().then(
+        () => call.end(),
+        (error: unknown) => call.emit('error', failure(call.getPath(), error, context)),
+      );
+    };
+    if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no handler for streams both ways`);
+    return { unary, server_streaming: serverStreaming, client_streaming: clientStreaming }[method.methodKind];
+  };
+  const definition = packageDefinition(service)[service.typeName]!;
+  const implementation = Object.fromEntries(service.methods.map((method) => [method.name, handling(method)]));
+  server.addService(definition, implementation);
+}
+
+const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
+
+/** A server that listens. */
+export interface ListeningServer {
+  readonly port: number;
+  /** Takes no new calls, lets running ones end for at most `graceMs`, then cuts them. */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Opens a gRPC server without TLS.
+ *
+ * @param port 0: any that is free
+ * @param add gives it its services, before it can be reached
+ * @throws Error that names the reason, such as EADDRINUSE
+ */
+export async function listenGrpc(host: string, port: number, add: (server: Server) => void): Promise<ListeningServer> {
+  const server = new Server({
+    'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
+    'grpc.max_send_message_length': -1,
+    'grpc.keepalive_time_ms': 30_000,
+    'grpc.keepalive_timeout_ms': 10_000,
+    'grpc.keepalive_permit_without_calls': 1,
+  });
+  add(server);
+  const address = isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, opened) => (error ? reject(error) : resolve(opened)));
+  });
+  return {
+    port: bound,
+    close: (graceMs) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          server.forceShutdown();
+          resolve();
+        }, graceMs);
+        server.tryShutdown(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+}

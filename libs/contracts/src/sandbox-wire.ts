@@ -1,0 +1,100 @@
+import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
+import { type Duration, durationFromMs, timestampFromMs, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
+import {
+  type ExecutionOutcomeSchema,
+  type RichOutputSchema,
+  type SandboxFileSchema,
+  type SandboxSchema,
+  SandboxState,
+} from './gen/etude/v1/sandboxes_pb.js';
+import type { SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
+import { sandboxName } from './ids.js';
+import type { Display, RunResult, SandboxLimits } from './sandbox.js';
+import type { SandboxSession, SessionFile } from './sandbox-session.js';
+
+const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
+  open: SandboxState.OPEN,
+  closed: SandboxState.CLOSED,
+  expired: SandboxState.EXPIRED,
+  lost: SandboxState.LOST,
+};
+
+/** null for UNSPECIFIED. */
+export const sessionStateOf = (state: SandboxState): SandboxSession['state'] | null =>
+  (Object.keys(STATES) as Array<SandboxSession['state']>).find((name) => STATES[name] === state) ?? null;
+
+export const sandboxLimitsMessage = (limits: SandboxLimits): MessageInitShape<typeof SandboxLimitsSchema> => ({
+  cpuTime: durationFromMs(limits.cpuMs),
+  wallTime: durationFromMs(limits.wallMs),
+  memoryMib: limits.memoryMiB,
+  processes: limits.processes,
+  fileSizeMib: limits.fileSizeMiB,
+  outputKib: limits.outputKiB,
+  diskMib: limits.diskMiB,
+});
+
+/** Whole milliseconds, rounded up so that a tiny duration is not taken for none; undefined where unset or zero. */
+export function millisecondsOf(duration: Duration | undefined): number | undefined {
+  if (!duration) return undefined;
+  return Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1_000_000) || undefined;
+}
+
+/** The limits that a message sets, by their names in the contract; zero and unset are left out. Not checked for range. */
+export function sandboxLimitsOf(limits: LimitsMessage | undefined): Partial<SandboxLimits> {
+  if (!limits) return {};
+  const { cpuTime, wallTime, memoryMib, processes, fileSizeMib, outputKib, diskMib } = limits;
+  const given = {
+    cpuMs: millisecondsOf(cpuTime),
+    wallMs: millisecondsOf(wallTime),
+    memoryMiB: memoryMib,
+    processes,
+    fileSizeMiB: fileSizeMib,
+    outputKiB: outputKib,
+    diskMiB: diskMib,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value));
+}
+
+export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> => ({
+  name: sandboxName(session.id),
+  state: STATES[session.state],
+  stateReason: session.stateReason,
+  template: session.template,
+  limits: sandboxLimitsMessage(session.limits),
+  labels: session.labels,
+  createTime: timestampFromMs(session.createdAt),
+  expireTime: timestampFromMs(session.expiresAt),
+});
+
+export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): MessageInitShape<typeof SandboxFileSchema> => ({
+  path: file.path,
+  sizeBytes: BigInt(file.sizeBytes),
+  modifyTime: timestampFromMs(file.modifiedMs),
+  uploadedBytes: BigInt(uploadedBytes),
+});
+
+const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|application\/(pdf|octet-stream)$)/.test(mediaType);
+
+/** Text as text, base64 as bytes, everything else as JSON. */
+export function richOutputMessage(display: Display): MessageInitShape<typeof RichOutputSchema> {
+  const message = { text: {} as Record<string, string>, binary: {} as Record<string, Uint8Array>, json: {} as Record<string, Value> };
+  for (const [mediaType, data] of Object.entries(display)) {
+    if (/[/+]json$/.test(mediaType) || typeof data !== 'string') message.json[mediaType] = fromJson(ValueSchema, data);
+    else if (isBinary(mediaType)) message.binary[mediaType] = Buffer.from(data, 'base64');
+    else message.text[mediaType] = data;
+  }
+  return message;
+}
+
+export const executionOutcomeMessage = (result: RunResult): MessageInitShape<typeof ExecutionOutcomeSchema> => ({
+  exit: result.exit,
+  exitCode: result.exitCode ?? undefined,
+  signal: result.signal ?? undefined,
+  stdoutCutBytes: BigInt(result.stdoutCutBytes),
+  stderrCutBytes: BigInt(result.stderrCutBytes),
+  cpu: durationFromMs(Math.ceil(result.cpuMs)),
+  wall: durationFromMs(Math.ceil(result.wallMs)),
+  memoryPeakKib: BigInt(Math.ceil(result.memoryPeakKiB)),
+  error: result.error && { type: result.error.type, message: result.error.message, line: result.error.line ?? 0 },
+  stateLost: result.stateLost ?? false,
+});
