@@ -11,6 +11,8 @@ from runner import plain
 from runner.frames import encode_frame
 
 FILE = "solution.py"
+# How the names of the runner's own files begin, in a bundle or in a folder.
+RUNNER = (lambda: None).__code__.co_filename.rpartition("answer")[0]
 SHELL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp/work", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
 
@@ -88,7 +90,7 @@ def _exit_status(code):
 
 def own_traceback(trace):
     """Without the frames of the runner."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<runner"):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNNER):
         trace = trace.tb_next
     return trace
 

@@ -16,6 +16,8 @@ from runner.workspace import WORK
 # What an interpreter needs before the first line of an answer counts.
 BASE_MEMORY_MIB = 16
 STACK_BYTES = 120 * 1024 * 1024
+# Where the runner was imported from; it is not for answers. A bundle has no such folder.
+RUNNER_ROOT = os.path.dirname(os.path.dirname(globals().get("__file__") or ""))
 
 
 def main(control_fd, stdout_fd, stderr_fd):
@@ -124,7 +126,7 @@ def _reset_interpreter():
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "BundleFinder"]
     # -c and -S left these out; answers may use them like in any interpreter.
-    sys.path[:] = [WORK] + [path for path in sys.path if path]
+    sys.path[:] = [WORK] + [path for path in sys.path if path and path != RUNNER_ROOT]
     sys.argv[:] = ["solution.py"]
     sys.dont_write_bytecode = True
     _reset_stdio()

@@ -14,17 +14,30 @@ class FrameReader:
         self.buffer = bytearray()
 
     def feed(self, data):
-        self.buffer += data
+        """All frames that are complete with `data`."""
+        self.push(data)
         frames = []
-        while len(self.buffer) >= 4:
-            length = struct.unpack_from(">I", self.buffer)[0]
-            if length > self.bytes_max:
-                raise ValueError("a frame of %d bytes is over the limit of %d" % (length, self.bytes_max))
-            if len(self.buffer) < 4 + length:
-                break
-            frames.append(bytes(self.buffer[4 : 4 + length]))
-            del self.buffer[: 4 + length]
+        frame = self.take()
+        while frame is not None:
+            frames.append(frame)
+            frame = self.take()
         return frames
+
+    def push(self, data):
+        self.buffer += data
+
+    def take(self):
+        """The next complete frame, or None."""
+        if len(self.buffer) < 4:
+            return None
+        length = struct.unpack_from(">I", self.buffer)[0]
+        if length > self.bytes_max:
+            raise ValueError("a frame of %d bytes is over the limit of %d" % (length, self.bytes_max))
+        if len(self.buffer) < 4 + length:
+            return None
+        frame = bytes(self.buffer[4 : 4 + length])
+        del self.buffer[: 4 + length]
+        return frame
 
 
 def encode_frame(document):

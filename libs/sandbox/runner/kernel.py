@@ -36,6 +36,7 @@ def _argument(value):
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION_3 = 0x20080522
 
@@ -56,6 +57,11 @@ MS_PRIVATE = 1 << 18
 def set_readable(readable):
     """Whether others of this user may open /proc/PID/fd and /proc/PID/mem or attach. Inherited by forks, reset by exec."""
     _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
+
+
+def refuse_new_privileges():
+    """For good. Without it no filter of system calls may be set."""
+    _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def unshare(flags):
@@ -87,6 +93,15 @@ def filter_system_calls(program):
     code = array.array("B", program)
     descriptor = array.array("Q", [len(program) // 8, code.buffer_info()[0]])
     _call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, descriptor, 0, 0)
+
+
+def be_killed_first():
+    """By the kernel when memory is short, before process 1 and with all that this process starts. Leaves it hidden."""
+    set_readable(True)
+    try:
+        write_file("/proc/self/oom_score_adj", "1000")
+    finally:
+        set_readable(False)
 
 
 def refuse_memory_files():

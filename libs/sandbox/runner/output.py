@@ -1,4 +1,5 @@
 """Keeps the head and the tail of a stream, whatever its length."""
+import codecs
 
 
 class HeadTail:
@@ -34,3 +35,32 @@ class HeadTail:
     def text(self):
         self._trim()
         return (self.head + self.tail).decode("utf-8", "replace")
+
+    def rest(self):
+        """What is left to be told at the end."""
+        return self.text()
+
+
+class ToldHead(HeadTail):
+    """Its head is told piece by piece, as it comes. All pieces and the rest together are exactly `text()`."""
+
+    def __init__(self, bytes_max):
+        super().__init__(bytes_max)
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.told = 0
+
+    @property
+    def untold(self):
+        return self.told < len(self.head)
+
+    def piece(self):
+        """Text of the head that was not told yet; a character that is not complete stays for later."""
+        new = bytes(self.head[self.told :])
+        self.told += len(new)
+        return self.decoder.decode(new)
+
+    def rest(self):
+        self._trim()
+        new = bytes(self.head[self.told :]) + bytes(self.tail)
+        self.told = len(self.head)
+        return self.decoder.decode(new, True)

@@ -1,16 +1,20 @@
 """One run: starts its cells, watches its limits, and says how it ended. Past 300 lines, since all of it shares one loop."""
+import errno
 import json
 import math
 import os
 import select
 import time
+from functools import partial
 
 from runner import processes
+from runner.cells import PROCESSES_APART
 from runner.descriptors import socket_pair
 from runner.frames import FrameReader
 from runner.given import modules_of
+from runner.loop import FOREVER, READ
 from runner.outcome import CHECKER_LOST, bounded_error, exit_reason
-from runner.output import HeadTail
+from runner.output import HeadTail, ToldHead
 from runner.workspace import TMP
 
 LOOK_S = 0.025
@@ -22,32 +26,41 @@ MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
 REPORT_BYTES_MAX = 32 * 1024 * 1024
 VALUE_DEPTH_MAX = 250
+# Between two frames of output, so that code that prints letter by letter makes no frame of each.
+TELL_S = 0.005
 
 
 class Run:
-    """Everything of one run from start to result. `files` are those of the request; `pool` gives cells; `interrupted()`
-    says the controller cancelled; `cells_next` cells are forked for the next run while this one is under way."""
+    """Everything of run `index` of an execution, from start to result. `pool` gives cells, `turn(until)` serves the loop;
+    `cells_next` cells are forked for the next run while this one is under way."""
 
-    def __init__(self, request, files, limits, pool, interrupted, apart, cells_next):
-        self.request = request
-        self.files = files
-        self.limits = limits
+    def __init__(self, execution, index, pool, loop, turn, cells_next):
+        request = execution.request
+        self.execution = execution
+        self.index = index
+        self.request = request.runs[index]
+        self.files = request.files
+        self.limits = request.limits
+        self.stream = request.stream
         self.pool = pool
-        self.interrupted = interrupted
-        self.apart = apart
+        self.loop = loop
+        self.turn = turn
         self.cells_next = cells_next
         self.cells = []
         self.reaped = {}
         self.ended_early = {}
         self.stopped = None
+        self.decided = False
         self.processes_full = False
         self.disk_full = False
         self.memory_peak_kib = 0
         self.report = FrameReader(REPORT_BYTES_MAX)
         self.frame = None
         self.lied = False
-        self.stdout = HeadTail(limits["outputKiB"] * 1024)
-        self.stderr = HeadTail(limits["outputKiB"] * 1024)
+        kept = ToldHead if self.stream else HeadTail
+        self.stdout = kept(self.limits["outputKiB"] * 1024)
+        self.stderr = kept(self.limits["outputKiB"] * 1024)
+        self.told_at = 0
 
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
@@ -79,7 +92,7 @@ class Run:
 
     def _start_cells(self):
         kind = self.request["kind"]
-        base = {"limits": self.limits, "processesApart": self.apart}
+        base = {"limits": self.limits, "processesApart": PROCESSES_APART}
         if kind != "checked":
             cell = self._cell()
             role = {k: v for k, v in self.request.items() if k not in ("kind", "stdin")}
@@ -104,38 +117,53 @@ class Run:
 
     def _watch(self):
         """Until the cell that counts has ended or a limit was hit."""
-        decisive = self.judge or self.answer
-        pidfd = os.pidfd_open(decisive.pid)
-        poller = select.poll()
+        pidfd = os.pidfd_open((self.judge or self.answer).pid)
         streams = self._streams()
-        for fd in (pidfd, *streams):
-            poller.register(fd, select.POLLIN)
-        poller.register(0, select.POLLIN)
+        self.loop.watch(pidfd, READ, partial(self._decide, streams))
+        for fd, sink in streams.items():
+            self.loop.watch(fd, READ, partial(self._ready, fd, sink))
         deadline = self.started + self.limits["wallMs"] / 1000
         look = self.started + LOOK_S
         try:
-            while True:
+            while not (self.decided or self.stopped or (self.judge and self.frame)):
                 now = time.monotonic()
-                if now >= deadline:
-                    self.stopped = self.stopped or "wall"
-                    return
-                if now >= look:
+                if self.execution.cancelled:
+                    self.stopped = "cancelled"
+                elif now >= deadline:
+                    self.stopped = "wall"
+                elif now >= look:
                     self._look()
                     look = time.monotonic() + LOOK_S
-                if self.stopped or (self.judge and self.frame):
-                    return
-                wait_ms = max(0, min(deadline, look) - time.monotonic()) * 1000
-                for fd, _event in poller.poll(int(wait_ms) + 1):
-                    if fd == pidfd:
-                        self._drain({fd: sink for fd, sink in streams.items() if sink is self.report})
-                        return
-                    if fd == 0:
-                        if self.interrupted():
-                            self.stopped = "cancelled"
-                    elif not self._read(fd, streams[fd]):
-                        poller.unregister(fd)
+                else:
+                    self.turn(min(deadline, look, self._tell()))
         finally:
+            for fd in (pidfd, *streams):
+                self.loop.forget(fd)
             os.close(pidfd)
+
+    def _decide(self, streams):
+        self.decided = True
+        self._drain({fd: sink for fd, sink in streams.items() if sink is self.report})
+
+    def _ready(self, fd, sink):
+        if not self._read(fd, sink):
+            self.loop.forget(fd)
+
+    def _tell(self):
+        """Hands on what was printed, not too often. Answers when to come again."""
+        if not self.stream:
+            return FOREVER
+        now = time.monotonic()
+        if not (self.stdout.untold or self.stderr.untold):
+            return FOREVER
+        if now < self.told_at + TELL_S:
+            return self.told_at + TELL_S
+        self.told_at = now
+        for name, sink in (("stdout", self.stdout), ("stderr", self.stderr)):
+            piece = sink.piece()
+            if piece:
+                self.execution.add("output", run=self.index, stream=name, text=piece)
+        return FOREVER
 
     def _streams(self):
         """Descriptors to drain and where to. What a checker prints is nobody's business."""
@@ -238,8 +266,8 @@ class Run:
         result = {
             "exitCode": ended.exit_code if ended else None,
             "signal": ended.signal if ended else None,
-            "stdout": self.stdout.text(),
-            "stderr": stderr,
+            "stdout": self.stdout.rest(),
+            "stderr": self.stderr.rest(),
             "stdoutCutBytes": self.stdout.cut,
             "stderrCutBytes": self.stderr.cut,
             "cpuMs": round(cpu_ms, 3),
@@ -285,6 +313,25 @@ class Run:
         if error and not (self.stopped and error["type"] == CHECKER_LOST["type"]):
             result["error"] = error
         result["passed"] = passed
+
+
+def refused_files(run, error):
+    """The result of a run whose files could not be put in their places."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    result = {
+        "exit": "disk" if full else "nonzero",
+        "exitCode": None,
+        "signal": None,
+        "stdout": "",
+        "stderr": "",
+        "stdoutCutBytes": 0,
+        "stderrCutBytes": 0,
+        "cpuMs": 0,
+        "wallMs": 0,
+        "memoryPeakKiB": 0,
+        "error": {"type": "FileRefused", "message": str(error)[:4000], "line": None},
+    }
+    return {**result, "passed": False} if run["kind"] == "checked" else result
 
 
 def _is_shallow(document):

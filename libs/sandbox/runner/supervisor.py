@@ -1,169 +1,166 @@
 """Process 1 of a sandbox. Runs no user code itself; see docs/sandbox-protocol.md for what it speaks."""
-import json
 import os
 import sys
+import time
 
 import _signal
 
-from runner import processes, workspace
-from runner.frames import FrameReader, encode_frame, write_all
+from runner import workspace
+from runner.cells import SPARES, CellPool, cells_for
+from runner.claim import Claim
+from runner.connection import Connection, refusal
+from runner.execution import KEPT_BYTES_MAX, Execution, Executions, Request
+from runner.fields import Malformed, Refused, natural, text
 from runner.kernel import set_readable
-from runner.run import Run
-from runner.spare import SpareCell
-from runner.zygote import Zygote, ZygoteLost, fork_cell_from_here, preload
+from runner.loop import FOREVER, Loop
+from runner.run import Run, refused_files
+from runner.zygote import Zygote, preload
 
-PROTOCOL = 1
-# As many as a checked run takes.
-SPARES = 2
-# The supervisor, the zygote, its middle fork, and cells in waiting are not the code's processes.
-PROCESSES_APART = 4 + SPARES
-
-
-class CellPool:
-    """Cells forked ahead, and a new zygote when the last one was killed."""
-
-    def __init__(self, zygote, hash_seed):
-        self.zygote = zygote
-        self.hash_seed = hash_seed
-        self.spares = []
-
-    def fill_from_here(self, count):
-        """Forks this very process, which only is right while it has seen no payload."""
-        self.spares += [SpareCell(fork_cell_from_here) for _ in range(count)]
-
-    def fill_while_code_runs(self, count):
-        """Never starts an interpreter: until it has hidden itself, the code could take it over."""
-        try:
-            while len(self.spares) < count:
-                self.spares.append(SpareCell(self.zygote.fork_cell))
-        except (ZygoteLost, OSError):
-            return
-
-    def take(self):
-        return self.spares.pop(0) if self.spares else self._fork()
-
-    def _fork(self):
-        try:
-            return SpareCell(self.zygote.fork_cell)
-        except ZygoteLost:
-            self.zygote.start_fresh(self.hash_seed)
-            return SpareCell(self.zygote.fork_cell)
-
-    def reseed(self, hash_seed):
-        if hash_seed != self.hash_seed:
-            self.lose_all()
-            self.hash_seed = hash_seed
-            self.zygote.start_fresh(hash_seed)
-
-    def forget(self, reaped):
-        """Drops what has ended: its number may be another process's by now."""
-        for cell in [cell for cell in self.spares if cell.pid in reaped]:
-            self.spares.remove(cell)
-            cell.close()
-        if self.zygote.pid in reaped:
-            self.zygote.stop()
-
-    def lose_all(self):
-        """After everything was killed, or before it is."""
-        for cell in self.spares:
-            processes.kill(cell.pid)
-            cell.close()
-        self.spares.clear()
-        if self.zygote.connection is not None:
-            processes.kill(self.zygote.pid)
-            self.zygote.stop()
-
-    def apart(self):
-        """Processes that belong to no run."""
-        zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
-        return {1} | zygote | {cell.pid for cell in self.spares}
-
-
-def cells_for(run):
-    return 2 if run["kind"] == "checked" else 1
+PROTOCOL = 2
+CONNECTIONS_MAX = 32
 
 
 class Supervisor:
-    def __init__(self, pool):
+    """Answers its connections at any time, and runs one execution at a time."""
+
+    def __init__(self, pool, claim, name=None, refills=False):
         self.pool = pool
-        self.reader = FrameReader()
-        self.inbox = []
+        self.claim = claim
+        self.name = name
+        self.refills = refills
+        self.loop = Loop()
+        self.connections = []
+        # The one that is bound: the newest of the claim.
         self.owner = None
-        self.executed = {}
+        self.executions = Executions()
+        self.current = None
+        self.obeyed = {
+            "bind": self.bind,
+            "lease": self.lease,
+            "execute": self.execute,
+            "cancel": self.cancel,
+            "close": lambda _connection, _frame: os._exit(0),
+        }
 
     def serve(self):
-        self.send({"type": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0]})
         while True:
-            frame = self.receive()
-            kind = frame.get("type")
-            if kind == "bind":
-                self.bind(frame)
-            elif kind == "execute":
-                self.execute(frame)
-            elif kind == "close":
-                os._exit(0)
-            elif kind != "cancel":
-                self.send({"type": "refused", "reason": "unknown frame type %r" % kind})
+            self.turn(FOREVER)
+            if self.current:
+                self.run(self.current)
+                self.current = None
+                if self.refills:
+                    self.pool.fill_while_code_runs(SPARES)
 
-    def bind(self, frame):
-        """The first claimer wins; the same claimer again is fine."""
-        if self.owner is None:
-            self.owner = frame["claim"]
-        if self.owner == frame["claim"]:
-            self.send({"type": "bound", "claim": self.owner})
-        else:
-            self.send({"type": "refused", "reason": "another claim holds this sandbox"})
+    def turn(self, until):
+        """Answers whoever speaks, until the monotonic clock shows `until` at the latest."""
+        if time.monotonic() >= self.claim.ends_at:
+            os._exit(0)
+        self.loop.turn(min(until, self.claim.ends_at))
 
-    def execute(self, frame):
-        """One frame per run, numbered from 0, then `done`. The same execution again repeats its frames and runs nothing."""
-        if self.owner is None or frame.get("claim") != self.owner:
-            self.send({"type": "refused", "reason": "execute needs the claim that is bound"})
-            return
-        frames = self.executed.get(frame["executionId"])
-        if frames is not None:
-            for known in frames[frame.get("after", 0) :]:
-                self.send(known)
-            return
-        frames = self.executed[frame["executionId"]] = []
-        for result in self.results(frame):
-            frames.append({"type": "run", "executionId": frame["executionId"], "seq": len(frames), "result": result})
-            self.send(frames[-1])
-        frames.append({"type": "done", "executionId": frame["executionId"], "seq": len(frames)})
-        self.send(frames[-1])
+    def connect(self, read_fd, write_fd, ended):
+        """`ended(connection)` is called when the other side is gone."""
+        if len(self.connections) == CONNECTIONS_MAX:
+            # Whoever bound it needs it most; of the others the oldest may be long gone.
+            next(connection for connection in self.connections if connection is not self.owner).end()
+        connection = Connection(self.loop, read_fd, write_fd, self.obey, ended)
+        self.connections.append(connection)
+        self.claim.note_connections(len(self.connections))
+        named = {} if self.name is None else {"sandbox": self.name}
+        connection.reply({"type": "hello", "protocol": PROTOCOL, "python": sys.version.split()[0], **named})
 
-    def results(self, frame):
-        if frame.get("hashSeed") is not None:
-            self.pool.reseed(frame["hashSeed"])
-        runs = frame["runs"]
-        for index, run in enumerate(runs):
-            if index > 0:
+    def disconnected(self, connection):
+        self.connections.remove(connection)
+        if self.owner is connection:
+            self.owner = None
+        self.claim.note_connections(len(self.connections))
+
+    def obey(self, connection, frame):
+        kind = frame.get("type")
+        try:
+            obey = self.obeyed.get(kind) if type(kind) is str else None
+            if obey is None:
+                raise Refused("unknown", "unknown frame type %.100r" % (kind,))
+            obey(connection, frame)
+        except Refused as refused:
+            connection.reply(refusal(refused.code, refused))
+        except Malformed as malformed:
+            connection.reply(refusal("malformed", malformed))
+
+    def bind(self, connection, frame):
+        self.claim.bind(frame)
+        if self.owner not in (None, connection):
+            self.owner.end()
+        self.owner = connection
+        connection.bound()
+        connection.reply({"type": "bound", "claim": self.claim.owner})
+
+    def lease(self, connection, frame):
+        self.expect_bound(connection, frame)
+        self.claim.renew(frame)
+
+    def execute(self, connection, frame):
+        """The same execution again repeats its frames and runs nothing."""
+        self.expect_bound(connection, frame)
+        name = text(frame, "executionId", 200)
+        after = natural(frame, "after", least=0) if "after" in frame else 0
+        execution = self.executions.find(name)
+        if execution is None:
+            if self.current:
+                raise Refused("busy", "another execution runs")
+            execution = self.current = Execution(name, Request(frame), self.tell_owner)
+            self.executions.add(execution)
+        connection.follow(execution, after)
+
+    def cancel(self, connection, frame):
+        self.expect_bound(connection, frame)
+        if self.current and frame.get("executionId", self.current.name) == self.current.name:
+            self.current.cancelled = True
+
+    def expect_bound(self, connection, frame):
+        self.claim.expect(frame)
+        if connection is not self.owner:
+            raise Refused("unbound", "this needs the claim that is bound, on the connection that bound it last")
+
+    def tell_owner(self):
+        if self.owner:
+            self.owner.flush()
+
+    def run(self, execution):
+        """One result per run, then `done`."""
+        for number, result in enumerate(self.results(execution)):
+            execution.add("run", run=number, result=result)
+            self.await_reader(execution)
+        execution.add("done")
+        execution.request = None
+
+    def results(self, execution):
+        request = execution.request
+        if request.hash_seed is not None:
+            self.pool.reseed(request.hash_seed)
+        for index, run in enumerate(request.runs):
+            if index > 0 and not request.keep:
                 workspace.empty_all()
-            workspace.place_files(frame["files"])
-            cells_next = cells_for(runs[index + 1]) if index + 1 < len(runs) else 0
-            result = Run(run, frame["files"], frame["limits"], self.pool, self.cancelled, PROCESSES_APART, cells_next).execute()
+            result = self.result(execution, index, run)
             yield result
-            if result["exit"] == "cancelled" or (frame["stopOnFailure"] and result["exit"] != "ok"):
+            if result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok"):
                 return
 
-    def cancelled(self):
-        """Whether a cancel has come. Called when there is something to read."""
-        self._read()
-        return any(frame.get("type") == "cancel" for frame in self.inbox)
+    def result(self, execution, index, run):
+        request = execution.request
+        try:
+            workspace.place_files(request.files)
+        except (OSError, ValueError) as error:
+            return refused_files(run, error)
+        cells_next = cells_for(request.runs[index + 1]) if index + 1 < len(request.runs) else 0
+        return Run(execution, index, self.pool, self.loop, self.turn, cells_next).execute()
 
-    def receive(self):
-        while not self.inbox:
-            self._read()
-        return self.inbox.pop(0)
-
-    def _read(self):
-        data = os.read(0, 1 << 20)
-        if not data:
-            # The controller is gone; process 1 takes the whole sandbox with it.
-            os._exit(0)
-        self.inbox += [json.loads(frame) for frame in self.reader.feed(data)]
-
-    def send(self, frame):
-        write_all(1, encode_frame(frame))
+    def await_reader(self, execution):
+        """What is kept of many runs stays bounded: the next run waits until the reader has taken enough of it."""
+        while True:
+            self.executions.trim(execution, self.owner.sent(execution) if self.owner else 0)
+            if execution.kept_bytes <= KEPT_BYTES_MAX or execution.cancelled:
+                return
+            self.turn(time.monotonic() + 0.1)
 
 
 def main(zygote_command):
@@ -175,11 +172,19 @@ def main(zygote_command):
     serve_sandbox(zygote_command)
 
 
-def serve_sandbox(zygote_command):
-    """With a warm interpreter behind it, which has seen no payload."""
+def warm_pool(zygote_command, hash_seed):
+    """Cells of a warm interpreter, which has seen no payload."""
     workspace.place_files([])
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
-    pool = CellPool(zygote, int(os.environ.get("PYTHONHASHSEED", "0")))
+    pool = CellPool(zygote, hash_seed)
     pool.fill_from_here(SPARES)
-    Supervisor(pool).serve()
+    return pool
+
+
+def serve_sandbox(zygote_command):
+    """One connection for ever, over stdin and stdout. Its end is the controller's, and takes the whole sandbox with it."""
+    pool = warm_pool(zygote_command, int(os.environ.get("PYTHONHASHSEED", "0")))
+    supervisor = Supervisor(pool, Claim())
+    supervisor.connect(0, 1, lambda _connection: os._exit(0))
+    supervisor.serve()

@@ -11,6 +11,7 @@ import sys
 import _signal
 
 from runner.descriptors import PACKETS, receive_fds, send_fds, socket_of, socket_pair
+from runner.kernel import be_killed_first
 
 PID = struct.Struct("=i")
 
@@ -83,11 +84,12 @@ class Zygote:
         self._keep(mine)
 
     def start_fresh(self, hash_seed):
-        """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
+        """Starts a new interpreter, for a hash seed of its own (None: any) or in place of one that was killed."""
         self.stop()
         mine, theirs = socket_pair(PACKETS)
         os.set_inheritable(theirs.fileno(), True)
-        environment = {"PYTHONHASHSEED": str(hash_seed), "ETUDE_ZYGOTE": str(theirs.fileno())}
+        seed = "random" if hash_seed is None else str(hash_seed)
+        environment = {"PYTHONHASHSEED": seed, "ETUDE_ZYGOTE": str(theirs.fileno())}
         null = os.open("/dev/null", os.O_RDWR)
         actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
         self.pid = os.posix_spawn(self.command[0], self.command, environment, file_actions=actions)
@@ -142,6 +144,7 @@ def _leave_supervisor(then, keep):
             last = fd
         os.closerange(last + 1, 4096)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+        be_killed_first()
         then()
     finally:
         os._exit(70)
@@ -149,9 +152,7 @@ def _leave_supervisor(then, keep):
 
 def main_fresh():
     """A zygote that was started by exec."""
-    from runner.kernel import set_readable
-
-    set_readable(False)
+    be_killed_first()
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     fd = int(os.environ.pop("ETUDE_ZYGOTE"))
     sys.dont_write_bytecode = True

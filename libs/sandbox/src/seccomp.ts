@@ -96,16 +96,28 @@ const RETURN = 0x06;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
-/**
- * A filter for `bwrap --seccomp`: refuses what reaches into other processes, outlives a run, or opens namespaces,
- * and every family of sockets that a network namespace does not hold back. null where the machine's architecture is not known here.
- */
-export function seccompFilter(arch: string): Buffer | null {
-  const machine = { x64: X64, arm64: ARM64 }[arch];
-  return machine ? assemble(instructions(machine)) : null;
+const AF_UNIX = 1;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
+
+export interface SeccompOptions {
+  /** Internet sockets may be opened. Only where a network namespace without a way out stands around the code; a pod has none. */
+  readonly network: boolean;
 }
 
-function instructions(machine: Architecture): Instruction[] {
+/**
+ * A filter of system calls, as `struct sock_filter[]` for `bwrap --seccomp` and for `ETUDE_SANDBOX_FILTER` of a pod: refuses
+ * what reaches into other processes, outlives a run, or opens namespaces, and every family of sockets that a network namespace
+ * does not hold back; without `network` all but local ones. null where the machine's architecture is not known here.
+ */
+export function seccompFilter(arch: string, options: SeccompOptions = { network: true }): Buffer | null {
+  const machine = { x64: X64, arm64: ARM64 }[arch];
+  const families = options.network ? [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] : [AF_UNIX];
+  return machine ? assemble(instructions(machine, families)) : null;
+}
+
+function instructions(machine: Architecture, families: readonly number[]): Instruction[] {
   const refuse = (number: number, code: number): Instruction[] => [
     [EQUALS, 0, 1, number],
     [RETURN, 0, 0, errno(code)],
@@ -126,7 +138,8 @@ function instructions(machine: Architecture): Instruction[] {
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
     // Limits of other processes: only pid 0, oneself, is fine.
     ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
-    ...allowFamilies(machine.socket),
+    ...allowFamilies(machine.socket, families),
+
     [RETURN, 0, 0, ALLOW],
   ];
 }
@@ -142,15 +155,12 @@ function refuseWhen(number: number, offset: number, [code, value]: readonly [num
   ];
 }
 
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, such as AF_VSOCK, reach out of a network namespace. */
-function allowFamilies(socket: number): Instruction[] {
+/** Others, such as AF_VSOCK, reach out of a network namespace. */
+function allowFamilies(socket: number, families: readonly number[]): Instruction[] {
   return [
-    [EQUALS, 0, 7, socket],
+    [EQUALS, 0, families.length + 3, socket],
     [LOAD, 0, 0, 16],
-    [EQUALS, 4, 0, 1],
-    [EQUALS, 3, 0, 2],
-    [EQUALS, 2, 0, 10],
-    [EQUALS, 1, 0, 16],
+    ...families.map((family, i): Instruction => [EQUALS, families.length - i, 0, family]),
     [RETURN, 0, 0, errno(EPERM)],
     [LOAD, 0, 0, 0],
   ];

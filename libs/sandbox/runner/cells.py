@@ -1,0 +1,73 @@
+"""Cells for runs: some forked ahead, more from the zygote, and a new zygote where the last one was killed."""
+from runner import processes
+from runner.spare import SpareCell
+from runner.zygote import ZygoteLost, fork_cell_from_here
+
+# As many as a checked run takes.
+SPARES = 2
+# The supervisor, the zygote, its middle fork, and cells in waiting are not the code's processes.
+PROCESSES_APART = 4 + SPARES
+
+
+class CellPool:
+    """Cells forked ahead, and a new zygote when the last one was killed."""
+
+    def __init__(self, zygote, hash_seed):
+        self.zygote = zygote
+        self.hash_seed = hash_seed
+        self.spares = []
+
+    def fill_from_here(self, count):
+        """Forks this very process, which only is right while it has seen no payload."""
+        self.spares += [SpareCell(fork_cell_from_here) for _ in range(count)]
+
+    def fill_while_code_runs(self, count):
+        """Never starts an interpreter: until it has hidden itself, the code could take it over."""
+        try:
+            while len(self.spares) < count:
+                self.spares.append(SpareCell(self.zygote.fork_cell))
+        except (ZygoteLost, OSError):
+            return
+
+    def take(self):
+        return self.spares.pop(0) if self.spares else self._fork()
+
+    def _fork(self):
+        try:
+            return SpareCell(self.zygote.fork_cell)
+        except ZygoteLost:
+            self.zygote.start_fresh(self.hash_seed)
+            return SpareCell(self.zygote.fork_cell)
+
+    def reseed(self, hash_seed):
+        if hash_seed != self.hash_seed:
+            self.lose_all()
+            self.hash_seed = hash_seed
+            self.zygote.start_fresh(hash_seed)
+
+    def forget(self, reaped):
+        """Drops what has ended: its number may be another process's by now."""
+        for cell in [cell for cell in self.spares if cell.pid in reaped]:
+            self.spares.remove(cell)
+            cell.close()
+        if self.zygote.pid in reaped:
+            self.zygote.stop()
+
+    def lose_all(self):
+        """After everything was killed, or before it is."""
+        for cell in self.spares:
+            processes.kill(cell.pid)
+            cell.close()
+        self.spares.clear()
+        if self.zygote.connection is not None:
+            processes.kill(self.zygote.pid)
+            self.zygote.stop()
+
+    def apart(self):
+        """Processes that belong to no run."""
+        zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
+        return {1} | zygote | {cell.pid for cell in self.spares}
+
+
+def cells_for(run):
+    return 2 if run["kind"] == "checked" else 1

@@ -1,0 +1,54 @@
+"""Who owns this sandbox, and how long it lives without hearing from its owner."""
+import hashlib
+import hmac
+import time
+
+from runner.fields import Refused, natural, text
+from runner.loop import FOREVER
+
+LEASE_MS_MAX = 3_600_000
+
+
+class Claim:
+    """`token_digest`: SHA-256 of the token that a claim needs, in hex, or None. `leased`: an owner must renew its claim.
+    `unclaimed_s`: how long it waits for a claim while nobody is connected."""
+
+    def __init__(self, token_digest=None, leased=False, unclaimed_s=FOREVER):
+        self.token_digest = token_digest
+        self.leased = leased
+        self.unclaimed_s = unclaimed_s
+        self.owner = None
+        self.ends_at = time.monotonic() + unclaimed_s
+
+    def bind(self, frame):
+        """The first claim wins; the same claim again is fine. Raises Refused, Malformed."""
+        claim = text(frame, "claim", 200)
+        if self.token_digest is not None:
+            digest = hashlib.sha256(text(frame, "token", 1000).encode("utf-8", "replace")).hexdigest()
+            if not hmac.compare_digest(digest, self.token_digest):
+                raise Refused("token", "the token is not this sandbox's")
+        lease_ms = self._lease_ms(frame)
+        if self.owner not in (None, claim):
+            raise Refused("claimed", "another claim holds this sandbox")
+        self.owner = claim
+        self._lives_for(lease_ms)
+
+    def renew(self, frame):
+        """Raises Refused, Malformed."""
+        self.expect(frame)
+        self._lives_for(self._lease_ms(frame))
+
+    def expect(self, frame):
+        if self.owner is None or frame.get("claim", self.owner) != self.owner:
+            raise Refused("unbound", "this needs the claim that is bound")
+
+    def note_connections(self, count):
+        """Nobody connected and nobody's: it ends after a while."""
+        if self.owner is None:
+            self.ends_at = FOREVER if count else time.monotonic() + self.unclaimed_s
+
+    def _lease_ms(self, frame):
+        return natural(frame, "leaseMs", LEASE_MS_MAX) if self.leased else None
+
+    def _lives_for(self, lease_ms):
+        self.ends_at = FOREVER if lease_ms is None else time.monotonic() + lease_ms / 1000

@@ -1,0 +1,161 @@
+"""Connections of controllers: what has come is cut into frames, what is to go waits here, and nothing ever blocks."""
+import collections
+import json
+import os
+
+import _socket
+
+from runner.fields import Refused
+from runner.frames import FRAME_BYTES_MAX, FrameReader, encode_frame
+from runner.loop import READ, WRITE
+
+UNBOUND_BYTES_MAX = 64 * 1024
+# Answers that wait to be sent; beyond it nothing more is read from this connection.
+REPLIES_BYTES_MAX = 1024 * 1024
+READ_BYTES = 256 * 1024
+
+
+class Connection:
+    """`obey(connection, frame)` gets each frame, `ended(connection)` is told of the end. What is sent comes from two
+    places: replies in a queue of its own, and frames of the execution that it follows, which that execution keeps."""
+
+    def __init__(self, loop, read_fd, write_fd, obey, ended):
+        self.loop = loop
+        self.read_fd = read_fd
+        self.write_fd = write_fd
+        self.obey = obey
+        self.ended = ended
+        self.open = True
+        self.reader = FrameReader(UNBOUND_BYTES_MAX)
+        self.replies = collections.deque()
+        self.replies_bytes = 0
+        self.following = None
+        self.number = 0
+        self.sending = memoryview(b"")
+        os.set_blocking(read_fd, False)
+        os.set_blocking(write_fd, False)
+        loop.watch(read_fd, READ, self._readable)
+
+    def bound(self):
+        self.reader.bytes_max = FRAME_BYTES_MAX
+
+    def reply(self, frame):
+        data = encode_frame(frame)
+        self.replies.append(data)
+        self.replies_bytes += len(data)
+        self.flush()
+
+    def follow(self, execution, number):
+        """Sends the frames of `execution` from `number` on, those to come included."""
+        self.following = execution
+        self.number = number
+        self.flush()
+
+    def sent(self, execution):
+        """How many of its frames have been taken off it."""
+        return self.number if self.following is execution else 0
+
+    def flush(self):
+        """Writes what can be written without waiting."""
+        while self.open and (self.sending or self._next()):
+            try:
+                self.sending = self.sending[os.write(self.write_fd, self.sending) :]
+            except BlockingIOError:
+                self.loop.watch(self.write_fd, WRITE, self._writable)
+                return
+            except OSError:
+                self.end()
+        self.loop.forget(self.write_fd)
+
+    def end(self):
+        if self.open:
+            self.open = False
+            self.following = None
+            self.replies.clear()
+            for fd in (self.read_fd, self.write_fd):
+                self.loop.forget(fd)
+                os.close(fd)
+            self.ended(self)
+
+    def _next(self):
+        if self.replies:
+            self.sending = memoryview(self.replies.popleft())
+            self.replies_bytes -= len(self.sending)
+            return True
+        if self.following is None:
+            return False
+        try:
+            frame = self.following.frame(self.number)
+        except Refused as refused:
+            self.following = None
+            self.sending = memoryview(encode_frame(refusal(refused.code, refused)))
+            return True
+        self.number += frame is not None
+        self.sending = memoryview(frame or b"")
+        return frame is not None
+
+    def _readable(self):
+        try:
+            data = os.read(self.read_fd, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.end()
+            return
+        self.reader.push(data)
+        self._serve()
+
+    def _writable(self):
+        self.flush()
+        if self.open and self.replies_bytes <= REPLIES_BYTES_MAX:
+            self.loop.watch(self.read_fd, READ, self._readable)
+            self._serve()
+
+    def _serve(self):
+        try:
+            while self.open:
+                if self.replies_bytes > REPLIES_BYTES_MAX:
+                    self.loop.forget(self.read_fd)
+                    return
+                body = self.reader.take()
+                if body is None:
+                    return
+                frame = json.loads(body)
+                if type(frame) is not dict:
+                    raise ValueError("a frame must be an object")
+                self.obey(self, frame)
+        except (ValueError, RecursionError):
+            self.end()
+
+
+class Listener:
+    """Takes connections: `opened(read_fd, write_fd)` gets each."""
+
+    def __init__(self, loop, sock, opened):
+        self.sock = sock
+        self.opened = opened
+        sock.setblocking(False)
+        loop.watch(sock.fileno(), READ, self._ready)
+
+    def _ready(self):
+        try:
+            fd, _address = self.sock._accept()
+        except OSError:
+            return
+        peer = _socket.socket(fileno=fd)
+        peer.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+        # A controller whose machine is gone never says so.
+        peer.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
+        fd = peer.detach()
+        # Two descriptors of the same socket, so that reading and writing are waited for apart, as with pipes.
+        self.opened(fd, os.dup(fd))
+
+
+def internet_socket(address):
+    return _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
+
+
+def refusal(code, reason):
+    return {"type": "refused", "code": code, "reason": str(reason)}

@@ -1,0 +1,112 @@
+"""What is to be executed, and the frames that tell of it: numbered, and kept to be sent again."""
+from runner.fields import Malformed, Refused, boolean, natural, objects, text
+from runner.frames import encode_frame
+
+LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
+# Fields by kind that must be text; `stdin` and `setup` may be left out.
+TEXTS = {
+    "program": ("code",),
+    "call": ("code", "entryPoint"),
+    "checked": ("code", "entryPoint", "tests"),
+    "command": ("command",),
+    "cell": ("code",),
+}
+# Of all executions of this sandbox together. Beyond it the oldest frames go, those of the one that runs last.
+KEPT_BYTES_MAX = 32 * 1024 * 1024
+REMEMBERED_MAX = 10_000
+
+
+class Request:
+    """An `execute` frame whose fields are what they must be. Raises Malformed."""
+
+    def __init__(self, frame):
+        self.limits = {name: natural(_object(frame, "limits"), name) for name in LIMITS}
+        self.runs = [_checked_run(run) for run in objects(frame, "runs", 1)]
+        self.files = [{"path": text(file, "path", 4096), "contentBase64": text(file, "contentBase64")} for file in objects(frame, "files")]
+        self.stop_on_failure = boolean(frame, "stopOnFailure")
+        self.hash_seed = None if frame.get("hashSeed") is None else natural(frame, "hashSeed", 2**32 - 1, 0)
+        self.stream = boolean(frame, "stream")
+        self.keep = boolean(frame, "keep")
+
+
+def _object(frame, name):
+    value = frame.get(name)
+    if type(value) is not dict:
+        raise Malformed("%s must be an object" % name)
+    return value
+
+
+def _checked_run(run):
+    names = TEXTS.get(run.get("kind")) if type(run.get("kind")) is str else None
+    if names is None:
+        raise Malformed("the kind of a run must be one of %s" % ", ".join(TEXTS))
+    for name in names:
+        text(run, name)
+    for name in ("stdin", "setup"):
+        if name in run:
+            text(run, name)
+    if type(run.get("args", [])) is not list or type(run.get("kwargs", {})) is not dict:
+        raise Malformed("args must be a list and kwargs an object")
+    return {"args": [], "kwargs": {}, **run} if run["kind"] == "call" else {"setup": "", **run} if run["kind"] == "checked" else run
+
+
+class Execution:
+    """`tell()` is called whenever there is a frame more."""
+
+    def __init__(self, name, request, tell):
+        self.name = name
+        self.request = request
+        self.tell = tell
+        self.cancelled = False
+        self.frames = []
+        # Number of the first frame that is still kept.
+        self.first = 0
+        self.kept_bytes = 0
+
+    @property
+    def count(self):
+        return self.first + len(self.frames)
+
+    def add(self, kind, **fields):
+        frame = encode_frame({"type": kind, "executionId": self.name, "seq": self.count, **fields})
+        self.frames.append(frame)
+        self.kept_bytes += len(frame)
+        self.tell()
+
+    def frame(self, number):
+        """None where it is not there yet. Raises Refused when it is no longer kept."""
+        if number < self.first:
+            raise Refused("forgotten", "frames of this execution before number %d are no longer kept" % self.first)
+        return self.frames[number - self.first] if number < self.count else None
+
+    def forget(self, before):
+        """Frees the frames below number `before`."""
+        gone = self.frames[: max(0, before - self.first)]
+        del self.frames[: len(gone)]
+        self.first += len(gone)
+        self.kept_bytes -= sum(len(frame) for frame in gone)
+
+
+class Executions:
+    """Those that this sandbox has been asked for, by name, so that none runs twice."""
+
+    def __init__(self):
+        self.known = {}
+
+    def find(self, name):
+        return self.known.get(name)
+
+    def add(self, execution):
+        self.known[execution.name] = execution
+        while len(self.known) > REMEMBERED_MAX:
+            self.known.pop(next(iter(self.known)))
+
+    def trim(self, current, sent):
+        """Keeps memory bounded. Of `current` only what has been handed to a reader, the first `sent` frames, may go."""
+        excess = sum(execution.kept_bytes for execution in self.known.values()) - KEPT_BYTES_MAX
+        for execution in self.known.values():
+            if excess <= 0:
+                return
+            before = execution.kept_bytes
+            execution.forget(sent if execution is current else execution.count)
+            excess -= before - execution.kept_bytes

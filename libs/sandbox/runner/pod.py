@@ -1,0 +1,71 @@
+"""Process 1 of a container: what bubblewrap does locally, the container's runtime has done, but for the walls below.
+
+Whoever can connect finds warm cells: it listens last. Settings come in the environment, which nothing inside gets to see:
+ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, in hex) and _UNCLAIMED_MS.
+"""
+import os
+import sys
+
+import _signal
+
+from runner import kernel
+from runner.claim import Claim
+from runner.connection import Listener, internet_socket
+from runner.supervisor import Supervisor, warm_pool
+from runner.zygote import preload
+
+PREFIX = "ETUDE_SANDBOX_"
+LISTENING = 64
+
+
+def main():
+    settings = take_settings()
+    hash_seed = take_hash_seed()
+    kernel.set_readable(False)
+    # To process 1 a signal without handler is no signal at all: nothing inside can stop it.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    sys.dont_write_bytecode = True
+    # Made before the filter, behind which nobody gets another.
+    address = settings.get("HOST", "0.0.0.0")
+    sock = internet_socket(address)
+    kernel.refuse_new_privileges()
+    if settings.get("FILTER"):
+        kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
+    preload()
+    pool = warm_pool(fresh_zygote(), hash_seed)
+    claim = Claim(settings.get("TOKEN_SHA256"), leased=True, unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
+    supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
+    sock.bind((address, int(settings.get("PORT", "7070"))))
+    sock.listen(LISTENING)
+    Listener(supervisor.loop, sock, lambda *fds: supervisor.connect(*fds, supervisor.disconnected))
+    supervisor.serve()
+
+
+def take_settings():
+    """Settings by name without prefix. The environment is empty after it, also the copy that the kernel shows of it."""
+    settings = {name[len(PREFIX) :]: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    os.environ.clear()
+    _wipe_environment()
+    return settings
+
+
+def take_hash_seed():
+    """None where nobody set it, so that an execution that asks for one gets interpreters of its own."""
+    return None if sys.flags.hash_randomization else 0
+
+
+def _wipe_environment():
+    with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
+        # env_start and env_end; counted from the field behind the command's name.
+        start, end = (int(field) for field in file.read().rpartition(")")[2].split()[47:49])
+    memory = os.open("/proc/self/mem", os.O_RDWR)
+    try:
+        os.pwrite(memory, bytes(end - start), start)
+    finally:
+        os.close(memory)
+
+
+def fresh_zygote():
+    """How another warm interpreter is started, with the paths of this one."""
+    statement = "import sys;sys.path[:]=%r;from runner.zygote import main_fresh;main_fresh()" % (sys.path,)
+    return [sys.executable, "-s", "-S", "-B", "-P", "-X", "utf8", "-c", statement]
