@@ -8,7 +8,7 @@ import sys
 
 import _signal
 
-from runner import answer, checker, serving
+from runner import answer, checker, serving, session_cell
 from runner.descriptors import receive_fds, socket_of
 from runner.kernel import refuse_memory_files, set_readable
 from runner.workspace import WORK
@@ -61,6 +61,8 @@ def _run(payload, kept):
     set_readable(True)
     if role == "call":
         answer.run_call(payload, control)
+    if role == "session":
+        session_cell.run(control)
     control.close()
     if role == "program":
         answer.run_program(payload)

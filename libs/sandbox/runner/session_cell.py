@@ -1,0 +1,287 @@
+"""The interpreter of a session: runs cells one after another in one `__main__`. User code is in this process.
+
+Over its socket it gets a descriptor with the code of a cell, and sends displays and, last, how the cell ended.
+"""
+import __future__
+import _ast
+import builtins
+import json
+import linecache
+import os
+import struct
+import sys
+import threading
+import warnings
+
+import _signal
+
+from runner import answer, display
+from runner.descriptors import receive_fds
+from runner.media import DISPLAY_BYTES_MAX, DISPLAYS_MAX, has_too_many_values
+
+TOP_LEVEL_AWAIT = 0x2000
+ONLY_AST = 0x400
+COROUTINE = 0x80
+ANNOTATIONS = __future__.annotations.compiler_flag
+ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
+
+
+def run(control):
+    """Until process 1 closes the socket."""
+    session = Session(control)
+    session.install()
+    while True:
+        message, fds = receive_fds(control, 1)
+        if not message or not fds:
+            os._exit(0)
+        with open(fds[0], "rb") as file:
+            code = json.loads(file.read())["code"]
+        session.execute(code)
+
+
+class Interrupts:
+    """SIGINT ends a cell, never the loop around it, and no report in the middle."""
+
+    def __init__(self):
+        self.running = False
+        self.held = False
+        self.pending = False
+
+    def handle(self, *_signal_and_frame):
+        if self.held:
+            self.pending = True
+        elif self.running:
+            raise KeyboardInterrupt
+
+    def release(self):
+        self.held = False
+        if self.pending:
+            self.pending = False
+            self.handle()
+
+
+class Reports:
+    """What goes to process 1, which enforces the same bounds."""
+
+    def __init__(self, control, interrupts):
+        self.control = control
+        self.interrupts = interrupts
+        self.lock = threading.Lock()
+        self.pid = os.getpid()
+        self.main = threading.get_ident()
+        self.begin()
+
+    def begin(self):
+        self.bytes = 0
+        self.displays = 0
+        self.dropped = 0
+
+    def display(self, bundle):
+        if os.getpid() != self.pid:
+            # A fork of the interpreter has no way to report; its text is better than nothing.
+            print(bundle["text/plain"])
+            return
+        # So that text and displays come in the order in which they were made.
+        answer._flush()
+        body = self._fitting(bundle)
+        self.displays += 1
+        if self.displays > DISPLAYS_MAX or self.bytes + len(body) > DISPLAY_BYTES_MAX:
+            self.dropped += 1
+            return
+        self.bytes += len(body)
+        self._send(body)
+
+    def ended(self, exit_code, error):
+        self._send(display.encoded({"type": "ended", "exitCode": exit_code, "error": error, "dropped": self.dropped}))
+
+    def _fitting(self, bundle):
+        """The frame, without the media that are too large for what is left of the cell's bounds."""
+        bundle = dict(bundle)
+        left_out = []
+        while True:
+            body = display.encoded({"type": "display", "data": bundle})
+            if len(bundle) == 1 or (self.bytes + len(body) <= DISPLAY_BYTES_MAX and not has_too_many_values(body)):
+                return body
+            largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(display.encoded(bundle[media])))
+            left_out.append(largest)
+            del bundle[largest]
+            bundle["text/plain"] += "\n(its %s is too large to be shown)" % largest
+
+    def _send(self, body):
+        main = threading.get_ident() == self.main
+        self.interrupts.held = self.interrupts.held or main
+        try:
+            with self.lock:
+                self.control.sendall(struct.pack(">I", len(body)) + body)
+        finally:
+            if main:
+                self.interrupts.release()
+
+
+class Session:
+    def __init__(self, control):
+        self.interrupts = Interrupts()
+        self.reports = Reports(control, self.interrupts)
+        self.module = answer.new_module("__main__")
+        del self.module.__file__
+        self.pid = os.getpid()
+        self.count = 0
+        self.futures = 0
+        self.loop = None
+
+    def install(self):
+        os.environ.update(ENVIRONMENT)
+        sys.argv[:] = [""]
+        # A cell is watched while it runs.
+        sys.stdout.reconfigure(line_buffering=True)
+        builtins.display = self.show
+        builtins.input = _no_input
+        # pyplot.show() has nothing to do here: figures are shown when the cell ends.
+        warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
+
+    def execute(self, source):
+        self.count += 1
+        self.reports.begin()
+        self.interrupts.pending = False
+        # Whatever the cell before did with it.
+        _signal.signal(_signal.SIGINT, self.interrupts.handle)
+        _forget_folders()
+        exit_code, error = self._guarded(lambda: self._run(source, "<cell %d>" % self.count))
+        if os.getpid() == self.pid:
+            figures_code, figures_error = self._guarded(self._show_figures)
+            exit_code, error = exit_code or figures_code, error or figures_error
+        answer._flush()
+        if os.getpid() != self.pid:
+            # A fork that came back from the cell: the session goes on in its parent alone.
+            os._exit(exit_code)
+        self.reports.ended(exit_code, error)
+
+    def show(self, *objects):
+        """display(): shows each value as text and in the richer ways that it knows."""
+        for value in objects:
+            self.reports.display(display.bundle_of(value))
+
+    def _guarded(self, act):
+        """Exit code and error of what may be interrupted."""
+        try:
+            try:
+                self.interrupts.running = True
+                act()
+            finally:
+                self.interrupts.running = False
+        except BaseException as raised:
+            self.interrupts.running = False
+            return self._report(raised)
+        return 0, None
+
+    def _report(self, error):
+        try:
+            _clean_tracebacks(error)
+        except Exception:
+            # Exceptions of the code's own making may be anything; then it is printed as it is.
+            pass
+        if isinstance(error, SystemExit):
+            return answer.report_exception(error), None
+        described = _described(error, "<cell %d>" % self.count)
+        return answer.report_exception(error) or 1, described
+
+    def _run(self, source, file):
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+        tree = self._compiled(source, file, "exec", ONLY_AST)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) and not source.rstrip().endswith(";") else None
+        code = self._compiled(tree, file, "exec")
+        self.futures |= code.co_flags & ANNOTATIONS
+        self._evaluate(code)
+        if last is not None:
+            value = self._evaluate(self._compiled(_ast.Expression(last.value), file, "eval"))
+            if value is not None:
+                builtins._ = value
+                self.show(value)
+
+    def _compiled(self, source, file, mode, flags=0):
+        return compile(source, file, mode, flags | TOP_LEVEL_AWAIT | self.futures, dont_inherit=True)
+
+    def _evaluate(self, code):
+        value = eval(code, self.module.__dict__)
+        return self._awaited(value) if code.co_flags & COROUTINE else value
+
+    def _awaited(self, coroutine):
+        """In one loop for all cells. Tasks that a cell left go on while a later one awaits something."""
+        import asyncio
+
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            if not task.done():
+                # Its own clean-up comes first, as far as it gets before process 1 ends all of it.
+                task.cancel()
+                self.loop.run_until_complete(asyncio.wait([task]))
+            raise KeyboardInterrupt from None
+
+    def _show_figures(self):
+        """Those of matplotlib, where the code has imported it. None of them is there for the next cell."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None or not hasattr(pyplot, "get_fignums"):
+            return
+        try:
+            for number in pyplot.get_fignums():
+                self.show(pyplot.figure(number))
+        finally:
+            pyplot.close("all")
+
+
+def _no_input(_prompt=""):
+    raise EOFError("a cell has no stdin, so input() can't be answered: put the value into the code")
+
+
+def _forget_folders():
+    """Modules that were written or uploaded just now are found."""
+    for finder in list(sys.path_importer_cache.values()):
+        if hasattr(finder, "invalidate_caches"):
+            finder.invalidate_caches()
+
+
+def _clean_tracebacks(error):
+    """Leaves only frames of the code in it and in what it came from."""
+    trace = error.__traceback__
+    first = trace
+    while first is not None and not first.tb_frame.f_code.co_filename.startswith("<cell "):
+        first = first.tb_next
+    error.__traceback__ = first if first is not None else trace
+    seen = []
+    waiting = [error]
+    while waiting and len(seen) < 1000:
+        one = waiting.pop()
+        if isinstance(one, BaseException) and not any(one is other for other in seen):
+            seen.append(one)
+            one.__traceback__ = _without_runner(one.__traceback__)
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+
+
+def _without_runner(trace):
+    kept = []
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] != "runner":
+            kept.append(trace)
+        trace = trace.tb_next
+    for one, following in zip(kept, [*kept[1:], None]):
+        one.tb_next = following
+    return kept[0] if kept else None
+
+
+def _described(error, file):
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return {"type": type(error).__name__[:200], "message": message[:4000], "line": line if type(line) is int else None}

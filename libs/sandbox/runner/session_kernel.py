@@ -1,0 +1,272 @@
+"""Process 1's side of a session's interpreter: starts it, hands it cells, reads its reports, and freezes it between cells."""
+import fcntl
+import json
+import math
+import os
+import resource
+import select
+import time
+
+import _signal
+
+from runner import processes
+from runner.descriptors import send_fds
+from runner.frames import FrameReader
+from runner.media import DEPTH_MAX, DIGITS_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX, MEDIA_MAX, has_too_many_values
+
+# The interpreter keeps to these bounds by itself. Whoever sends so much more forges frames, and is not read any longer.
+DROPPED_MAX = 10_000
+FRAME_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
+# The kernel's limit on CPU time has whole seconds and is the second line; the first are the looks of the run.
+CPU_SLACK_S = 2
+CPU_UNLIMITED_MS = 10**12
+F_ADD_SEALS, SEALS = 1033, 0xF
+STRAYS_S = 1.0
+
+
+class SessionKernel:
+    """One interpreter that keeps its names from cell to cell. `cell` is its SpareCell, None while there is none.
+
+    Between cells it is stopped by SIGSTOP: no code runs that nobody watches, and what its threads would print, they
+    print while the next cell runs. `processes_apart` is what its limit on processes must not count.
+    """
+
+    def __init__(self, processes_apart):
+        self.processes_apart = processes_apart
+        self.cell = None
+        self.pidfd = None
+        self._begin()
+
+    def ensure_started(self, pool, limits):
+        """True when an interpreter was started, which has no names yet. Raises what `pool.take()` raises, and OSError."""
+        if self.cell is not None and not self._has_ended():
+            return False
+        self.lost()
+        self.cell = pool.take()
+        try:
+            self.pidfd = os.pidfd_open(self.cell.pid)
+            # Its CPU time is limited anew for each cell, by `start_cell`.
+            limits = dict(limits, cpuMs=CPU_UNLIMITED_MS)
+            self.cell.start({"role": "session", "limits": limits, "processesApart": self.processes_apart})
+        except OSError:
+            self.lost()
+            raise
+        return True
+
+    def start_cell(self, run, limits):
+        """Hands `run["code"]` over; it runs from here on. Raises OSError when the interpreter is gone: call `lost()`."""
+        self._begin()
+        self._limit_cpu(limits["cpuMs"])
+        self._discard_reports()
+        source = _sealed(json.dumps({"code": run["code"]}).encode("ascii"))
+        try:
+            self._signal(_signal.SIGCONT)
+            send_fds(self.cell.control, b"c", [source])
+        finally:
+            os.close(source)
+
+    def feed(self, data):
+        """What the bytes from `cell.control` say, as a list of events:
+
+        {"type": "display", "data": {...}}; {"type": "ended", "exitCode": n, "error": {...} or None} once, and it is frozen;
+        {"type": "malformed"} once: it can't be trusted to end, so stop the run and call `lost()`.
+        """
+        if self.over:
+            return []
+        events = []
+        try:
+            for body in self.reader.feed(data):
+                events += self._events_of(_document(body), len(body))
+                if self.over:
+                    break
+        except (ValueError, RecursionError):
+            self.over = True
+            events.append({"type": "malformed"})
+        return events
+
+    def interrupt(self):
+        """Ctrl-C: for the interpreter and the processes that it started."""
+        if self.cell is not None and not self._has_ended():
+            try:
+                os.killpg(self.cell.pid, _signal.SIGINT)
+            except OSError:
+                self._signal(_signal.SIGINT)
+
+    def pause(self):
+        """Stops it until the next cell starts. `feed` does so when a cell has ended."""
+        self._signal(_signal.SIGSTOP)
+
+    def cpu_ms(self):
+        """CPU time of the interpreter and of the processes that it waited for, since it was started."""
+        try:
+            with open("/proc/%d/stat" % self.cell.pid, encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (OSError, AttributeError):
+            return 0.0
+        return sum(int(fields[i]) for i in (11, 12, 13, 14)) * processes.TICK_MS
+
+    def end_strays(self, apart):
+        """Kills every process but `apart` and the interpreter, which is stopped while that lasts. False when they were
+        made faster than they could be killed, or can't be: then everything has to go, the interpreter included."""
+        until = time.monotonic() + STRAYS_S
+        while time.monotonic() < until:
+            # One of them may have woken it.
+            self.pause()
+            strays = _alive_but(apart | {self.cell.pid})
+            if not strays:
+                return True
+            for pid in strays:
+                processes.kill(pid)
+            time.sleep(0.0005)
+        return False
+
+    def lost(self):
+        """Ends it, if it has not ended by itself; the next `ensure_started` starts another."""
+        self._signal(_signal.SIGKILL)
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+        if self.cell is not None:
+            self.cell.close()
+            self.cell = None
+
+    def surrender(self):
+        """Ends it, and hands over its cell: what it printed may still have to be read from there."""
+        cell, self.cell = self.cell, None
+        self.lost()
+        return cell
+
+    def _begin(self):
+        self.reader = FrameReader(FRAME_BYTES_MAX)
+        self.bytes = 0
+        self.displays = 0
+        self.dropped = 0
+        self.over = False
+
+    def _events_of(self, frame, size):
+        if frame.get("type") == "display":
+            return self._display(frame.get("data"), size)
+        if frame.get("type") != "ended":
+            raise ValueError("an unknown report")
+        self.over = True
+        self.pause()
+        dropped = self.dropped + _count(frame.get("dropped"))
+        notice = [_said("%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (dropped, DISPLAYS_MAX))] if dropped else []
+        return [*notice, {"type": "ended", "exitCode": _count(frame.get("exitCode")) & 0xFF, "error": _error(frame.get("error"))}]
+
+    def _display(self, data, size):
+        if type(data) is not dict or len(data) > 2 * MEDIA_MAX or type(data.get("text/plain")) is not str:
+            raise ValueError("a malformed display")
+        self.bytes += size
+        self.displays += 1
+        if self.displays > DISPLAYS_MAX or self.bytes > DISPLAY_BYTES_MAX:
+            self.dropped += 1
+            if self.dropped > DROPPED_MAX:
+                raise ValueError("displays without end")
+            return []
+        return [{"type": "display", "data": data}]
+
+    def _limit_cpu(self, cpu_ms):
+        """The limit counts from the start of the process. The hard one stays, or it could not be raised for the next cell."""
+        soft, hard = resource.prlimit(self.cell.pid, resource.RLIMIT_CPU)
+        soft = math.ceil((self.cpu_ms() + cpu_ms) / 1000) + CPU_SLACK_S
+        if hard != resource.RLIM_INFINITY:
+            soft = min(soft, hard)
+        resource.prlimit(self.cell.pid, resource.RLIMIT_CPU, (soft, hard))
+
+    def _discard_reports(self):
+        """What threads of the last cell sent after its end. It is stopped, so there is an end to it."""
+        try:
+            while self.cell.control.recv(65536):
+                continue
+        except BlockingIOError:
+            pass
+
+    def _signal(self, number):
+        if self.pidfd is not None:
+            try:
+                _signal.pidfd_send_signal(self.pidfd, number)
+            except ProcessLookupError:
+                pass
+
+    def _has_ended(self):
+        return self.pidfd is None or bool(select.select([self.pidfd], [], [], 0)[0])
+
+
+def _sealed(data):
+    """An in-memory file that the code can't make larger: its pages would count against no limit."""
+    fd = os.memfd_create("etude", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _alive_but(apart):
+    """Processes that run or could. One that was killed and that nobody has waited for can do nothing any more."""
+    alive = set()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) in apart or int(entry) == os.getpid():
+            continue
+        try:
+            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state not in "ZX":
+            alive.add(int(entry))
+    return alive
+
+
+def _document(body):
+    """Raises ValueError for all that would not be JSON to everybody who reads it after us."""
+    if has_too_many_values(body):
+        raise ValueError("a report of too many values")
+    document = json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+    if type(document) is not dict or not _is_shallow(document):
+        raise ValueError("a malformed report")
+    return document
+
+
+def _is_shallow(document):
+    level = [document]
+    # The frame and its data stand around what was displayed.
+    for _depth in range(DEPTH_MAX + 4):
+        level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]
+        if not level:
+            return True
+    return False
+
+
+def _finite(text):
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _bounded(text):
+    return int(text) if len(text) <= DIGITS_MAX else _refuse(text)
+
+
+def _refuse(text):
+    raise ValueError("no number for everybody: %s" % text[:20])
+
+
+def _count(value):
+    return value if type(value) is int and 0 <= value < 2**31 else 0
+
+
+def _error(report):
+    if type(report) is not dict:
+        return None
+    line = report.get("line")
+    return {
+        "type": str(report.get("type"))[:200],
+        "message": str(report.get("message"))[:4000],
+        "line": line if type(line) is int and 0 <= line < 2**31 else None,
+    }
+
+
+def _said(text):
+    return {"type": "display", "data": {"text/plain": text}}
