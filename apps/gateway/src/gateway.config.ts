@@ -15,6 +15,8 @@ export const gatewayConfig = baseConfig.extend({
   ETUDE_MEMORY_PATH: z.string({ error: 'the path of the SQLite file that holds memory, the same for every service' }).min(1),
   /** Unset: the embedder that is built in. Its other settings are those of the workers. */
   ETUDE_EMBEDDING_MODEL: z.string().optional(),
+  /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
+  ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
   ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
 });

@@ -3,10 +3,12 @@ import { openMemory } from '@etude/memory/sqlite-memory';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { loggerModule } from '@etude/platform/logging';
+import { ControllerDirectory } from '@etude/queue/controller-directory';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { DeadLetters } from '@etude/queue/dead-letters';
 import { Producer } from '@etude/queue/producer';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
+import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import { TaskStore } from '@etude/queue/task-store';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
@@ -19,6 +21,9 @@ import type { GatewayConfig } from './gateway.config.js';
 import { MemoryAccess } from './memory/memory-access.js';
 import { MemoryController } from './memory/memory.controller.js';
 import { QueuesController } from './queues/queues.controller.js';
+import { ControllerChannels } from './sandboxes/controller-channels.js';
+import { SandboxRouter } from './sandboxes/sandbox-router.js';
+import { SandboxesController } from './sandboxes/sandboxes.controller.js';
 import { Drain } from './server/drain.js';
 import { HealthReporter } from './server/health-reporter.js';
 import { Upkeep } from './server/upkeep.js';
@@ -50,27 +55,37 @@ function authenticator(config: GatewayConfig, logger: QueueLogger): Authenticato
   return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
 }
 
+function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: SandboxSessionStore): SandboxRouter {
+  const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
+  const directory = new ControllerDirectory(producer.redis, producer.keys);
+  return new SandboxRouter({ sessions, directory, channels: token === undefined ? null : new ControllerChannels(token) });
+}
+
 /** The services of `etude.v1` over the parts they share. */
 export class GatewayModule {
   static forRoot(config: GatewayConfig, parts: GatewayParts, logger: QueueLogger): DynamicModule {
     const { producer, memory, drain, health, checks } = parts;
     const tasks = new TaskStore(producer);
+    const sessions = new SandboxSessionStore(producer.redis, producer.keys);
+    const sandboxes = sandboxRouter(config, producer, sessions);
     return {
       module: GatewayModule,
       imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks })],
-      controllers: [TasksController, SkillsController, MemoryController, ConsolidationController, QueuesController],
+      controllers: [TasksController, SkillsController, MemoryController, ConsolidationController, QueuesController, SandboxesController],
       providers: [
         { provide: Producer, useValue: producer },
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
+        { provide: SandboxSessionStore, useValue: sessions },
+        { provide: SandboxRouter, useValue: sandboxes },
         { provide: MemoryAccess, useValue: memory },
         { provide: Drain, useValue: drain },
         { provide: Authenticator, useValue: authenticator(config, logger) },
         {
           provide: Upkeep,
-          useValue: new Upkeep({ producer, tasks, memory, health, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }),
+          useValue: new Upkeep({ producer, tasks, memory, health, sandboxes, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }),
         },
         { provide: APP_GUARD, useClass: CallGuard },
         { provide: APP_INTERCEPTOR, useClass: MetricsInterceptor },

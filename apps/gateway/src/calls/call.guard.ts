@@ -1,13 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { decodingProblem, type ServerCall } from '@etude/contracts/grpc';
+import type { ServerCall } from '@etude/contracts/grpc';
 import type { Role } from '@etude/platform/auth';
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Drain } from '../server/drain.js';
-import { unknownFields } from '../wire/unknown-fields.js';
-import { invalid, refuseAny } from '../wire/validation.js';
 import { Authenticator } from './authenticator.js';
 import { openContext } from './call-context.js';
+import { checkRequest } from './check-request.js';
 
 const ROLE = 'etude:role';
 
@@ -17,17 +16,6 @@ export const NeedsRole = (role: Role) => SetMetadata(ROLE, role);
 function refuseExpired(deadlineMs: number): void {
   if (deadlineMs <= Date.now())
     throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
-}
-
-function refuseMalformed(request: object): void {
-  const problem = decodingProblem(request);
-  if (problem !== undefined) {
-    const field = '(request)';
-    throw invalid([
-      { field, description: `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files` },
-    ]);
-  }
-  refuseAny(unknownFields(request));
 }
 
 /** Every call passes here first: who calls, may they, is there time, does the request decode. */
@@ -51,7 +39,8 @@ export class CallGuard implements CanActivate {
     }
     const { deadlineMs } = openContext(call, identity, this.drain.signal);
     refuseExpired(deadlineMs);
-    refuseMalformed(request);
+    // Of a stream of requests each is checked as it comes.
+    checkRequest(request);
     return true;
   }
 }

@@ -1,10 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { packageDefinition, reflectionPackage } from '@etude/contracts/grpc';
+import { packageDefinition, reflectionPackage, type ServerCall } from '@etude/contracts/grpc';
 import { PACKAGE, SERVICES } from '@etude/contracts/grpc-services';
 import { portError } from '@etude/platform/health';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { ServerGrpc } from '@nestjs/microservices';
+import { lastValueFrom } from 'rxjs';
+import { RequestStream } from '../calls/request-stream.js';
 import { addressOf } from '../gateway.config.js';
 import type { Drain } from './drain.js';
 import { healthReflection } from './health-descriptor.js';
@@ -22,6 +24,8 @@ const CHANNEL_OPTIONS = {
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.keepalive_permit_without_calls': 1,
 };
+
+type StreamMethod = ReturnType<ServerGrpc['createRequestStreamMethod']>;
 
 const why = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -55,6 +59,19 @@ export class GatewayServer extends ServerGrpc {
       });
     });
     callback?.();
+  }
+
+  /** Nest pushes what arrives into an Observable, without bound where its reader is slow; here the reader pulls. */
+  override createRequestStreamMethod(handler: (...args: unknown[]) => Promise<unknown>): StreamMethod {
+    return async (call, callback) => {
+      try {
+        const requests = new RequestStream(call as unknown as ServerCall);
+        const answer: unknown = await handler(requests, (call as unknown as ServerCall).metadata, call);
+        callback(null, await lastValueFrom(this.transformToObservable(answer)));
+      } catch (error) {
+        callback(error, null);
+      }
+    };
   }
 
   #cannotOpen(error: Error): EtudeError {

@@ -1,13 +1,14 @@
 import { SERVICES } from '@etude/contracts/grpc-services';
 import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { HealthCheck } from '@etude/platform/health';
 import type { Server } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 
 const EVERY_MS = 1_000;
-const NEED_REDIS: ReadonlySet<string> = new Set([Tasks.typeName, Queues.typeName, Consolidation.typeName]);
+const NEED_REDIS: ReadonlySet<string> = new Set([Tasks.typeName, Queues.typeName, Consolidation.typeName, Sandboxes.typeName]);
 
 const works = (check: HealthCheck) =>
   check().then(

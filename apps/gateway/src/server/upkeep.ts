@@ -4,6 +4,7 @@ import type { QueueLogger } from '@etude/queue/redis';
 import type { TaskStore } from '@etude/queue/task-store';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { MemoryAccess } from '../memory/memory-access.js';
+import type { SandboxRouter } from '../sandboxes/sandbox-router.js';
 import type { HealthReporter } from './health-reporter.js';
 
 export interface UpkeepParts {
@@ -11,6 +12,7 @@ export interface UpkeepParts {
   readonly tasks: TaskStore;
   readonly memory: MemoryAccess;
   readonly health: HealthReporter;
+  readonly sandboxes: SandboxRouter;
   readonly intervalMs: number;
   readonly logger: QueueLogger;
 }
@@ -30,6 +32,7 @@ export class Upkeep implements OnApplicationBootstrap, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     this.parts.health.close();
+    this.parts.sandboxes.close();
     await this.#reconciler?.close();
     await this.parts.memory.close();
     await this.parts.producer.close();

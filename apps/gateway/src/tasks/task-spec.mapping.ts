@@ -7,10 +7,10 @@ import {
   type Limits as LimitsMessage,
   type MemoryPolicy,
   Mode,
-  type SandboxLimits,
   type TaskSpec as TaskSpecMessage,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TaskSpec } from '@etude/contracts/task';
+import { SANDBOX_LIMIT_NAMES, sandboxLimitsOf } from '../sandboxes/sandbox-limits.mapping.js';
 import { millisecondsOf } from '../wire/duration.js';
 import { joinPath, snakeCase } from '../wire/field-path.js';
 import { invalid, invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';
@@ -113,20 +113,6 @@ function evaluatorOf(evaluator: EvaluatorMessage | undefined, found: Violation[]
   }
 }
 
-function sandboxOf(limits: SandboxLimits | undefined): object {
-  if (!limits) return {};
-  const { cpuTime, wallTime, memoryMib, processes, fileSizeMib, outputKib, diskMib } = limits;
-  return {
-    cpuMs: millisecondsOf(cpuTime),
-    wallMs: millisecondsOf(wallTime),
-    memoryMiB: set(memoryMib),
-    processes: set(processes),
-    fileSizeMiB: set(fileSizeMib),
-    outputKiB: set(outputKib),
-    diskMiB: set(diskMib),
-  };
-}
-
 function limitsOf(limits: LimitsMessage | undefined): object {
   if (!limits) return {};
   return {
@@ -135,7 +121,7 @@ function limitsOf(limits: LimitsMessage | undefined): object {
     wallMs: millisecondsOf(limits.wallTime),
     modelTokensMax: count(limits.modelTokens),
     costUsdMax: set(limits.costUsd),
-    sandbox: sandboxOf(limits.sandbox),
+    sandbox: sandboxLimitsOf(limits.sandbox),
   };
 }
 
@@ -157,11 +143,7 @@ const PROTO_NAMES: Readonly<Record<string, string>> = {
   wallMs: 'wall_time',
   modelTokensMax: 'model_tokens',
   costUsdMax: 'cost_usd',
-  cpuMs: 'cpu_time',
-  memoryMiB: 'memory_mib',
-  fileSizeMiB: 'file_size_mib',
-  outputKiB: 'output_kib',
-  diskMiB: 'disk_mib',
+  ...SANDBOX_LIMIT_NAMES,
   contentBase64: 'content',
 };
 

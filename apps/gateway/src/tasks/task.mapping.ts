@@ -26,6 +26,7 @@ import type {
   Usage,
   Verdict as Judged,
 } from '@etude/contracts/task';
+import { sandboxLimitsMessage } from '../sandboxes/sandbox-limits.mapping.js';
 import { timestampOf } from '../wire/duration.js';
 import { resumeToken } from '../wire/resume-token.js';
 
@@ -96,22 +97,13 @@ function evaluatorMessage(evaluator: Evaluator): MessageInitShape<typeof Evaluat
 }
 
 function limitsMessage(limits: Limits): MessageInitShape<typeof LimitsSchema> {
-  const { sandbox } = limits;
   return {
     attempts: limits.attemptsMax,
     steps: limits.stepsMax,
     wallTime: durationFromMs(limits.wallMs),
     modelTokens: BigInt(limits.modelTokensMax),
     costUsd: limits.costUsdMax ?? 0,
-    sandbox: {
-      cpuTime: durationFromMs(sandbox.cpuMs),
-      wallTime: durationFromMs(sandbox.wallMs),
-      memoryMib: sandbox.memoryMiB,
-      processes: sandbox.processes,
-      fileSizeMib: sandbox.fileSizeMiB,
-      outputKib: sandbox.outputKiB,
-      diskMib: sandbox.diskMiB,
-    },
+    sandbox: sandboxLimitsMessage(limits.sandbox),
   };
 }
 

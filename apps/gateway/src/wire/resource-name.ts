@@ -1,12 +1,12 @@
-import { AgentId, RequestId, SkillName, TaskId } from '@etude/contracts/ids';
+import { AgentId, RequestId, SandboxId, SkillName, TaskId } from '@etude/contracts/ids';
 import type { z } from 'zod';
 import { invalidField, parseField } from './validation.js';
 
-function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string): string {
+function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
   if (id === null || !schema.safeParse(id).success) {
     throw invalidField(
-      'name',
+      field,
       `must look like "${collection}/${example}"; it is ${name === '' ? 'empty' : JSON.stringify(name.slice(0, 100))}`,
     );
   }
@@ -17,6 +17,8 @@ function idOf(name: string, collection: string, schema: z.ZodType<string>, examp
 export const taskIdOfName = (name: string) => idOf(name, 'tasks', TaskId, 't0192f0c8a1b2');
 export const skillOfName = (name: string) => idOf(name, 'skills', SkillName, 'sum_of_squares');
 export const consolidationRunOfName = (name: string) => idOf(name, 'consolidationRuns', AgentId, 'c0192f0c8a1b2');
+/** @param field where the request has the name */
+export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
 
 /** Empty is none. */
 export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));

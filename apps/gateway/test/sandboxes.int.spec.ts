@@ -1,0 +1,296 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { type ExecuteEvent, Language, type Sandbox, Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { until } from '@etude/test-support/until';
+import { status } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeController, FakeWorld, printed, TOKEN } from './fake-controller.js';
+import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+
+const rig = gatewayForFile({ ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN });
+const client = (key: KeyName = 'acme') => rig.client(Sandboxes, key);
+const UNKNOWN = 9;
+const CHUNK = 512 * 1024;
+
+let world: FakeWorld;
+let started: FakeController[] = [];
+async function controller(options: { sessions?: number; sessionsMax?: number } = {}): Promise<FakeController> {
+  const one = await new FakeController(rig.producer, world, options).start();
+  started.push(one);
+  // The gateway may answer with a list that it read before.
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  return one;
+}
+const killAll = () => Promise.all(started.splice(0).map((one) => one.kill()));
+beforeEach(() => {
+  world = new FakeWorld();
+});
+afterEach(killAll);
+afterAll(killAll);
+
+/** Resolves once a figure that grew grows no more. */
+function stands(figure: () => number): Promise<unknown> {
+  let last = 0;
+  const same = () => {
+    const before = last;
+    last = figure();
+    return last > 0 && last === before;
+  };
+  return until(same, { everyMs: 300 });
+}
+
+const methodsOf = ({ seen }: FakeController) => seen.map(({ method }) => method);
+const text = (events: readonly ExecuteEvent[]) => events.map(({ event }) => (event.case === 'stdout' ? event.value : '')).join('');
+
+async function* upload(name: string, path: string, bytes: number, onChunk: () => void = () => undefined) {
+  yield { part: { case: 'header' as const, value: { name, path } } };
+  const chunk = new Uint8Array(CHUNK).fill(7);
+  for (let at = 0; at < bytes; at += CHUNK) {
+    onChunk();
+    yield { part: { case: 'chunk' as const, value: chunk.subarray(0, Math.min(CHUNK, bytes - at)) } };
+  }
+}
+
+async function* chunkOnly(bytes: number) {
+  yield { part: { case: 'chunk' as const, value: new Uint8Array(bytes) } };
+}
+
+describe('which controller a call goes to', () => {
+  it('creates at the one with the fewest sessions', async () => {
+    const busy = await controller({ sessions: 5 });
+    const idle = await controller({ sessions: 1 });
+    const sandbox = await client().createSandbox({ labels: { a: 'b' } });
+    expect(sandbox).toMatchObject({ state: SandboxState.OPEN, template: 'default', labels: { a: 'b' } });
+    expect([methodsOf(busy), methodsOf(idle)]).toEqual([[], ['CreateSandbox']]);
+    expect(idle.seen[0]).toMatchObject({ tenant: 'acme', deadline: false });
+  });
+
+  it('creates at the next one where the first has no room', async () => {
+    const full = await controller();
+    const other = await controller({ sessions: 3 });
+    full.refusal = new EtudeError('SANDBOX_CAPACITY', 'all are busy', { metadata: { exit: 'capacity' } });
+    await client().createSandbox({});
+    expect([methodsOf(full), methodsOf(other)]).toEqual([['CreateSandbox'], ['CreateSandbox']]);
+  });
+
+  it("asks no other one about a tenant's own limit", async () => {
+    const first = await controller();
+    const other = await controller({ sessions: 3 });
+    first.refusal = new EtudeError('SANDBOX_CAPACITY', 'you have too many', { retryAfterMs: 7_000, metadata: { openMax: '2' } });
+    expect(await refusal(client().createSandbox({}))).toMatchObject({
+      status: status.RESOURCE_EXHAUSTED,
+      code: 'SANDBOX_CAPACITY',
+      retryAfterMs: 7_000,
+    });
+    expect(methodsOf(other)).toEqual([]);
+  });
+
+  it('says that no controller is there', async () => {
+    await until(async () => (await refusal(client().createSandbox({}))).message.includes('No sandbox controller'));
+    expect(await refusal(client().createSandbox({}))).toMatchObject({ status: status.UNAVAILABLE, code: 'SANDBOX_UNAVAILABLE' });
+  });
+
+  it('goes to the owner of the sandbox, and to another once that is dead', async () => {
+    const owner = await controller({ sessions: 2 });
+    const { name } = await client().createSandbox({});
+    const other = await controller();
+    await client().renewSandbox({ name, ttl: { seconds: 60n } }, { timeoutMs: 5_000 });
+    expect(owner.seen.at(-1)).toEqual({ method: 'RenewSandbox', tenant: 'acme', deadline: true });
+    await owner.kill();
+    await client().renewSandbox({ name, ttl: { seconds: 60n } });
+    expect(methodsOf(other)).toEqual(['RenewSandbox']);
+  });
+
+  it('answers what is known from Redis alone', async () => {
+    const one = await controller();
+    const { name } = await client().createSandbox({});
+    await client().closeSandbox({ name });
+    await one.kill();
+    expect(await client().getSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
+    expect(await client().closeSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
+    const { sandboxes } = await client().listSandboxes({ state: SandboxState.CLOSED });
+    expect(sandboxes.map((sandbox) => sandbox.name)).toContain(name);
+  });
+});
+
+describe('an execution', () => {
+  let sandbox: Sandbox;
+  let owner: FakeController;
+  beforeEach(async () => {
+    owner = await controller();
+    sandbox = await client().createSandbox({});
+  });
+  const execute = (code: string, more: { executionId?: string; resumeToken?: string } = {}) =>
+    client().execute({ name: sandbox.name, code, ...more });
+
+  it('is streamed in order, under an id that every event has', async () => {
+    const events = await collect(execute('one two three'));
+    expect(text(events)).toBe('one\ntwo\nthree\n');
+    expect(events.at(-1)?.event).toMatchObject({ case: 'result', value: { exit: 'ok' } });
+    expect(new Set(events.map(({ executionId }) => executionId)).size).toBe(1);
+  });
+
+  it('goes on at the next owner without a gap or a repeat when its controller dies', async () => {
+    owner.breakAfter = 2;
+    const next = await controller({ sessions: 9 });
+    const events: ExecuteEvent[] = [];
+    for await (const event of execute('a b c d e')) {
+      events.push(event);
+      if (events.length === 2) await owner.kill();
+    }
+    expect(text(events)).toBe('a\nb\nc\nd\ne\n');
+    expect(events.at(-1)?.event.case).toBe('result');
+    expect(world.ran).toEqual(['a b c d e']);
+    expect(methodsOf(next)).toEqual(['Execute']);
+  });
+
+  it('ends with why its sandbox was lost, behind what it printed', async () => {
+    const sessions = new SandboxSessionStore(rig.producer.redis, rig.producer.keys);
+    const id = sandbox.name.slice('sandboxes/'.length);
+    world.executions.set('lost', printed('before').slice(0, 1));
+    const events: ExecuteEvent[] = [];
+    const reading = (async () => {
+      for await (const event of execute('wait', { executionId: 'lost' })) events.push(event);
+    })();
+    await until(() => events.length === 1);
+    await sessions.end('acme', id, 1, 'lost', 'node_lost: the node is gone');
+    await owner.kill();
+    await reading;
+    expect(text(events)).toBe('before\n');
+    expect(events.at(-1)).toMatchObject({
+      resumeToken: '0',
+      event: { case: 'result', value: { exit: 'node_lost', stateLost: true, error: { type: 'SANDBOX_UNAVAILABLE' } } },
+    });
+  }, 30_000);
+
+  it('is followed again from a token', async () => {
+    const events = await collect(execute('a b c', { executionId: 'again' }));
+    const rest = await collect(execute('', { executionId: 'again', resumeToken: events[1]?.resumeToken ?? '' }));
+    expect(text(rest)).toBe('c\n');
+  });
+
+  it('lets the controller know when its caller is gone', async () => {
+    const leave = new AbortController();
+    world.executions.set('left', printed('x').slice(0, 1));
+    const reading = collect(client().execute({ name: sandbox.name, code: 'x', executionId: 'left' }, { signal: leave.signal }));
+    await until(() => methodsOf(owner).includes('Execute'));
+    leave.abort();
+    await expect(reading).rejects.toMatchObject({ code: status.CANCELLED });
+    expect(await client().cancelExecution({ name: sandbox.name, executionId: 'left' })).toMatchObject({ stopped: true });
+  });
+});
+
+describe('a file', () => {
+  let name: string;
+  let owner: FakeController;
+  beforeEach(async () => {
+    owner = await controller();
+    ({ name } = await client().createSandbox({}));
+  });
+
+  it('of 100 MiB passes up and down', async () => {
+    const size = 100 * 1024 * 1024;
+    expect(await client().uploadFile(upload(name, 'big', size))).toMatchObject({ sizeBytes: BigInt(size) });
+    world.files.set(`${name}/down`, Buffer.alloc(size, 5));
+    let bytes = 0;
+    for await (const part of client().downloadFile({ name, path: 'down' })) bytes += part.chunk.byteLength;
+    expect(bytes).toBe(size);
+  }, 60_000);
+
+  it('waits for a controller that reads nothing', async () => {
+    owner.readsNothing = true;
+    const leave = new AbortController();
+    let sent = 0;
+    const sending = client().uploadFile(
+      upload(name, 'slow', 100 * 1024 * 1024, () => (sent += CHUNK)),
+      { signal: leave.signal },
+    );
+    await stands(() => sent);
+    expect(sent).toBeLessThan(50 * 1024 * 1024);
+    leave.abort();
+    await expect(sending).rejects.toMatchObject({ code: status.CANCELLED });
+  }, 30_000);
+
+  it('waits for a caller that reads nothing', async () => {
+    world.files.set(`${name}/slow`, Buffer.alloc(100 * 1024 * 1024, 5));
+    const parts = client().downloadFile({ name, path: 'slow' })[Symbol.asyncIterator]();
+    await parts.next();
+    await stands(() => owner.waitingMax);
+    expect(owner.waitingMax).toBeLessThan(50 * 1024 * 1024);
+    await parts.return?.();
+  }, 30_000);
+
+  it('goes on where it was when the controller dies under a download', async () => {
+    const content = Buffer.from(Array.from({ length: 3 * CHUNK }, (_, n) => n % 251));
+    world.files.set(`${name}/cut`, content);
+    owner.breakAfter = 1;
+    const next = await controller({ sessions: 9 });
+    const parts: Uint8Array[] = [];
+    for await (const part of client().downloadFile({ name, path: 'cut' })) {
+      if (parts.push(part.chunk) === 1) await owner.kill();
+    }
+    expect(Buffer.concat(parts).equals(content)).toBe(true);
+    expect(methodsOf(next)).toEqual(['DownloadFile']);
+  });
+
+  it('is refused before it is sent where its header is wrong', async () => {
+    expect(await refusal(client().uploadFile(chunkOnly(1)))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['header'] });
+    expect(await refusal(client().uploadFile(upload(name, '../x', 1)))).toMatchObject({ fields: ['header.path'] });
+    expect(await refusal(client().uploadFile(upload('x', 'x', 1)))).toMatchObject({ fields: ['header.name'] });
+    expect(methodsOf(owner)).toEqual(['CreateSandbox']);
+  });
+
+  it('is refused where a chunk is too large', async () => {
+    const sent = async function* () {
+      yield* upload(name, 'x', 0);
+      yield* chunkOnly(CHUNK + 1);
+    };
+    expect(await refusal(client().uploadFile(sent()))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['chunk'] });
+  });
+
+  it('that is missing is said to be by the controller', async () => {
+    expect(await refusal(client().getSandboxFile({ name, path: 'nope' }))).toMatchObject({
+      status: status.NOT_FOUND,
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('nope'),
+    });
+  });
+});
+
+describe('a field that is wrong is named', () => {
+  const S = 'sandboxes/s0192f0c8a1b2';
+  const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, '']));
+  const wrong: Array<[string, () => Promise<unknown>]> = [
+    ['request_id', () => client().createSandbox({ requestId: 'a b' })],
+    ['template', () => client().createSandbox({ template: 'No' })],
+    ['ttl', () => client().createSandbox({ ttl: { seconds: 86_401n } })],
+    ['ttl', () => client().createSandbox({ ttl: { seconds: -1n } })],
+    ['limits.memory_mib', () => client().createSandbox({ limits: { memoryMib: 1 } })],
+    ['limits.cpu_time', () => client().createSandbox({ limits: { cpuTime: { seconds: 3_601n } } })],
+    ['labels', () => client().createSandbox({ labels: tooMany })],
+    ['labels."x"', () => client().createSandbox({ labels: { x: 'y'.repeat(256) } })],
+    ['name', () => client().getSandbox({ name: 'tasks/t1' })],
+    ['page_size', () => client().listSandboxes({ pageSize: 201 })],
+    ['page_token', () => client().listSandboxes({ pageToken: 'x' })],
+    ['state', () => client().listSandboxes({ state: UNKNOWN as unknown as SandboxState })],
+    ['name', () => client().renewSandbox({})],
+    ['ttl', () => client().renewSandbox({ name: S, ttl: { nanos: 1 } })],
+    ['name', () => client().closeSandbox({ name: 'sandboxes/' })],
+    ['name', () => collect(client().execute({ code: 'x' }))],
+    ['code', () => collect(client().execute({ name: S }))],
+    ['language', () => collect(client().execute({ name: S, code: 'x', language: UNKNOWN as unknown as Language }))],
+    ['stdin', () => collect(client().execute({ name: S, code: 'x', stdin: 'y' }))],
+    ['execution_id', () => collect(client().execute({ name: S, code: 'x', resumeToken: 'y' }))],
+    ['limits.wall_time', () => collect(client().execute({ name: S, code: 'x', limits: { wallTime: { nanos: 1 } } }))],
+    ['execution_id', () => client().cancelExecution({ name: S })],
+    ['path', () => collect(client().downloadFile({ name: S, path: '/etc/passwd' }))],
+    ['offset', () => collect(client().downloadFile({ name: S, path: 'x', offset: -1n }))],
+    ['path', () => client().getSandboxFile({ name: S, path: '' })],
+    ['page_size', () => client().listSandboxFiles({ name: S, pageSize: -1 })],
+    ['path', () => client().deleteSandboxFile({ name: S, path: 'a/../../b' })],
+  ];
+
+  it.each(wrong)('%s', async (field, call) => {
+    expect(await refusal(call())).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+});
