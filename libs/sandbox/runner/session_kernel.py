@@ -3,7 +3,6 @@ import fcntl
 import json
 import math
 import os
-import resource
 import select
 import time
 
@@ -56,9 +55,8 @@ class SessionKernel:
     def start_cell(self, run, limits):
         """Hands `run["code"]` over; it runs from here on. Raises OSError when the interpreter is gone: call `lost()`."""
         self._begin()
-        self._limit_cpu(limits["cpuMs"])
         self._discard_reports()
-        source = _sealed(json.dumps({"code": run["code"]}).encode("ascii"))
+        source = _sealed(json.dumps({"code": run["code"], "cpuS": self._cpu_limit_s(limits["cpuMs"])}).encode("ascii"))
         try:
             self._signal(_signal.SIGCONT)
             send_fds(self.cell.control, b"c", [source])
@@ -166,13 +164,9 @@ class SessionKernel:
             return []
         return [{"type": "display", "data": data}]
 
-    def _limit_cpu(self, cpu_ms):
-        """The limit counts from the start of the process. The hard one stays, or it could not be raised for the next cell."""
-        soft, hard = resource.prlimit(self.cell.pid, resource.RLIMIT_CPU)
-        soft = math.ceil((self.cpu_ms() + cpu_ms) / 1000) + CPU_SLACK_S
-        if hard != resource.RLIM_INFINITY:
-            soft = min(soft, hard)
-        resource.prlimit(self.cell.pid, resource.RLIMIT_CPU, (soft, hard))
+    def _cpu_limit_s(self, cpu_ms):
+        """The limit counts from the start of the process, which sets it itself: nobody sets limits of others here."""
+        return math.ceil((self.cpu_ms() + cpu_ms) / 1000) + CPU_SLACK_S
 
     def _discard_reports(self):
         """What threads of the last cell sent after its end. It is stopped, so there is an end to it."""
