@@ -55,6 +55,11 @@ async function* chunkOnly(bytes: number) {
   yield { part: { case: 'chunk' as const, value: new Uint8Array(bytes) } };
 }
 
+async function* tooLarge(name: string) {
+  yield* upload(name, 'x', 0);
+  yield* chunkOnly(CHUNK + 1);
+}
+
 describe('which controller a call goes to', () => {
   it('creates at the one with the fewest sessions', async () => {
     const busy = await controller({ sessions: 5 });
@@ -241,11 +246,7 @@ describe('a file', () => {
   });
 
   it('is refused where a chunk is too large', async () => {
-    const sent = async function* () {
-      yield* upload(name, 'x', 0);
-      yield* chunkOnly(CHUNK + 1);
-    };
-    expect(await refusal(client().uploadFile(sent()))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['chunk'] });
+    expect(await refusal(client().uploadFile(tooLarge(name)))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['chunk'] });
   });
 
   it('that is missing is said to be by the controller', async () => {
