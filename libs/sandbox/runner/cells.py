@@ -1,5 +1,6 @@
 """Cells for runs: some forked ahead, more from the zygote, and a new zygote where the last one was killed."""
 from runner import processes
+from runner.session_kernel import SessionKernel
 from runner.spare import SpareCell
 from runner.zygote import ZygoteLost, fork_cell_from_here
 
@@ -16,6 +17,10 @@ class CellPool:
         self.zygote = zygote
         self.hash_seed = hash_seed
         self.spares = []
+        # Of a session, the interpreter that keeps its names; most sandboxes never start it.
+        self.session = SessionKernel(PROCESSES_APART)
+        # Whether the next cell counts on names of those before.
+        self.session_began = False
 
     def fill_from_here(self, count):
         """Forks this very process, which only is right while it has seen no payload."""
@@ -52,9 +57,12 @@ class CellPool:
             cell.close()
         if self.zygote.pid in reaped:
             self.zygote.stop()
+        if self.session.cell and self.session.cell.pid in reaped:
+            self.session.lost()
 
     def lose_all(self):
         """After everything was killed, or before it is."""
+        self.session.lost()
         for cell in self.spares:
             processes.kill(cell.pid)
             cell.close()
@@ -67,6 +75,10 @@ class CellPool:
         """Processes that belong to no run."""
         zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
         return {1} | zygote | {cell.pid for cell in self.spares}
+
+    def kept(self):
+        """Processes that outlive a run of a session."""
+        return self.apart() | ({self.session.cell.pid} if self.session.cell else set())
 
 
 def cells_for(run):

@@ -7,7 +7,7 @@ import select
 import time
 from functools import partial
 
-from runner import processes
+from runner import memory_kills, processes
 from runner.cells import PROCESSES_APART
 from runner.descriptors import socket_pair
 from runner.frames import FrameReader
@@ -42,6 +42,7 @@ class Run:
         self.files = request.files
         self.limits = request.limits
         self.stream = request.stream
+        self.keep = request.keep
         self.pool = pool
         self.loop = loop
         self.turn = turn
@@ -65,6 +66,8 @@ class Run:
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
+        self.kills_before = memory_kills.count()
+        self.cpu_before_ms = self.pool.session.cpu_ms()
         self.answer, self.judge = self._start_or_restart()
         try:
             self.pool.fill_while_code_runs(self.cells_next)
@@ -97,7 +100,8 @@ class Run:
             cell = self._cell()
             role = {k: v for k, v in self.request.items() if k not in ("kind", "stdin")}
             stdin = self.request.get("stdin", "").encode("utf-8", "replace")
-            cell.start(dict(base, role=kind, **role), stdin)
+            # Outside a session there is nothing that a cell could keep.
+            cell.start(dict(base, role="program" if kind == "cell" else kind, **role), stdin)
             return cell, None
         answer, judge = self._cell(), self._cell()
         ours, theirs = socket_pair()
@@ -128,9 +132,9 @@ class Run:
             while not (self.decided or self.stopped or (self.judge and self.frame)):
                 now = time.monotonic()
                 if self.execution.cancelled:
-                    self.stopped = "cancelled"
+                    self._stop("cancelled")
                 elif now >= deadline:
-                    self.stopped = "wall"
+                    self._stop("wall")
                 elif now >= look:
                     self._look()
                     look = time.monotonic() + LOOK_S
@@ -140,6 +144,9 @@ class Run:
             for fd in (pidfd, *streams):
                 self.loop.forget(fd)
             os.close(pidfd)
+
+    def _stop(self, reason):
+        self.stopped = reason
 
     def _decide(self, streams):
         self.decided = True
@@ -205,7 +212,7 @@ class Run:
     def _look(self):
         processes.reap(self.reaped)
         load = processes.measure(self.pool.apart())
-        cpu_ms = load.cpu_ms + sum(ended.cpu_ms for ended in self.reaped.values())
+        cpu_ms = load.cpu_ms + self._ended_cpu_ms()
         self.memory_peak_kib = max(self.memory_peak_kib, load.memory_kib)
         self.processes_full = self.processes_full or load.processes >= self.limits["processes"]
         disk = os.statvfs(TMP)
@@ -217,6 +224,10 @@ class Run:
             self.stopped = "oom"
         elif used_mib > self.limits["diskMiB"] or disk.f_files - disk.f_ffree > FILES_MAX:
             self.stopped = "disk"
+
+    def _ended_cpu_ms(self):
+        """To be added to what lives: without what a session's interpreter used before this run."""
+        return sum(ended.cpu_ms for ended in self.reaped.values()) - self.cpu_before_ms
 
     def _note_how_cells_ended(self):
         """Before anything is killed from here, so that our own SIGKILL is never taken for the code's end."""
@@ -240,16 +251,18 @@ class Run:
                 processes.kill(cell.pid)
         processes.reap(self.reaped)
         self.pool.forget(self.reaped)
-        waited = time.monotonic() + 5
-        while processes.children() - self.pool.apart():
-            strays = processes.children() - self.pool.apart() - {cell.pid for cell in self.cells}
-            if strays:
+        if self.keep:
+            processes.end_all_but(self.pool.kept())
+        waited = time.monotonic() + processes.END_S
+        while processes.children() - self.pool.kept():
+            strays = processes.children() - self.pool.kept() - {cell.pid for cell in self.cells}
+            if strays and not self.keep:
                 self.pool.lose_all()
                 processes.kill_all()
             processes.reap(self.reaped)
             if time.monotonic() > waited:
                 raise OSError("processes of the run can't be stopped")
-            if processes.children() - self.pool.apart():
+            if processes.children() - self.pool.kept():
                 time.sleep(0.0005)
 
     def _drain(self, streams):
@@ -259,7 +272,7 @@ class Run:
                 continue
 
     def _result(self):
-        cpu_ms = sum(ended.cpu_ms for ended in self.reaped.values())
+        cpu_ms = max(0.0, self._ended_cpu_ms() + self.pool.session.cpu_ms())
         ended = self.ended_early.get(self.answer.pid)
         peak = max([self.memory_peak_kib] + [e.peak_kib for e in self.reaped.values()])
         stderr = self.stderr.text()
@@ -280,6 +293,8 @@ class Run:
             self._judge(result, ended, stderr)
         else:
             self._conclude(result, ended, stderr)
+        if result["exit"] in ("signal", "nonzero") and memory_kills.count() > self.kills_before:
+            result["exit"] = "oom"
         return result
 
     def _conclude(self, result, ended, stderr):

@@ -8,6 +8,7 @@ import builtins
 import json
 import linecache
 import os
+import resource
 import struct
 import sys
 import threading
@@ -35,8 +36,16 @@ def run(control):
         if not message or not fds:
             os._exit(0)
         with open(fds[0], "rb") as file:
-            code = json.loads(file.read())["code"]
-        session.execute(code)
+            cell = json.loads(file.read())
+        _limit_cpu(cell["cpuS"])
+        session.execute(cell["code"])
+
+
+def _limit_cpu(seconds):
+    """The hard limit stays, or it could not be raised for the next cell."""
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 class Interrupts:

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import select
-import time
 
 import _signal
 
@@ -20,7 +19,6 @@ FRAME_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_SLACK_S = 2
 CPU_UNLIMITED_MS = 10**12
 F_ADD_SEALS, SEALS = 1033, 0xF
-STRAYS_S = 1.0
 
 
 class SessionKernel:
@@ -96,27 +94,14 @@ class SessionKernel:
 
     def cpu_ms(self):
         """CPU time of the interpreter and of the processes that it waited for, since it was started."""
+        if self.cell is None:
+            return 0.0
         try:
             with open("/proc/%d/stat" % self.cell.pid, encoding="ascii", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
-        except (OSError, AttributeError):
+        except (FileNotFoundError, ProcessLookupError):
             return 0.0
         return sum(int(fields[i]) for i in (11, 12, 13, 14)) * processes.TICK_MS
-
-    def end_strays(self, apart):
-        """Kills every process but `apart` and the interpreter, which is stopped while that lasts. False when they were
-        made faster than they could be killed, or can't be: then everything has to go, the interpreter included."""
-        until = time.monotonic() + STRAYS_S
-        while time.monotonic() < until:
-            # One of them may have woken it.
-            self.pause()
-            strays = _alive_but(apart | {self.cell.pid})
-            if not strays:
-                return True
-            for pid in strays:
-                processes.kill(pid)
-            time.sleep(0.0005)
-        return False
 
     def lost(self):
         """Ends it, if it has not ended by itself; the next `ensure_started` starts another."""
@@ -196,22 +181,6 @@ def _sealed(data):
     fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
-
-
-def _alive_but(apart):
-    """Processes that run or could. One that was killed and that nobody has waited for can do nothing any more."""
-    alive = set()
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) in apart or int(entry) == os.getpid():
-            continue
-        try:
-            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if state not in "ZX":
-            alive.add(int(entry))
-    return alive
 
 
 def _document(body):

@@ -1,4 +1,5 @@
 """Process 1 of a sandbox. Runs no user code itself; see docs/sandbox-protocol.md for what it speaks."""
+import binascii
 import os
 import sys
 import time
@@ -11,9 +12,12 @@ from runner.claim import Claim
 from runner.connection import Connection, refusal
 from runner.execution import KEPT_BYTES_MAX, Execution, Executions, Request
 from runner.fields import Malformed, Refused, natural, text
+from runner.files import SessionFiles
+from runner.folders import Refusal
 from runner.kernel import set_readable
 from runner.loop import FOREVER, Loop
 from runner.run import Run, refused_files
+from runner.session_run import SessionRun
 from runner.zygote import Zygote, preload
 
 PROTOCOL = 2
@@ -33,12 +37,16 @@ class Supervisor:
         # The one that is bound: the newest of the claim.
         self.owner = None
         self.executions = Executions()
+        self.files = SessionFiles()
         self.current = None
+        # Something ran before.
+        self.used = False
         self.obeyed = {
             "bind": self.bind,
             "lease": self.lease,
             "execute": self.execute,
             "cancel": self.cancel,
+            **{"file.%s" % name: self.serve_file for name in ("write", "stat", "read", "list", "delete")},
             "close": lambda _connection, _frame: os._exit(0),
         }
 
@@ -116,6 +124,10 @@ class Supervisor:
         if self.current and frame.get("executionId", self.current.name) == self.current.name:
             self.current.cancelled = True
 
+    def serve_file(self, connection, frame):
+        self.expect_bound(connection, frame)
+        connection.reply(self.files.handle(frame))
+
     def expect_bound(self, connection, frame):
         self.claim.expect(frame)
         if connection is not self.owner:
@@ -135,11 +147,13 @@ class Supervisor:
 
     def results(self, execution):
         request = execution.request
-        if request.hash_seed is not None:
+        # A session has the seed that its interpreter began with.
+        if request.hash_seed is not None and self.pool.session.cell is None:
             self.pool.reseed(request.hash_seed)
         for index, run in enumerate(request.runs):
-            if index > 0 and not request.keep:
+            if self.used and not request.keep:
                 workspace.empty_all()
+            self.used = True
             result = self.result(execution, index, run)
             yield result
             if result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok"):
@@ -148,11 +162,21 @@ class Supervisor:
     def result(self, execution, index, run):
         request = execution.request
         try:
-            workspace.place_files(request.files)
-        except (OSError, ValueError) as error:
+            self.place(request)
+        except (OSError, ValueError, Refusal) as error:
             return refused_files(run, error)
         cells_next = cells_for(request.runs[index + 1]) if index + 1 < len(request.runs) else 0
-        return Run(execution, index, self.pool, self.loop, self.turn, cells_next).execute()
+        kind = SessionRun if request.keep and run["kind"] == "cell" else Run
+        return kind(execution, index, self.pool, self.loop, self.turn, cells_next).execute()
+
+    def place(self, request):
+        """Raises OSError, ValueError, Refusal."""
+        if not request.keep:
+            workspace.place_files(request.files)
+            return
+        # What lies there already may be links of the code.
+        for file in request.files:
+            self.files.place(file["path"], binascii.a2b_base64(file["contentBase64"]))
 
     def await_reader(self, execution):
         """What is kept of many runs stays bounded: the next run waits until the reader has taken enough of it."""

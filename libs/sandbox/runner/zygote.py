@@ -14,6 +14,8 @@ from runner.descriptors import PACKETS, receive_fds, send_fds, socket_of, socket
 from runner.kernel import be_killed_first
 
 PID = struct.Struct("=i")
+# Nothing else is served while a cell is asked for; code that keeps stopping the zygote gains no more than this.
+ANSWER_S = 2
 
 # What answers import most, so that a fork has it already. More would make each start dearer than it makes a run cheaper.
 PRELOADED = (
@@ -98,7 +100,7 @@ class Zygote:
         self._keep(mine)
 
     def _keep(self, connection):
-        connection.settimeout(10)
+        connection.settimeout(ANSWER_S)
         self.connection = connection
 
     def stop(self):
@@ -111,6 +113,8 @@ class Zygote:
         if self.connection is None:
             raise ZygoteLost()
         try:
+            # Code may have stopped it, and after each run of a session everything is.
+            os.kill(self.pid, _signal.SIGCONT)
             send_fds(self.connection, b"f", fds)
             answer = self.connection.recv(PID.size)
         except OSError as error:

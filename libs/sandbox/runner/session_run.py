@@ -1,0 +1,89 @@
+"""A run in a session's interpreter, which outlives it where it can."""
+import time
+
+from runner import processes
+from runner.outcome import exit_reason
+from runner.run import Run
+
+# From the interrupt to the end of the interpreter.
+INTERRUPT_S = 0.1
+
+
+class Ended:
+    """How a cell ended whose interpreter lives on."""
+
+    signal = None
+
+    def __init__(self, exit_code):
+        self.exit_code = exit_code
+
+
+class SessionRun(Run):
+    """Decided by what the interpreter reports, or by its end. Whatever stops the run but an interrupt ends the interpreter."""
+
+    def __init__(self, execution, *rest):
+        super().__init__(execution, *rest)
+        self.session = self.pool.session
+        self.interrupted = None
+        self.interrupted_at = None
+        self.ended = None
+        self.displays = []
+        self.state_lost = False
+
+    def _start_cells(self):
+        if self.session.ensure_started(self.pool, self.limits):
+            self.state_lost = self.pool.session_began
+            self.pool.session_began = True
+        self.cpu_before_ms = self.session.cpu_ms()
+        self.session.start_cell(self.request, self.limits)
+        return self.session.cell, None
+
+    def _streams(self):
+        return {**super()._streams(), self.answer.control.fileno(): self.report}
+
+    def _take_report(self, data):
+        for event in self.session.feed(data):
+            if event["type"] == "ended":
+                self.ended = event
+                self.decided = True
+            elif event["type"] == "malformed":
+                self.lied = True
+                self.decided = True
+            elif self.stream:
+                self.execution.add("display", run=self.index, data=event["data"])
+            else:
+                self.displays.append(event["data"])
+
+    def _stop(self, reason):
+        """First by an interrupt, so that the names survive."""
+        now = time.monotonic()
+        if self.interrupted is None:
+            self.interrupted = reason
+            self.interrupted_at = now
+            self.session.interrupt()
+        if now >= self.interrupted_at + INTERRUPT_S:
+            self.stopped = self.interrupted
+        else:
+            self.turn(self.interrupted_at + INTERRUPT_S)
+
+    def _note_how_cells_ended(self):
+        if self.ended:
+            self.memory_peak_kib = max(self.memory_peak_kib, processes.measure(self.pool.apart()).memory_kib)
+            return
+        super()._note_how_cells_ended()
+        self.cells.append(self.session.surrender())
+        self.state_lost = True
+        self.pool.session_began = False
+
+    def _conclude(self, result, ended, stderr):
+        if self.ended:
+            ended = Ended(self.ended["exitCode"])
+            result["exitCode"] = ended.exit_code
+            if self.ended["error"]:
+                result["error"] = self.ended["error"]
+        if self.state_lost:
+            result["stateLost"] = True
+        if self.displays:
+            result["displays"] = self.displays
+        stopped = self.stopped or (self.ended and self.interrupted)
+        result["exit"] = stopped or exit_reason(ended, result.get("error"), stderr, self.disk_full, self.processes_full)
