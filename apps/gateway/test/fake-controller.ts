@@ -11,8 +11,9 @@ import {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { packageDefinition } from '@etude/contracts/grpc';
 import { SandboxLimits } from '@etude/contracts/sandbox';
+import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SessionRequest } from '@etude/contracts/sandbox-session';
-import { ControllerDirectory } from '@etude/queue/controller-directory';
+import { CONTROLLER_HEARTBEAT_MS, ControllerDirectory } from '@etude/queue/controller-directory';
 import type { Producer } from '@etude/queue/producer';
 import { newSandboxId, SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import {
@@ -23,7 +24,6 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
-import { sandboxMessage } from '../src/sandboxes/sandbox.mapping.js';
 import { toServiceError } from '../src/calls/status.filter.js';
 
 type EventInit = MessageInitShape<typeof ExecuteEventSchema>;
@@ -59,6 +59,7 @@ export class FakeController {
   readonly #sessions: SandboxSessionStore;
   readonly #directory: ControllerDirectory;
   #address = '';
+  #heartbeat: NodeJS.Timeout | undefined;
 
   constructor(
     producer: Producer,
@@ -77,17 +78,19 @@ export class FakeController {
       this.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
     });
     this.#address = `127.0.0.1:${port}`;
-    await this.announce();
+    await this.#announce();
+    this.#heartbeat = setInterval(() => void this.#announce(), CONTROLLER_HEARTBEAT_MS);
     return this;
   }
 
-  announce(): Promise<void> {
+  #announce(): Promise<void> {
     const { sessions = 0, sessionsMax = 10 } = this.options;
     return this.#directory.announce({ controllerId: this.id, address: this.#address, sessions, sessionsMax });
   }
 
   /** As by SIGKILL. Its death is known at once. */
   async kill(): Promise<void> {
+    clearInterval(this.#heartbeat);
     this.#server.forceShutdown();
     await this.#directory.withdraw(this.id);
   }

@@ -23,7 +23,8 @@ const BROKEN: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.CANCELLE
 export function isAway(error: unknown): boolean {
   if (!isServiceError(error)) return false;
   const details = decodeStatus(error.metadata);
-  if (details) return details.code === 'SHUTTING_DOWN';
+  // Another one holds it by now, and says which.
+  if (details) return details.code === 'SHUTTING_DOWN' || details.metadata?.['controller'] !== undefined;
   return BROKEN.has(error.code) || (error.code === status.INTERNAL && error.details.includes('RST_STREAM'));
 }
 

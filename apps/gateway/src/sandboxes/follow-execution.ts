@@ -19,10 +19,11 @@ export function exitOf(stateReason: string): ExitReason {
   return isExit(word) ? word : 'infra';
 }
 
-/** The last event of an execution whose sandbox, or whose way there, was lost under it. */
+/** The last event of an execution whose sandbox, or whose way there, was lost under it. @throws what was said, where its caller ended it */
 async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: string, tenant: string, error: unknown): Promise<EventInit> {
-  const stored = await router.session(tenant, id).catch(() => null);
-  const reason = stored?.session.state === 'lost' ? stored.session.stateReason : '';
+  const { state, stateReason } = (await router.session(tenant, id)).session;
+  if (state === 'closed' || state === 'expired') throw error;
+  const reason = state === 'lost' ? stateReason : '';
   const message = reason || (error instanceof Error ? error.message : String(error));
   const code = errorCode(error);
   return {

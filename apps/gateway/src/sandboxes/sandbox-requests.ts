@@ -6,17 +6,19 @@ import {
   Language,
   type ListSandboxFilesRequest,
   type RenewSandboxRequest,
+  SandboxState,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { RequestId } from '@etude/contracts/ids';
 import type { SandboxLimits as LimitsMessage } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
-import { SESSION_TTL_MS_DEFAULT, SESSION_TTL_MS_MAX } from '@etude/contracts/sandbox-session';
+import { type SandboxSession, SESSION_TTL_MS_DEFAULT, SESSION_TTL_MS_MAX } from '@etude/contracts/sandbox-session';
+import { sandboxLimitsOf, sessionStateOf } from '@etude/contracts/sandbox-wire';
 import { pathProblem } from '../tasks/task-files.js';
 import { millisecondsOf } from '../wire/duration.js';
 import { snakeCase } from '../wire/field-path.js';
 import { sandboxIdOfName } from '../wire/resource-name.js';
-import { boundedCount, refuseAny, type Violation, violationsOf } from '../wire/validation.js';
-import { SANDBOX_LIMIT_NAMES, sandboxLimitsOf } from './sandbox-limits.mapping.js';
+import { boundedCount, invalidField, refuseAny, type Violation, violationsOf } from '../wire/validation.js';
+import { SANDBOX_LIMIT_NAMES } from './sandbox-limits.mapping.js';
 
 const LABELS_MAX = 64;
 const LABEL_KEY_MAX_CHARS = 63;
@@ -110,6 +112,13 @@ export function checkedExecute(request: ExecuteRequest): ExecuteRequest {
     ...limitViolations(limits),
   ]);
   return { ...request, executionId: executionId || randomUUID() };
+}
+
+/** undefined for every state. @throws EtudeError INVALID_ARGUMENT */
+export function checkedState(state: SandboxState): SandboxSession['state'] | undefined {
+  const known = sessionStateOf(state);
+  if (known || state === SandboxState.UNSPECIFIED) return known ?? undefined;
+  throw invalidField('state', `${state as number} is no state of a sandbox`);
 }
 
 /** @throws EtudeError INVALID_ARGUMENT */

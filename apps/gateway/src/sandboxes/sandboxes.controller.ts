@@ -14,6 +14,7 @@ import type {
   UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -25,9 +26,16 @@ import { afterPageToken, pageToken } from '../wire/page-token.js';
 import { sandboxIdOfName } from '../wire/resource-name.js';
 import { boundedCount } from '../wire/validation.js';
 import { followExecution } from './follow-execution.js';
-import { checkedCreate, checkedExecute, checkedFile, checkedFileList, checkedRenew, checkExecutionId } from './sandbox-requests.js';
+import {
+  checkedCreate,
+  checkedExecute,
+  checkedFile,
+  checkedFileList,
+  checkedRenew,
+  checkedState,
+  checkExecutionId,
+} from './sandbox-requests.js';
 import { SandboxRouter } from './sandbox-router.js';
-import { sandboxMessage, stateFilterOf } from './sandbox.mapping.js';
 import { forwardDownload, forwardUpload } from './transfer-file.js';
 
 const PAGE = { max: 200, standard: 50 };
@@ -60,7 +68,7 @@ export class SandboxesController implements Omit<GrpcController<typeof Sandboxes
     this.router.requireOn();
     const { tenant } = contextOf(call);
     const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const state = stateFilterOf(request.state);
+    const state = checkedState(request.state);
     const bound = ['ListSandboxes', tenant, state];
     const after = afterPageToken(request.pageToken, bound);
     const page = await this.sessions.list(tenant, { pageSize, ...(state ? { state } : {}), ...(after ? { after } : {}) });

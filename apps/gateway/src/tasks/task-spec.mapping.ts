@@ -9,8 +9,9 @@ import {
   Mode,
   type TaskSpec as TaskSpecMessage,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { sandboxLimitsOf } from '@etude/contracts/sandbox-wire';
 import { TaskSpec } from '@etude/contracts/task';
-import { SANDBOX_LIMIT_NAMES, sandboxLimitsOf } from '../sandboxes/sandbox-limits.mapping.js';
+import { SANDBOX_LIMIT_NAMES } from '../sandboxes/sandbox-limits.mapping.js';
 import { millisecondsOf } from '../wire/duration.js';
 import { joinPath, snakeCase } from '../wire/field-path.js';
 import { invalid, invalidField, refuseAny, violationsOf, type Violation } from '../wire/validation.js';

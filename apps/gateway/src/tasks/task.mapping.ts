@@ -14,6 +14,7 @@ import {
   Verdict,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
+import { sandboxLimitsMessage } from '@etude/contracts/sandbox-wire';
 import type {
   Evaluator,
   Limits,
@@ -26,7 +27,6 @@ import type {
   Usage,
   Verdict as Judged,
 } from '@etude/contracts/task';
-import { sandboxLimitsMessage } from '../sandboxes/sandbox-limits.mapping.js';
 import { timestampOf } from '../wire/duration.js';
 import { resumeToken } from '../wire/resume-token.js';
 
