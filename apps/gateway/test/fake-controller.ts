@@ -49,7 +49,7 @@ export class FakeController {
   readonly seen: Array<{ readonly method: string; readonly tenant: string; readonly deadline: boolean }> = [];
   /** Answers CreateSandbox with this, while it is set. */
   refusal: EtudeError | null = null;
-  /** Executions end with a broken connection behind this many events. */
+  /** It dies behind this many events of an execution, or parts of a download. */
   breakAfter = Infinity;
   /** It takes uploads on and leaves them lying. */
   readsNothing = false;
@@ -173,7 +173,7 @@ export class FakeController {
     const events = this.world.executions.get(executionId) ?? [];
     let at = resumeToken === '' ? 0 : Number(resumeToken) + 1;
     for (let sent = 0; !call.cancelled; at += 1, sent += 1) {
-      if (sent >= this.breakAfter) return this.#server.forceShutdown();
+      if (sent >= this.breakAfter) return this.kill();
       while (events.length <= at && !call.cancelled) await new Promise((resolve) => setTimeout(resolve, 5));
       const event = events[at];
       if (!event) return;
@@ -204,7 +204,7 @@ export class FakeController {
     const chunk = 512 * 1024;
     let sent = 0;
     for (let at = Number(call.request.offset); at < content.byteLength && !call.cancelled; at += chunk, sent += 1) {
-      if (sent >= this.breakAfter) return this.#server.forceShutdown();
+      if (sent >= this.breakAfter) return this.kill();
       const ready = call.write({ chunk: content.subarray(at, at + chunk), sizeBytes: BigInt(content.byteLength) });
       this.waitingMax = Math.max(this.waitingMax, at);
       if (!ready) await new Promise<void>((resolve) => call.once('drain', resolve).once('cancelled', resolve));
