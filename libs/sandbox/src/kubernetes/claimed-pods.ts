@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClaimedSandbox, LostSandbox } from '../sandbox-driver.js';
+import type { SandboxLink } from '../sandbox-link.js';
+import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
+import type { PodApi, PodFeed } from './pod-cluster.js';
+import type { OpenLink } from './pod-connector.js';
+import { supervisorNameOf } from './pod-identity.js';
+import type { PodLink } from './pod-link.js';
+import { placeOf, type PodPlace } from './pod-place.js';
+import { podProblem } from './pod-state.js';
+import type { KubeLogger, PodView } from './pod-view.js';
+import type { PoolSettings } from './pool-settings.js';
+
+export interface ClaimedDeps {
+  readonly api: PodApi;
+  readonly feed: PodFeed;
+  readonly open: OpenLink;
+  readonly settings: PoolSettings;
+  readonly log: KubeLogger;
+}
+
+interface Held {
+  readonly place: PodPlace;
+  readonly token: string;
+  readonly end: (link: PodLink | null) => Promise<void>;
+  link: PodLink;
+  /** The last that the watch told. */
+  view: PodView | null;
+  /** The watch saw its end. */
+  gone: boolean;
+}
+
+const FIRST_WAIT_MS = 50;
+const WAIT_MAX_MS = 1_000;
+const POLL_MS = 25;
+/** Connections that a pod refused, after which its process 1 is taken for ended. */
+const REFUSALS_MAX = 3;
+
+/** The pods that this process has claimed: keeps their leases, connects again, and finds out why one was lost. */
+export class ClaimedPods {
+  private readonly held = new Set<Held>();
+  private readonly renewal: NodeJS.Timeout;
+  private readonly unsubscribe: () => void;
+  private readonly stop = new AbortController();
+
+  constructor(private readonly deps: ClaimedDeps) {
+    this.renewal = setInterval(() => this.renew(), deps.settings.leaseRenewMs);
+    this.unsubscribe = deps.feed.subscribe(({ pod, gone }) => {
+      for (const held of this.held) {
+        if (held.place.uid !== pod.uid) continue;
+        held.view = pod;
+        held.gone ||= gone;
+      }
+    });
+  }
+
+  get size(): number {
+    return this.held.size;
+  }
+
+  holds(uid: string): boolean {
+    for (const held of this.held) if (held.place.uid === uid) return true;
+    return false;
+  }
+
+  /** @param end ends the pod, for good; called once, when it is released or lost */
+  hold(place: PodPlace, token: string, link: PodLink, end: (link: PodLink | null) => Promise<void>): ClaimedSandbox {
+    const view = this.deps.feed.pods.get(place.pod);
+    const held: Held = { place, token, end, link, view: view?.uid === place.uid ? view : null, gone: false };
+    this.held.add(held);
+    const client = new SupervisorClient(link, {
+      claim: place.claim,
+      place: placeOf(place),
+      recover: () => this.recover(held),
+      onRelease: () => this.finish(held, held.link),
+    });
+    void client.lost.then(() => this.finish(held, null));
+    return client;
+  }
+
+  /** Ends all of them. */
+  async close(): Promise<void> {
+    clearInterval(this.renewal);
+    this.unsubscribe();
+    this.stop.abort();
+    await Promise.all([...this.held].map((held) => this.finish(held, held.link)));
+  }
+
+  private renew(): void {
+    for (const { link, place } of this.held) link.send({ type: 'lease', claim: place.claim, leaseMs: this.deps.settings.leaseMs });
+  }
+
+  private async finish(held: Held, link: PodLink | null): Promise<void> {
+    if (this.held.delete(held)) await held.end(link);
+  }
+
+  /** Another connection, bound to the same claim, as long as its lease may last; otherwise why there is none. */
+  private async recover(held: Held): Promise<SandboxLink | LostSandbox> {
+    if (held.link.ending || !this.held.has(held)) return KERNEL_LOST;
+    if (held.link.superseded) return this.handOver(held);
+    const { leaseMs } = this.deps.settings;
+    const until = performance.now() + leaseMs;
+    let refusals = 0;
+    for (let waitMs = FIRST_WAIT_MS; performance.now() < until && refusals < REFUSALS_MAX; waitMs = Math.min(WAIT_MAX_MS, waitMs * 2)) {
+      if (this.stop.signal.aborted || !this.held.has(held)) return KERNEL_LOST;
+      if (ended(held)) break;
+      const next = await this.reconnect(held);
+      if (typeof next === 'object') return next;
+      if (next === 'refused') refusals += 1;
+      await sleep(waitMs);
+    }
+    return this.explain(held, refusals > 0);
+  }
+
+  /** The sandbox goes on, in other hands. */
+  private handOver(held: Held): LostSandbox {
+    this.held.delete(held);
+    return {
+      ended: 'lost',
+      exit: 'infra',
+      message: `the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`,
+    };
+  }
+
+  private async reconnect(held: Held): Promise<PodLink | LostSandbox | 'refused' | 'silent'> {
+    const { settings, open, log } = this.deps;
+    const { place, token } = held;
+    const address = { ip: place.ip, port: settings.port, supervisor: supervisorNameOf({ name: place.pod, uid: place.uid }) };
+    let link: PodLink;
+    try {
+      link = await open(address, settings, this.stop.signal);
+    } catch (error) {
+      return (error as { code?: string }).code === 'ECONNREFUSED' ? 'refused' : 'silent';
+    }
+    const bound = await link.bind(place.claim, token, settings.leaseMs, settings.bindTimeoutMs);
+    if (bound.outcome !== 'bound') {
+      link.abandon();
+      if (bound.outcome === 'silent') return 'silent';
+      return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} does not know its claim any more: ${bound.reason}` };
+    }
+    log.info({ pod: place.pod }, 'connected to a claimed sandbox pod again');
+    held.link = link;
+    return link;
+  }
+
+  /** The status of the pod says why, and comes a little later than the end of the connection. */
+  private async explain(held: Held, processEnded: boolean): Promise<LostSandbox> {
+    const until = performance.now() + this.deps.settings.explainMs;
+    while (performance.now() < until && !ended(held)) await sleep(POLL_MS);
+    if (!ended(held)) held.view = await this.deps.api.getPod(held.place.pod).catch(() => held.view);
+    const { view, gone, place } = held;
+    const problem = view && view.uid === place.uid ? podProblem(view) : null;
+    if (problem) return { ended: 'lost', exit: problem.exit, message: problem.message };
+    if (gone || !view || view.uid !== place.uid || view.deleting)
+      return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} was deleted by somebody else` };
+    if (processEnded || ended(held)) return KERNEL_LOST;
+    return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} could not be reached for ${this.deps.settings.leaseMs} ms` };
+  }
+}
+
+function ended({ view, gone }: Held): boolean {
+  return (
+    gone || (view !== null && (view.deleting || view.phase === 'Failed' || view.phase === 'Succeeded' || podProblem(view)?.final === true))
+  );
+}

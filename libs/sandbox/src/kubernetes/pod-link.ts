@@ -1,0 +1,153 @@
+import { connect, type Socket } from 'node:net';
+import { FrameChannel, type SupervisorFrame } from '../frame-channel.js';
+import type { SandboxLink } from '../sandbox-link.js';
+
+/** Where a supervisor listens, and what it must say its name is. */
+export interface PodAddress {
+  readonly ip: string;
+  readonly port: number;
+  readonly supervisor: string;
+}
+
+export interface LinkTimes {
+  readonly connectTimeoutMs: number;
+  /** From the connection to the supervisor's first frame. */
+  readonly helloTimeoutMs: number;
+}
+
+/** `claimed`: another claim was first. `refused`: for good, such as a wrong token. `silent`: no answer in time, or no connection. */
+export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
+
+/** After `close`, for process 1 to end. */
+const END_TIMEOUT_MS = 2_000;
+const HELLO_BYTES_MAX = 64 * 1024;
+
+/** A connection to the supervisor of one pod. Its end is no end of the pod: the lease is. */
+export class PodLink implements SandboxLink {
+  /** Resolves when the connection is over; after `destroy` that is when process 1 has ended, as far as can be seen from here. */
+  readonly gone: Promise<void>;
+  private readonly channel: FrameChannel;
+  private over = false;
+  private doomed = false;
+  private taken = false;
+  private problem = '';
+
+  private constructor(private readonly socket: Socket) {
+    this.channel = new FrameChannel(socket, socket, (error) => {
+      this.problem = `it sent a malformed frame: ${error.message}`;
+      socket.destroy();
+    });
+    this.gone = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.over = true;
+        this.channel.end();
+        resolve();
+      });
+    });
+    // A half-closed supervisor is an ended one.
+    socket.once('end', () => socket.destroy());
+  }
+
+  /**
+   * Connects, and makes sure that it is the pod that was meant: addresses are given to other pods again.
+   *
+   * @throws Error saying what was wrong, whatever it was; nothing stays open then
+   */
+  static async open(address: PodAddress, times: LinkTimes, signal: AbortSignal): Promise<PodLink> {
+    const socket = await connected(address, times.connectTimeoutMs, signal);
+    const link = new PodLink(socket);
+    const give = () => socket.destroy();
+    const timer = setTimeout(give, times.helloTimeoutMs);
+    signal.addEventListener('abort', give, { once: true });
+    try {
+      const hello = await link.receive();
+      if (hello?.type !== 'hello') throw new Error(link.complaint() || 'the supervisor did not say hello');
+      if (hello.sandbox !== address.supervisor)
+        throw new Error(`${address.ip} is ${String(hello.sandbox)} and not ${address.supervisor} any more`);
+      if (socket.bytesRead > HELLO_BYTES_MAX) throw new Error('the supervisor says too much before it was asked');
+      return link;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', give);
+    }
+  }
+
+  get alive(): boolean {
+    return !this.over && !this.doomed;
+  }
+
+  send(frame: SupervisorFrame): void {
+    if (!this.over && this.socket.writable) this.channel.send(frame);
+  }
+
+  async receive(): Promise<SupervisorFrame | null> {
+    const frame = await this.channel.receive();
+    if (frame?.type !== 'refused' || frame.code !== 'superseded') return frame;
+    this.taken = true;
+    return null;
+  }
+
+  /** Whether the claim was bound on a newer connection, by this process or another. */
+  get superseded(): boolean {
+    return this.taken;
+  }
+
+  complaint(): string {
+    return this.problem;
+  }
+
+  /** Compare-and-set: whoever is first owns the pod. The same claim again is bound again. */
+  async bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome> {
+    this.send({ type: 'bind', claim, token, leaseMs });
+    const timer = setTimeout(() => this.abandon(), timeoutMs);
+    const frame = await this.receive().finally(() => clearTimeout(timer));
+    if (frame?.type === 'bound' && frame.claim === claim) return { outcome: 'bound' };
+    if (frame?.type === 'refused')
+      return { outcome: frame.code === 'claimed' ? 'claimed' : 'refused', reason: String(frame.reason ?? frame.code) };
+    return { outcome: 'silent', reason: frame ? `it answered "${frame.type}"` : this.complaint() || 'it did not answer' };
+  }
+
+  /** Whether `destroy` was called. */
+  get ending(): boolean {
+    return this.doomed;
+  }
+
+  destroy(): Promise<void> {
+    if (!this.doomed && !this.over) {
+      this.send({ type: 'close' });
+      const timer = setTimeout(() => this.abandon(), END_TIMEOUT_MS);
+      void this.gone.then(() => clearTimeout(timer));
+    }
+    this.doomed = true;
+    return this.gone;
+  }
+
+  /** Ends the connection, and not the pod. */
+  abandon(): void {
+    this.socket.destroy();
+  }
+}
+
+function connected({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = connect({ host: ip, port, noDelay: true });
+    const settle = (error?: Error) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      socket.removeListener('error', settle);
+      if (!error) return resolve(socket);
+      socket.on('error', () => undefined).destroy();
+      reject(error);
+    };
+    const abort = () => settle(signal.reason as Error);
+    // A neighbour entry that is stale holds a connection up for seconds; another attempt is sooner.
+    const timer = setTimeout(() => settle(new Error(`no connection to ${ip}:${port} within ${timeoutMs} ms`)), timeoutMs);
+    signal.addEventListener('abort', abort, { once: true });
+    socket.once('error', settle);
+    socket.once('connect', () => settle());
+  });
+}

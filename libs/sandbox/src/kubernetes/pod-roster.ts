@@ -1,0 +1,145 @@
+import { LABELS } from './pod-identity.js';
+import type { PodChange } from './pod-store.js';
+import type { PodLink } from './pod-link.js';
+import type { PodView } from './pod-view.js';
+
+/**
+ * `creating`: asked for, or said by the API server to exist, and not seen yet. `starting`: there, not connected.
+ * `free`: connected and nobody's. `ours`: bound, or being bound, by a claim of this process. `taken`: another controller's.
+ * `ending`: deleted, finished, or about to be.
+ */
+export type RosterState = 'creating' | 'starting' | 'free' | 'ours' | 'taken' | 'ending';
+
+export interface RosterPod {
+  readonly name: string;
+  readonly slot: number;
+  uid: string | null;
+  view: PodView | null;
+  state: RosterState;
+  /** Only while `free`. */
+  link: PodLink | null;
+  /** Whether the watch has shown it. */
+  seen: boolean;
+  /** Made from another version of the template. */
+  outdated: boolean;
+  /** Created by this process. */
+  mine: boolean;
+  /** Its place in the order in which this controller claims; set when it is connected. */
+  order: number;
+  /** When it entered the roster, and its state. */
+  addedMs: number;
+  sinceMs: number;
+}
+
+const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
+
+/**
+ * The pods of one template: what this process did, together with what the watch has told so far. What was done counts at once, so that
+ * a slow watch never makes it be done twice.
+ */
+export class PodRoster {
+  private readonly bySlot = new Map<number, RosterPod>();
+
+  constructor(
+    private readonly digest: string,
+    private readonly now: () => number,
+  ) {}
+
+  get size(): number {
+    return this.bySlot.size;
+  }
+
+  *[Symbol.iterator](): Iterator<RosterPod> {
+    yield* this.bySlot.values();
+  }
+
+  at(slot: number): RosterPod | undefined {
+    return this.bySlot.get(slot);
+  }
+
+  count(...states: readonly RosterState[]): number {
+    let count = 0;
+    for (const pod of this) if (states.includes(pod.state) && !(pod.outdated && pod.state !== 'ours')) count += 1;
+    return count;
+  }
+
+  move(pod: RosterPod, state: RosterState): void {
+    pod.state = state;
+    pod.sinceMs = this.now();
+  }
+
+  /** A pod is about to be asked for, or the API server says that its name is taken. */
+  expect(slot: number, name: string): RosterPod {
+    const at = this.now();
+    const pod: RosterPod = {
+      name,
+      slot,
+      uid: null,
+      view: null,
+      state: 'creating',
+      link: null,
+      seen: false,
+      outdated: false,
+      mine: false,
+      order: 0,
+      addedMs: at,
+      sinceMs: at,
+    };
+    this.bySlot.set(slot, pod);
+    return pod;
+  }
+
+  /** The API server's answer to a creation, which may come later than the watch's word of it. */
+  created(pod: RosterPod, view: PodView): void {
+    if (pod.uid === view.uid || this.bySlot.get(pod.slot) !== pod) return;
+    pod.uid = view.uid;
+    pod.view = view;
+    pod.mine = true;
+    this.move(pod, 'starting');
+  }
+
+  /** It was not created after all. */
+  forget(pod: RosterPod): void {
+    if (this.bySlot.get(pod.slot) === pod) this.bySlot.delete(pod.slot);
+  }
+
+  /** What was never seen and never reached is taken for undone. */
+  sweep(unseenMaxMs: number): void {
+    for (const pod of this)
+      if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
+  }
+
+  /** @returns the pod that changed; undefined where it is no news */
+  observe({ pod: view, gone }: PodChange): RosterPod | undefined {
+    const slot = Number(view.labels[LABELS.slot]);
+    if (!Number.isInteger(slot)) return undefined;
+    const known = this.bySlot.get(slot);
+    if (gone) {
+      if (known?.uid !== view.uid) return undefined;
+      this.bySlot.delete(slot);
+      this.move(known, 'ending');
+      return known;
+    }
+    // Word of an older pod of that name, from a watch that lags behind what was created since.
+    if (known && known.uid !== null && known.uid !== view.uid && known.view && known.view.createdAtMs >= view.createdAtMs && !known.seen)
+      return undefined;
+    const same = known && (known.uid === null || known.uid === view.uid);
+    if (known && same && known.uid === null && finished(view)) return undefined;
+    const pod = same ? known : this.expect(slot, view.name);
+    this.update(pod, view);
+    return pod;
+  }
+
+  private update(pod: RosterPod, view: PodView): void {
+    pod.uid = view.uid;
+    pod.view = view;
+    pod.seen = true;
+    pod.outdated = view.labels[LABELS.digest] !== this.digest;
+    if (pod.state === 'ours') return;
+    if (finished(view)) {
+      if (pod.state !== 'ending') this.move(pod, 'ending');
+    } else if (view.labels[LABELS.state] === 'claimed') {
+      if (pod.state !== 'ending' && pod.state !== 'taken') this.move(pod, 'taken');
+    } else if (pod.state === 'creating') this.move(pod, 'starting');
+  }
+}

@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { arch } from 'node:process';
+import { EtudeError } from '@etude/contracts/errors';
+import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
+import { seccompFilter } from '../seccomp.js';
+import type { PodManifest } from './kube-api.js';
+import { LABELS, podNameOf, tokenDigestOf } from './pod-identity.js';
+import type { SandboxTemplate } from './sandbox-template.js';
+
+export const SUPERVISOR_PORT = 7070;
+/** `/dev/shm`, in memory like `/tmp`. */
+const SHARED_MEMORY_MIB = 8;
+/** Supervisor, zygote and cells in waiting, and what the kernel counts for them. */
+export const SUPERVISOR_MEMORY_MIB = 96;
+/** Logs and the termination message; nothing else is written outside of memory. */
+const LOCAL_STORAGE_MIB = 16;
+/** In a folder that only root can enter, so that user code can't write there. */
+const TERMINATION_PATH = '/run/etude/hidden/termination';
+
+/** What all pods of an installation have in common. */
+export interface PodContext {
+  readonly installation: string;
+  readonly controller: string;
+  /** System call filter for cells, in hex. */
+  readonly filter: string;
+}
+
+/** What no two pods share. */
+export interface PodVariety {
+  readonly slot: number;
+  readonly nonce: string;
+  readonly token: string;
+  /** Unprivileged user and group. RLIMIT_NPROC counts per user over a whole node, so each pod has its own. */
+  readonly user: number;
+}
+
+/** Users that a pod may get. Inside a user namespace of its own there are only 65,536, and nobody else counts in it. */
+export function userOf(template: SandboxTemplate, random: number): number {
+  const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
+  return first + Math.floor(random * count);
+}
+
+/** Changes whenever pods made from the template would differ in more than what no two pods share. */
+export function templateDigest(name: string, template: SandboxTemplate, { installation, filter }: PodContext): string {
+  const blank = { slot: 0, nonce: '', token: '', user: 0 };
+  const pod = podManifest(name, template, { installation, filter, controller: '' }, blank, '');
+  return createHash('sha256').update(JSON.stringify(pod)).digest('hex').slice(0, 16);
+}
+
+/** A pod under the "restricted" standard with the supervisor as process 1, not claimed yet. */
+export function podManifest(
+  name: string,
+  template: SandboxTemplate,
+  context: PodContext,
+  variety: PodVariety,
+  digest: string,
+): PodManifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: podNameOf(context.installation, name, variety.slot),
+      labels: {
+        ...template.egressEnforcedBy,
+        'app.kubernetes.io/name': 'etude-sandbox',
+        [LABELS.pool]: context.installation,
+        [LABELS.template]: name,
+        [LABELS.digest]: digest,
+        [LABELS.slot]: String(variety.slot),
+        [LABELS.state]: 'warm',
+        [LABELS.controller]: context.controller,
+        [LABELS.nonce]: variety.nonce,
+      },
+    },
+    spec: podSpec(template, context, variety),
+  };
+}
+
+function podSpec(template: SandboxTemplate, context: PodContext, { user, token }: PodVariety): V1PodSpec {
+  const { runtimeClassName, hostUsers, priorityClassName, serviceAccountName, imagePullSecrets } = template;
+  return {
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(hostUsers === undefined ? {} : { hostUsers }),
+    ...(priorityClassName === undefined ? {} : { priorityClassName }),
+    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+    ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
+    nodeSelector: template.nodeSelector,
+    tolerations: template.tolerations,
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: 1,
+    activeDeadlineSeconds: template.activeDeadlineSeconds,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostname: 'sandbox',
+    // The API asks for one name server. Nobody answers there: names resolve nowhere.
+    dnsPolicy: 'None',
+    dnsConfig: {
+      nameservers: ['127.0.0.1'],
+      options: [
+        { name: 'attempts', value: '1' },
+        { name: 'timeout', value: '1' },
+      ],
+    },
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: user,
+      runAsGroup: user,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [container(template, context, token)],
+    volumes: [
+      { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${template.diskMiB}Mi` } },
+      { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: `${SHARED_MEMORY_MIB}Mi` } },
+    ],
+  };
+}
+
+function container(template: SandboxTemplate, { filter }: PodContext, token: string): V1Container {
+  const memoryMiB = template.memoryMiB + template.diskMiB + SHARED_MEMORY_MIB + SUPERVISOR_MEMORY_MIB;
+  const resources = { cpu: template.cpu, memory: `${memoryMiB}Mi`, 'ephemeral-storage': `${LOCAL_STORAGE_MIB}Mi` };
+  return {
+    name: 'sandbox',
+    image: template.image,
+    imagePullPolicy: template.imagePullPolicy,
+    ports: [{ name: 'supervisor', containerPort: SUPERVISOR_PORT, protocol: 'TCP' }],
+    env: [
+      { name: 'ETUDE_SANDBOX_PORT', value: String(SUPERVISOR_PORT) },
+      { name: 'ETUDE_SANDBOX_POD', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
+      { name: 'ETUDE_SANDBOX_UID', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.uid' } } },
+      { name: 'ETUDE_SANDBOX_NAME', value: '$(ETUDE_SANDBOX_POD)/$(ETUDE_SANDBOX_UID)' },
+      { name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: token === '' ? '' : tokenDigestOf(token) },
+      { name: 'ETUDE_SANDBOX_FILTER', value: filter },
+    ],
+    resources: { requests: { ...resources, cpu: template.cpuRequest ?? template.cpu }, limits: resources },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      privileged: false,
+      capabilities: { drop: ['ALL'] },
+    },
+    terminationMessagePath: TERMINATION_PATH,
+    terminationMessagePolicy: 'File',
+    volumeMounts: [
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'shm', mountPath: '/dev/shm' },
+    ],
+  };
+}
+
+/**
+ * The system call filter of a template's cells, in hex. Without an egress list they get no internet sockets at all, so that even the
+ * pod's own address is out of reach.
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING where there is none for this machine's architecture
+ */
+export function podFilter(template: SandboxTemplate): string {
+  const filter = seccompFilter(arch, { network: template.egress.length > 0 });
+  if (filter) return filter.toString('hex');
+  throw new EtudeError('SANDBOX_CONTROL_MISSING', `there is no system call filter for ${arch}`, { metadata: { control: 'syscalls' } });
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { kubeReason, outcomeUnknown } from './kube-error.js';
+import type { PodApi } from './pod-cluster.js';
+import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
+import { podManifest, userOf, type PodContext } from './pod-spec.js';
+import type { PodRoster, RosterPod } from './pod-roster.js';
+import type { KubeLogger } from './pod-view.js';
+import { creationProblem, type PoolProblem } from './pool-problem.js';
+import type { PoolSettings } from './pool-settings.js';
+import type { SandboxTemplate } from './sandbox-template.js';
+
+export interface PodKind {
+  readonly name: string;
+  readonly template: SandboxTemplate;
+  readonly digest: string;
+  readonly context: PodContext;
+  readonly tokenSecret: string;
+}
+
+interface StarterDeps {
+  readonly api: PodApi;
+  readonly log: KubeLogger;
+  readonly settings: PoolSettings;
+  readonly now: () => number;
+}
+
+/** Creates pods in free places, and waits longer each time that it does not work. */
+export class PodStarter {
+  creations = 0;
+  /** Why the last pod could not be created or started; null once one did. */
+  problem: PoolProblem | null = null;
+  private waitMs = 0;
+  private notBeforeMs = 0;
+  private readonly stop = new AbortController();
+
+  constructor(
+    private readonly kind: PodKind,
+    private readonly roster: PodRoster,
+    private readonly deps: StarterDeps,
+    private readonly changed: () => void,
+  ) {}
+
+  /** Whether it is waiting after a failure. */
+  get held(): boolean {
+    return this.deps.now() < this.notBeforeMs;
+  }
+
+  /** After a failure one pod is tried, until one starts. */
+  get startsMax(): number {
+    return this.held ? 0 : this.problem ? 1 : Infinity;
+  }
+
+  /** @param owed in places of this controller's own choice; otherwise in the first, where other controllers with the same view go too */
+  start(count: number, owed: boolean): void {
+    for (let i = 0; i < count; i += 1) {
+      const slot = this.freeSlot(owed);
+      if (slot === null) return;
+      void this.create(slot);
+    }
+  }
+
+  failed(problem: PoolProblem): void {
+    const { backoffMs, backoffMaxMs } = this.deps.settings;
+    // Several pods that fail together are one failure.
+    if (!this.held) this.waitMs = Math.min(backoffMaxMs, this.waitMs === 0 ? backoffMs : this.waitMs * 2);
+    const waitMs = Math.max(this.waitMs, problem.retryAfterMs ?? 0);
+    this.notBeforeMs = this.deps.now() + waitMs;
+    this.problem = { ...problem, retryAfterMs: waitMs };
+    this.deps.log.warn({ template: this.kind.name, exit: problem.exit, waitMs }, `no sandbox pod could be started: ${problem.message}`);
+  }
+
+  worked(): void {
+    this.problem = null;
+    this.waitMs = 0;
+    this.notBeforeMs = 0;
+  }
+
+  close(): void {
+    this.stop.abort();
+  }
+
+  private freeSlot(owed: boolean): number | null {
+    const { max } = this.kind.template.warm;
+    const first = owed ? numberOf(this.kind.context.controller) % max : 0;
+    for (let i = 0; i < max; i += 1) {
+      const slot = (first + i) % max;
+      if (!this.roster.at(slot)) return slot;
+    }
+    return null;
+  }
+
+  private async create(slot: number): Promise<void> {
+    const { name, template, digest, context, tokenSecret } = this.kind;
+    const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
+    const nonce = randomBytes(16).toString('hex');
+    const user = userOf(template, randomBytes(4).readUInt32BE() / 2 ** 32);
+    const manifest = podManifest(name, template, context, { slot, nonce, token: tokenOf(tokenSecret, nonce), user }, digest);
+    this.creations += 1;
+    try {
+      this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
+    } catch (error) {
+      // The name is taken: another controller was sooner, and the watch will tell of its pod.
+      if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
+    }
+    this.changed();
+  }
+
+  /** A pod that may be there all the same keeps its place for a while. */
+  private notCreated(pod: RosterPod, error: unknown): void {
+    if (!outcomeUnknown(error)) this.roster.forget(pod);
+    this.failed(creationProblem(error));
+  }
+}

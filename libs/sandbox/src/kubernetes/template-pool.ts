@@ -1,0 +1,331 @@
+import type { ClaimPace } from './claim-pace.js';
+import { ClaimQueue } from './claim-queue.js';
+import type { PodApi } from './pod-cluster.js';
+import { PodConnector, type OpenLink } from './pod-connector.js';
+import { LABELS, numberOf, tokenOf } from './pod-identity.js';
+import type { PodLink } from './pod-link.js';
+import { PodRoster, type RosterPod } from './pod-roster.js';
+import { podProblem } from './pod-state.js';
+import type { PodChange } from './pod-store.js';
+import { PodStarter, type PodKind } from './pod-starter.js';
+import { PoolBalance } from './pool-balance.js';
+import type { KubeLogger } from './pod-view.js';
+import { claimRefusal, type PoolProblem } from './pool-problem.js';
+import type { PoolSettings } from './pool-settings.js';
+import { QuietLane } from './quiet-lane.js';
+
+export interface PoolDeps {
+  readonly api: PodApi;
+  readonly open: OpenLink;
+  readonly log: KubeLogger;
+  readonly settings: PoolSettings;
+  readonly now: () => number;
+  /** Over all templates. */
+  readonly pace: ClaimPace;
+}
+
+/** Pods of one template at this moment, and what happened to them so far. */
+export interface PoolFigures {
+  readonly free: number;
+  readonly starting: number;
+  readonly ours: number;
+  /** By other controllers. */
+  readonly taken: number;
+  readonly ending: number;
+  readonly waiting: number;
+  readonly creations: number;
+  /** Claims that another controller was sooner with. */
+  readonly conflicts: number;
+}
+
+/** A pod that this process has bound. */
+export interface BoundPod {
+  readonly pod: RosterPod;
+  readonly link: PodLink;
+  readonly token: string;
+}
+
+interface FreePod {
+  readonly pod: RosterPod;
+  readonly link: PodLink;
+}
+
+/** How often is looked after what is not told by an event: whether it is quiet, what is late. */
+const TICK_MS = 50;
+const IDLE_TICK_MS = 1_000;
+
+/** The pods of one template, as this controller sees and uses them. */
+export class TemplatePool {
+  readonly roster: PodRoster;
+  readonly starter: PodStarter;
+  conflicts = 0;
+  private readonly queue: ClaimQueue<FreePod>;
+  private readonly connector: PodConnector;
+  private readonly lane: QuietLane;
+  private readonly balance: PoolBalance;
+  private timer: NodeJS.Timeout | undefined;
+  /** What keeps a pod from starting just now, and may pass. */
+  private obstacle: PoolProblem | null = null;
+  private due = false;
+  /** Until it is started, and once it is closed. */
+  private closed = true;
+
+  constructor(
+    private readonly kind: PodKind,
+    private readonly deps: PoolDeps,
+  ) {
+    const { settings, now } = deps;
+    this.roster = new PodRoster(kind.digest, now);
+    this.starter = new PodStarter(kind, this.roster, deps, () => this.changed());
+    this.connector = new PodConnector(deps.open, settings, (pod, link) => this.connected(pod, link));
+    this.lane = new QuietLane({ atOnce: 2, waitMaxMs: settings.removalMaxMs, now });
+    this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
+    const refusal = (before: number) => claimRefusal(kind.name, kind.template.warm.max, before, this.starter.problem ?? this.obstacle);
+    this.queue = new ClaimQueue({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
+  }
+
+  /** Starts looking after its size, once it knows the pods that are there. */
+  start(): void {
+    this.closed = false;
+    this.changed();
+  }
+
+  figures(): PoolFigures {
+    const { roster, queue, starter, conflicts } = this;
+    return {
+      free: roster.count('free'),
+      starting: roster.count('creating', 'starting'),
+      ours: roster.count('ours'),
+      taken: roster.count('taken'),
+      ending: roster.count('ending'),
+      waiting: queue.length,
+      creations: starter.creations,
+      conflicts,
+    };
+  }
+
+  /** A pod that this process has attached to. */
+  adopt(pod: RosterPod): void {
+    this.letGo(pod)?.abandon();
+    this.roster.move(pod, 'ours');
+  }
+
+  /** What the watch told. */
+  observe(change: PodChange): void {
+    const pod = this.roster.observe(change);
+    if (!pod) return;
+    if (pod.link && pod.state !== 'free') this.letGo(pod)?.abandon();
+    this.connector.look(pod);
+    this.changed();
+  }
+
+  /**
+   * A pod, bound to the claim. No call to the API server is on the way.
+   *
+   * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE where none comes in time; the signal's reason when it aborts
+   */
+  async claim(claim: string, signal: AbortSignal, onQueued?: (before: number) => void): Promise<BoundPod> {
+    this.deps.pace.note();
+    let free = this.queue.length === 0 ? this.take() : null;
+    for (let again = false; ; again = true) {
+      free ??= await this.wait(signal, onQueued, again);
+      const token = tokenOf(this.kind.tokenSecret, free.pod.view?.labels[LABELS.nonce] ?? '');
+      if (await this.bind(free, claim, token)) {
+        this.changed();
+        if (!signal.aborted) return { ...free, token };
+        void this.remove(free.pod, free.link);
+        throw signal.reason as Error;
+      }
+      signal.throwIfAborted();
+      free = this.take();
+    }
+  }
+
+  /** Ends a pod of this process, when there is time. Resolves when its process 1 has ended. */
+  remove(pod: RosterPod, link: PodLink | null): Promise<void> {
+    this.roster.move(pod, 'ending');
+    this.changed();
+    return new Promise((ended) => {
+      void this.lane.add(async () => {
+        await link?.destroy();
+        ended();
+        await this.deletePod(pod);
+      });
+    });
+  }
+
+  /** Work that is done at a quiet moment; `run` never throws. */
+  later(run: () => Promise<void>): void {
+    void this.lane.add(run);
+    this.changed();
+  }
+
+  /** Ends a pod that nobody has claimed; another controller's claim that is sooner wins. */
+  async retire(pod: RosterPod): Promise<void> {
+    const link = this.letGo(pod);
+    if (!link) return;
+    this.roster.move(pod, 'ours');
+    const token = tokenOf(this.kind.tokenSecret, pod.view?.labels[LABELS.nonce] ?? '');
+    if (await this.bind({ pod, link }, `retire-${this.kind.context.controller}`, token)) await this.remove(pod, link);
+  }
+
+  /** Claims and creates no more. Pods that wait for a claim are left to other controllers. */
+  stop(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.starter.close();
+    this.connector.close();
+    for (const pod of this.roster) this.letGo(pod)?.abandon();
+    this.queue.refuse(0, () => claimRefusal(this.kind.name, this.kind.template.warm.max, 0, { exit: 'infra', message: 'shutting down' }));
+  }
+
+  /** Everything that was to be removed is. */
+  async drained(): Promise<void> {
+    while (!this.lane.idle) {
+      this.lane.tick(true);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** The free pod that comes first in this controller's own order, so that controllers rarely meet at one. */
+  private take(): FreePod | null {
+    let best: RosterPod | null = null;
+    let bestOrder = Infinity;
+    for (const pod of this.roster) {
+      if (pod.state !== 'free' || pod.outdated || !pod.link?.alive) continue;
+      if (pod.order < bestOrder) [best, bestOrder] = [pod, pod.order];
+    }
+    const link = best && this.letGo(best);
+    return best && link ? this.reserve(best, link) : null;
+  }
+
+  private reserve(pod: RosterPod, link: PodLink): FreePod {
+    this.roster.move(pod, 'ours');
+    this.balance.owe();
+    return { pod, link };
+  }
+
+  private wait(signal: AbortSignal, onQueued: ((before: number) => void) | undefined, again: boolean): Promise<FreePod> {
+    const { problem, held } = this.starter;
+    // Nothing comes before the next try, which is not soon.
+    if (problem && held && this.roster.count('creating', 'starting', 'free') === 0)
+      return Promise.reject(claimRefusal(this.kind.name, this.kind.template.warm.max, this.queue.length, problem));
+    const waiting = this.queue.wait(signal, onQueued, again);
+    this.changed();
+    return waiting;
+  }
+
+  private async bind({ pod, link }: FreePod, claim: string, token: string): Promise<boolean> {
+    const { leaseMs, bindTimeoutMs } = this.deps.settings;
+    const bound = await link.bind(claim, token, leaseMs, bindTimeoutMs);
+    if (bound.outcome === 'bound') return true;
+    this.balance.oweNot();
+    link.abandon();
+    if (bound.outcome === 'claimed') this.conflicts += 1;
+    else this.deps.log.warn({ pod: pod.name, outcome: bound.outcome }, `a sandbox pod could not be bound: ${bound.reason}`);
+    if (bound.outcome === 'silent') this.distrust(pod);
+    else this.roster.move(pod, 'taken');
+    this.changed();
+    return false;
+  }
+
+  /** It may have been bound all the same, so it serves nobody; and others on its node may be out of reach as well. */
+  private distrust(pod: RosterPod): void {
+    void this.remove(pod, null);
+    for (const other of this.roster) {
+      if (other.state === 'free' && other.view?.nodeName === pod.view?.nodeName) this.reconnect(other);
+    }
+  }
+
+  private reconnect(pod: RosterPod): void {
+    this.letGo(pod)?.abandon();
+    this.roster.move(pod, 'starting');
+    this.connector.look(pod);
+  }
+
+  private connected(pod: RosterPod, link: PodLink): void {
+    this.starter.worked();
+    if (pod.mine && pod.order === 0) this.balance.started(pod);
+    pod.order = numberOf(`${this.kind.context.controller} ${pod.uid}`);
+    void this.watchOver(pod, link);
+    if (!pod.outdated && this.queue.length > 0) {
+      this.queue.give(this.reserve(pod, link));
+    } else {
+      this.roster.move(pod, 'free');
+      pod.link = link;
+    }
+    this.changed();
+  }
+
+  /** A free pod whose connection ends is connected again, or has ended, which the watch will tell. */
+  private async watchOver(pod: RosterPod, link: PodLink): Promise<void> {
+    await link.gone;
+    if (pod.state === 'free' && pod.link === link) this.reconnect(pod);
+    this.changed();
+  }
+
+  private letGo(pod: RosterPod): PodLink | null {
+    const { link } = pod;
+    pod.link = null;
+    return link;
+  }
+
+  /** A pod that will never start is told to those who wait for it, and makes room. */
+  private noticeProblem(pod: RosterPod): void {
+    const problem = pod.view && podProblem(pod.view, this.deps.now() - pod.addedMs);
+    if (!problem) return;
+    if (!problem.final) {
+      this.obstacle = problem;
+      return;
+    }
+    this.starter.failed(problem);
+    void this.remove(pod, null);
+    this.refuseHopeless(problem);
+  }
+
+  private refuseHopeless(problem: PoolProblem): void {
+    const { name, template } = this.kind;
+    const coming = this.roster.count('creating', 'starting', 'free');
+    this.queue.refuse(coming, () => claimRefusal(name, template.warm.max, coming, problem));
+  }
+
+  private async deletePod(pod: RosterPod): Promise<void> {
+    if (pod.uid === null) return;
+    try {
+      await this.deps.api.deletePod(pod.name, { uid: pod.uid, graceSeconds: 1 });
+    } catch (error) {
+      // The reaper tries again; the pod itself has ended, or ends with its lease.
+      this.deps.log.warn({ pod: pod.name, err: error }, 'a sandbox pod could not be deleted yet');
+    }
+  }
+
+  private changed(): void {
+    if (this.due || this.closed) return;
+    this.due = true;
+    setImmediate(() => {
+      this.due = false;
+      if (!this.closed) this.look();
+    });
+  }
+
+  private look(): void {
+    const { settings, pace } = this.deps;
+    this.roster.sweep(settings.unseenMaxMs);
+    this.obstacle = null;
+    for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
+    const plan = this.balance.plan(this.roster, this.queue.length);
+    this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
+    if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
+    if (plan.surplus > 0 && this.balance.overfull) this.retireOne((pod) => !pod.outdated);
+    // Pods of a former template leave when their places are needed, otherwise after the reaper's time.
+    if (this.queue.length > 0 && plan.short === 0 && plan.create === 0) this.retireOne((pod) => pod.outdated);
+    this.lane.tick(pace.quietFor(settings.quietMs) || (this.queue.length > 0 && plan.short === 0));
+    clearTimeout(this.timer);
+    const busy = plan.short > 0 || plan.surplus > 0 || this.queue.length > 0 || !this.lane.idle || this.starter.problem !== null;
+    this.timer = setTimeout(() => this.changed(), busy ? TICK_MS : IDLE_TICK_MS);
+  }
+
+  private retireOne(which: (pod: RosterPod) => boolean): void {
+    for (const pod of this.roster) if (pod.state === 'free' && which(pod)) return void this.retire(pod);
+  }
+}
