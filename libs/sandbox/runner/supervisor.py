@@ -96,9 +96,11 @@ class Supervisor:
 
     def bind(self, connection, frame):
         self.claim.bind(frame)
-        if self.owner not in (None, connection):
-            self.owner.end()
-        self.owner = connection
+        former, self.owner = self.owner, connection
+        if former not in (None, connection):
+            # Told, so that whoever holds it does not take it back: a connection that merely broke is made anew.
+            former.reply(refusal("superseded", "the claim was bound on another connection"))
+            former.end()
         connection.bound()
         connection.reply({"type": "bound", "claim": self.claim.owner})
 
