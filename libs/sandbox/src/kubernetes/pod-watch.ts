@@ -1,0 +1,246 @@
+import type { KubeApi } from './kube-api.js';
+import { kubeReason, kubeStatus } from './kube-error.js';
+import { abortError, backoffMs, pause } from './kube-retry.js';
+import { type PodChange, PodStore } from './pod-store.js';
+import type { KubeLogger, PodView } from './pod-view.js';
+import type { WatchEvent } from './watch-stream.js';
+
+export interface PodWatchOptions {
+  /** A label selector, such as `etude.dev/sandbox=pool-a`. */
+  readonly selector: string;
+  readonly logger?: KubeLogger;
+  /** How often everything is listed anew, about; 10 minutes unless given. */
+  readonly resyncMs?: number;
+  /** Without an event or bookmark for so long the connection is taken for dead; 90 s unless given. Bookmarks come once a minute. */
+  readonly silentMs?: number;
+  readonly pageSize?: number;
+  readonly backoffMinMs?: number;
+  readonly backoffMaxMs?: number;
+}
+
+export interface PodWatchState {
+  /** On the monotonic clock, in ms; null while there is no watch. */
+  readonly connectedSince: number | null;
+  /** Event, bookmark or list, on the monotonic clock, in ms; null before the first. */
+  readonly lastEventAt: number | null;
+  /** Lists taken, the first included. */
+  readonly relists: number;
+  readonly resourceVersion: string;
+  /** Why there is no watch just now. */
+  readonly lastError: string | null;
+}
+
+const DEFAULTS = { resyncMs: 600_000, silentMs: 90_000, pageSize: 500, backoffMinMs: 100, backoffMaxMs: 10_000 } as const;
+/** Asked of the server, which may end it sooner. */
+const WATCH_S = { min: 240, max: 360 } as const;
+const RETRY_AFTER_MAX_MS = 60_000;
+/** After so many watches in a row without an event, the version itself may be what the server can't serve (its store was restored). */
+const FRUITLESS_MAX = 5;
+/** Lists that end half-way with 410 before one is asked for in a single piece. */
+const PAGED_LISTS_MAX = 3;
+/** A watch that the server ends sooner, without an event, counts as failed. */
+const FRUITLESS_MS = 1_000;
+
+/**
+ * The pods that match a selector, kept up to date: a list in pages, then a watch from its version on, for as long as it lives.
+ *
+ * Goes on after everything that can be gone on from: cut, silent and garbled connections, 429, 5xx from the last version seen;
+ * 410, and once per `resyncMs`, with a new list, whose differences are told as changes. Never takes a pod back in time.
+ * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
+ */
+export class PodWatch {
+  readonly #options: Required<Omit<PodWatchOptions, 'logger'>> & Pick<PodWatchOptions, 'logger'>;
+  readonly #store = new PodStore();
+  readonly #listeners = new Set<(change: PodChange) => void>();
+  readonly #closing = new AbortController();
+  readonly #synced = Promise.withResolvers<void>();
+  #running: Promise<void> | null = null;
+  #state: PodWatchState = { connectedSince: null, lastEventAt: null, relists: 0, resourceVersion: '', lastError: null };
+  #listDueAt = 0;
+  /** Failed watches and lists in a row. */
+  #failures = 0;
+
+  constructor(
+    private readonly api: KubeApi,
+    options: PodWatchOptions,
+  ) {
+    this.#options = { ...DEFAULTS, ...options };
+    // Nobody has to wait for it.
+    this.#synced.promise.catch(() => undefined);
+  }
+
+  /** By name. */
+  get pods(): ReadonlyMap<string, PodView> {
+    return this.#store.pods;
+  }
+
+  get state(): PodWatchState {
+    return this.#state;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves after the first whole list. @throws an AbortError when `signal` aborts or it is closed before */
+  async synced(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw abortError(signal);
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(abortError(signal));
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      await Promise.race([this.#synced.promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Hears of each change after it is in `pods`, in order. @returns ends it */
+  subscribe(listener: (change: PodChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#synced.reject(abortError(this.#closing.signal));
+    await this.#running;
+    this.#listeners.clear();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        if (performance.now() >= this.#listDueAt) await this.#list(signal);
+        await this.#watch(signal);
+      } catch (error) {
+        if (!signal.aborted) await this.#recover(error, signal);
+      }
+    }
+    this.#state = { ...this.#state, connectedSince: null };
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { pods, resourceVersion } = await this.#wholeList(signal);
+    this.#listDueAt = performance.now() + this.#options.resyncMs * (0.9 + Math.random() / 5);
+    this.#seen(resourceVersion);
+    this.#state = { ...this.#state, relists: this.#state.relists + 1 };
+    const changes = this.#store.replace(pods);
+    this.#synced.resolve();
+    for (const change of changes) this.#tell(change);
+    this.#options.logger?.debug({ pods: pods.length, changes: changes.length, resourceVersion }, 'listed the sandbox pods');
+  }
+
+  /** All pages come from one moment; where that moment is forgotten half-way, from the beginning. */
+  async #wholeList(signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
+    for (let made = 1; ; made++) {
+      try {
+        return await this.#pages(made < PAGED_LISTS_MAX ? this.#options.pageSize : undefined, signal);
+      } catch (error) {
+        if (kubeStatus(error) !== 410 || made >= PAGED_LISTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #pages(limit: number | undefined, signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
+    const pods: PodView[] = [];
+    let next: string | null = null;
+    for (;;) {
+      const page = await this.api.listPods(this.#options.selector, { limit, ...(next === null ? {} : { continue: next }) }, signal);
+      pods.push(...page.pods);
+      next = page.continue;
+      if (next === null) return { pods, resourceVersion: page.resourceVersion };
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const began = performance.now();
+    const cut = new AbortController();
+    const dog = new Watchdog(this.#options.silentMs, this.#listDueAt - began, cut);
+    const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
+    let heard = false;
+    try {
+      const onOpen = () => (this.#state = { ...this.#state, connectedSince: performance.now() });
+      const from = { resourceVersion: this.#state.resourceVersion, timeoutS, onOpen };
+      for await (const event of this.api.watchPods(this.#options.selector, from, AbortSignal.any([signal, cut.signal]))) {
+        heard = true;
+        this.#failures = 0;
+        this.#take(event);
+        dog.fed();
+      }
+    } catch (error) {
+      if (dog.bit === 'silent') throw new Error(`the watch was silent for ${this.#options.silentMs} ms`, { cause: error });
+      if (dog.bit === null) throw error;
+    } finally {
+      dog.end();
+      if (performance.now() - began > this.#options.backoffMaxMs) this.#failures = 0;
+      this.#state = { ...this.#state, connectedSince: null };
+    }
+    if (!heard && dog.bit === null && performance.now() - began < FRUITLESS_MS)
+      throw new Error('the server ended the watch as soon as it began');
+  }
+
+  #take(event: WatchEvent): void {
+    this.#seen(event.type === 'BOOKMARK' ? event.resourceVersion : event.pod.resourceVersion);
+    if (event.type === 'BOOKMARK') return;
+    for (const change of this.#store.apply(event.type, event.pod)) this.#tell(change);
+  }
+
+  #seen(resourceVersion: string): void {
+    this.#state = { ...this.#state, resourceVersion, lastEventAt: performance.now(), lastError: null };
+  }
+
+  #tell(change: PodChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        this.#options.logger?.error({ pod: change.pod.name, error: String(error) }, 'a listener to pod changes failed; the watch goes on');
+      }
+    }
+  }
+
+  async #recover(failure: unknown, signal: AbortSignal): Promise<void> {
+    this.#failures++;
+    if (kubeStatus(failure) === 410 || this.#failures % FRUITLESS_MAX === 0) this.#listDueAt = 0;
+    const { backoffMinMs, backoffMaxMs } = this.#options;
+    const policy = { attemptsMax: Infinity, backoffMinMs, backoffMaxMs, retryAfterMaxMs: RETRY_AFTER_MAX_MS };
+    const waitMs = Math.round(backoffMs(this.#failures, failure, policy));
+    const { message } = failure as Error;
+    this.#state = { ...this.#state, lastError: message };
+    const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDueAt === 0 };
+    // The first failure of a row is everyday: servers end watches when they restart.
+    this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
+    try {
+      await pause(waitMs, signal);
+    } catch {
+      // Closed meanwhile, which the loop sees.
+    }
+  }
+}
+
+/** Cuts a watch that is silent, or over which a new list is due. */
+class Watchdog {
+  bit: 'silent' | 'resync' | null = null;
+  readonly #silent: NodeJS.Timeout;
+  readonly #resync: NodeJS.Timeout;
+
+  constructor(silentMs: number, resyncInMs: number, cut: AbortController) {
+    const bite = (why: 'silent' | 'resync') => {
+      this.bit = why;
+      cut.abort();
+    };
+    this.#silent = setTimeout(bite, silentMs, 'silent');
+    this.#resync = setTimeout(bite, Math.max(0, Math.ceil(resyncInMs)), 'resync');
+  }
+
+  fed(): void {
+    this.#silent.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#silent);
+    clearTimeout(this.#resync);
+  }
+}
