@@ -49,6 +49,7 @@ export interface StartedSandboxes {
 
 /** Sandboxes of the driver under test; the options are the local one's. */
 export async function startUnderTest(options: LocalSandboxesOptions = { warm: 1, concurrencyMax: 2 }): Promise<StartedSandboxes> {
+  if (UNDER_TEST === 'kubernetes') return (await import('./kubernetes/kubernetes-fixture.js')).startKubernetes();
   const sandboxes = await LocalSandboxes.start(options);
   return { sandboxes, driver: sandboxes.driver, close: () => sandboxes.close() };
 }

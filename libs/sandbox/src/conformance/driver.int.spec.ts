@@ -1,0 +1,262 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Display, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, SandboxExecution } from '../sandbox-driver.js';
+import { command, program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
+
+const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
+const never = () => new AbortController().signal;
+const cell = (code: string): SandboxRun => ({ kind: 'cell', code });
+
+/** Everything an execution told, in order. */
+class Heard implements ExecutionSink {
+  readonly stdout: string[] = [];
+  readonly stderr: string[] = [];
+  readonly displays: Display[] = [];
+  readonly results: RunResult[] = [];
+  readonly numbers: number[] = [];
+  private readonly listeners: Array<() => void> = [];
+
+  output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
+    this[stream].push(text);
+    this.note(at);
+  }
+  display(_run: number, data: Display, at: number): void {
+    this.displays.push(data);
+    this.note(at);
+  }
+  result(_run: number, result: RunResult, at: number): void {
+    this.results.push(result);
+    this.note(at);
+  }
+  /** Resolves once `condition` holds of what was heard. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => condition() && resolve();
+      this.listeners.push(look);
+      look();
+    });
+  }
+  get text(): string {
+    return this.stdout.join('') + this.results.map(({ stdout }) => stdout).join('');
+  }
+  private note(at: number): void {
+    this.numbers.push(at);
+    for (const look of this.listeners) look();
+  }
+}
+
+const execution = (runs: readonly SandboxRun[], more: Partial<SandboxExecution> = {}, limits = {}): SandboxExecution => ({
+  ...requestOf(runs, { limits }),
+  executionId: `driver-${randomUUID()}`,
+  ...more,
+});
+
+describe('Sandboxes of the driver', () => {
+  sandboxesConformance(() => startUnderTest());
+});
+
+describe('a claimed sandbox', () => {
+  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const claim = async (): Promise<ClaimedSandbox> => {
+    const claimed = await sandboxes.driver.claim(SHAPE, never());
+    onTestFinished(() => claimed.release());
+    return claimed;
+  };
+  const session = async () => {
+    const claimed = await claim();
+    const run = async (runs: readonly SandboxRun[], more: Partial<SandboxExecution> = {}, limits = {}) => {
+      const heard = new Heard();
+      const end: ExecutionEnd = await claimed.execute(execution(runs, { keep: true, ...more }, limits), heard, never());
+      expect(end).toEqual({ ended: 'done' });
+      return heard;
+    };
+    return { claimed, run };
+  };
+
+  it('tells output while the code runs', async () => {
+    const claimed = await claim();
+    const heard = new Heard();
+    const code = 'import time\nprint("first", flush=True)\ntime.sleep(0.5)\nprint("last")';
+    const running = claimed.execute(execution([program(code)]), heard, never());
+    await heard.until(() => heard.stdout.join('').includes('first'));
+    expect(heard.results).toEqual([]);
+    await running;
+    expect(heard.text).toBe('first\nlast\n');
+  });
+
+  it('tells the head of long output as it comes and the tail at the end', async () => {
+    const claimed = await claim();
+    const heard = new Heard();
+    const code = 'print("a" * 5000, end="")\nprint("é" * 3000)\nprint("tail")';
+    await claimed.execute(execution([program(code)], {}, { outputKiB: 2 }), heard, never());
+    const streamed = heard.stdout.join('');
+    expect(Buffer.byteLength(streamed)).toBe(1_024);
+    expect(heard.results[0]).toMatchObject({ exit: 'ok', stdoutCutBytes: 5_000 + 6_001 + 5 - 2_048 });
+    expect(heard.results[0]?.stdout.endsWith('tail\n')).toBe(true);
+  });
+
+  it('numbers what it tells from 0 without a gap', async () => {
+    const { run } = await session();
+    const heard = await run([program('print(1)'), program('import sys\nsys.stderr.write("2")'), cell('display(3)')]);
+    expect(heard.numbers).toEqual(heard.numbers.map((_, index) => index));
+  });
+
+  it('follows an execution again from where it is asked to, and runs nothing twice', async () => {
+    const { claimed, run } = await session();
+    const asked = { executionId: `again-${randomUUID()}` };
+    const code = 'n = globals().get("n", 0) + 1\nprint("one", flush=True)\nimport time; time.sleep(0.1)\nprint("two")';
+    const first = await run([cell(code)], asked);
+    const again = new Heard();
+    await claimed.execute(execution([cell(code)], { keep: true, ...asked, after: 1 }), again, never());
+    expect(again.numbers).toEqual(first.numbers.slice(1));
+    expect(again.results).toEqual(first.results);
+    expect((await run([cell('print(n)')])).text).toBe('1\n');
+  });
+
+  it('keeps names from cell to cell and shows the last value', async () => {
+    const { run } = await session();
+    await run([cell('import math\nx = 6')]);
+    const heard = await run([cell('x * 7')]);
+    expect(heard.displays).toEqual([{ 'text/plain': '42' }]);
+    expect((await run([cell('print(math.pi > 3)')])).text).toBe('True\n');
+  });
+
+  it('tells where a cell failed, and keeps its names', async () => {
+    const { run } = await session();
+    const heard = await run([cell('y = 1\ny / 0')]);
+    expect(heard.results[0]).toMatchObject({ exit: 'nonzero', error: { type: 'ZeroDivisionError', line: 2 } });
+    expect((await run([cell('print(y)')])).text).toBe('1\n');
+  });
+
+  it('interrupts a cell and keeps its names', async () => {
+    const { claimed, run } = await session();
+    await run([cell('z = 5')]);
+    const stop = new AbortController();
+    const heard = new Heard();
+    const endless = execution([cell('print("on", flush=True)\nwhile True: pass')], { keep: true }, { cpuMs: 60_000, wallMs: 60_000 });
+    const running = claimed.execute(endless, heard, stop.signal);
+    await heard.until(() => heard.stdout.length > 0);
+    stop.abort();
+    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+    expect(heard.results[0]).toMatchObject({ exit: 'cancelled' });
+    expect((await run([cell('print(z)')])).text).toBe('5\n');
+  });
+
+  it('says when the names of the cells are lost', async () => {
+    const { run } = await session();
+    await run([cell('w = 1')]);
+    const heard = await run([cell('import os\nos.kill(os.getpid(), 9)')]);
+    expect(heard.results[0]).toMatchObject({ stateLost: true });
+    expect((await run([cell('print("w" in globals())')])).text).toBe('False\n');
+  });
+
+  it('holds each cell to its limits, not all of them together', async () => {
+    const { run } = await session();
+    const burn = cell('import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass');
+    for (const _ of [1, 2, 3]) expect((await run([burn], {}, { cpuMs: 1_000 })).results[0]?.exit).toBe('ok');
+    expect((await run([cell('while True: pass')], {}, { cpuMs: 500 })).results[0]?.exit).toBe('cpu');
+    expect((await run([cell('x = bytearray(1 << 30)')])).results[0]?.exit).toBe('oom');
+  });
+
+  it('shows tables, JSON and images in their own forms', async () => {
+    const { run } = await session();
+    const code =
+      'class Dot:\n    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n"\ndisplay([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])\ndisplay({"k": [1, 2]})\ndisplay(Dot())';
+    const [table, json, image] = (await run([cell(code)])).displays;
+    expect(table?.['application/vnd.dataresource+json']).toMatchObject({
+      data: [
+        { a: 1, b: 'x' },
+        { a: 2, b: 'y' },
+      ],
+    });
+    expect(json?.['application/json']).toEqual({ k: [1, 2] });
+    expect(image?.['image/png']).toBe('iVBORw0KGgo=');
+  });
+
+  it('shares its files between cells, commands and the caller', async () => {
+    const { claimed, run } = await session();
+    await claimed.files.write('data/in.txt', 0, Buffer.from('up'), true);
+    await run([cell('open("out.txt", "w").write(open("data/in.txt").read() * 2)')]);
+    expect((await run([command('cat out.txt')])).text).toBe('upup');
+    expect(Buffer.from((await claimed.files.read('out.txt', 1, 100)).data).toString()).toBe('pup');
+    expect((await claimed.files.list('', 10)).entries.map(({ path, sizeBytes }) => [path, sizeBytes])).toEqual([
+      ['data/in.txt', 2],
+      ['out.txt', 4],
+    ]);
+    await claimed.files.delete('out.txt');
+    expect(await claimed.files.stat('out.txt')).toMatchObject({ entry: null });
+  });
+
+  it('takes a file of 40 MiB in pieces, and goes on where an upload was cut', async () => {
+    const { claimed } = await session();
+    const piece = randomBytes(512 * 1024);
+    for (let at = 0; at < 40; at++) await claimed.files.write('big', at * piece.length, piece, false);
+    await expect(claimed.files.write('big', 0 + piece.length, piece, false)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    const { uploadedBytes, entry } = await claimed.files.stat('big');
+    expect({ uploadedBytes, entry }).toEqual({ uploadedBytes: 40 * piece.length, entry: null });
+    for (let at = 40; at < 80; at++) await claimed.files.write('big', at * piece.length, piece, at === 79);
+    expect((await claimed.files.stat('big')).entry?.sizeBytes).toBe(40 * 1024 * 1024);
+    const { data } = await claimed.files.read('big', 79 * piece.length, piece.length);
+    expect(Buffer.from(data).equals(piece)).toBe(true);
+  });
+
+  it.each(['../up', '/etc/hostname', 'a/../../b', 'link/environ', ''])('neither reads nor writes the path "%s"', async (path) => {
+    const { claimed, run } = await session();
+    await run([command('ln -s /proc/1 link')]);
+    await expect(claimed.files.read(path, 0, 10)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(claimed.files.write(path, 0, Buffer.from('x'), true)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it.each(['link', 'pipe'])('reads nothing from a %s', async (path) => {
+    const { claimed, run } = await session();
+    await run([command('ln -s /proc/self/environ link; mkfifo pipe')]);
+    await expect(claimed.files.read(path, 0, 10)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('answers about files while code runs', async () => {
+    const { claimed } = await session();
+    const stop = new AbortController();
+    const heard = new Heard();
+    const running = claimed.execute(
+      execution([program('print(1, flush=True)\nimport time\ntime.sleep(30)')], { keep: true }),
+      heard,
+      stop.signal,
+    );
+    await heard.until(() => heard.stdout.length > 0);
+    await claimed.files.write('during', 0, Buffer.from('x'), true);
+    expect((await claimed.files.stat('during')).entry?.sizeBytes).toBe(1);
+    stop.abort();
+    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('leaves nothing to the next one', async () => {
+    const { run, claimed } = await session();
+    const leave =
+      'import os, subprocess\nfor d in ("/tmp", "/tmp/work", "/dev/shm"):\n    open(d + "/etude-left", "w").write("x")\nos.environ["ETUDE_LEFT"] = "1"\nsubprocess.Popen(["sleep", "600"], start_new_session=True)\nleft = 1';
+    await run([cell(leave)]);
+    await claimed.release();
+    const next = await session();
+    const look =
+      'import os\nprint([d for d in ("/tmp", "/tmp/work", "/dev/shm") if os.path.exists(d + "/etude-left")], "ETUDE_LEFT" in os.environ, "left" in globals(), any("sleep" in open("/proc/%s/cmdline" % n).read() for n in os.listdir("/proc") if n.isdigit()))';
+    expect((await next.run([cell(look)])).text).toBe('[] False False False\n');
+  });
+
+  it('is told apart from any other by its claim: what is released takes nothing more', async () => {
+    const { claimed } = await session();
+    await claimed.release();
+    const heard = new Heard();
+    const end = await claimed.execute(execution([program('print(1)')]), heard, never());
+    expect(end).toMatchObject({ ended: 'lost' });
+    expect(heard.results).toEqual([]);
+  });
+
+  it('refuses a template that is not there', async () => {
+    await expect(sandboxes.driver.claim({ ...SHAPE, template: 'no-such' }, never())).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('refuses to be found from a place that does not exist', async () => {
+    await expect(sandboxes.driver.attach('nowhere', never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+});
