@@ -104,6 +104,19 @@ def be_killed_first():
         set_readable(False)
 
 
+def wipe_environment():
+    """Also the copy that the kernel shows of what the process was started with. Needs a process that is not hidden yet."""
+    os.environ.clear()
+    with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
+        # env_start and env_end; counted from the field behind the command's name.
+        start, end = (int(field) for field in file.read().rpartition(")")[2].split()[47:49])
+    memory = os.open("/proc/self/mem", os.O_RDWR)
+    try:
+        os.pwrite(memory, bytes(end - start), start)
+    finally:
+        os.close(memory)
+
+
 def refuse_memory_files():
     """For this process and all it starts: pages of a memory file count against no limit. Needs no privilege to be given up."""
     number = {"x86_64": 319, "aarch64": 279}.get(os.uname().machine)

@@ -44,25 +44,13 @@ def main():
 def take_settings():
     """Settings by name without prefix. The environment is empty after it, also the copy that the kernel shows of it."""
     settings = {name[len(PREFIX) :]: value for name, value in os.environ.items() if name.startswith(PREFIX)}
-    os.environ.clear()
-    _wipe_environment()
+    kernel.wipe_environment()
     return settings
 
 
 def take_hash_seed():
     """None where nobody set it, so that an execution that asks for one gets interpreters of its own."""
     return None if sys.flags.hash_randomization else 0
-
-
-def _wipe_environment():
-    with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
-        # env_start and env_end; counted from the field behind the command's name.
-        start, end = (int(field) for field in file.read().rpartition(")")[2].split()[47:49])
-    memory = os.open("/proc/self/mem", os.O_RDWR)
-    try:
-        os.pwrite(memory, bytes(end - start), start)
-    finally:
-        os.close(memory)
 
 
 def fresh_zygote():

@@ -6,6 +6,8 @@ import stat
 TMP = "/tmp"
 WORK = "/tmp/work"
 SHARED_MEMORY = "/dev/shm"
+# Containers have it: queues can be made there as files, and outlive who made them.
+QUEUES = "/dev/mqueue"
 
 
 def place_files(files):
@@ -22,7 +24,7 @@ def place_files(files):
 
 
 def empty_all():
-    for root in (TMP, SHARED_MEMORY):
+    for root in (TMP, SHARED_MEMORY, QUEUES):
         empty(root)
 
 

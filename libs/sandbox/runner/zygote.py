@@ -11,11 +11,14 @@ import sys
 import _signal
 
 from runner.descriptors import PACKETS, receive_fds, send_fds, socket_of, socket_pair
-from runner.kernel import be_killed_first
+from runner.kernel import be_killed_first, wipe_environment
 
 PID = struct.Struct("=i")
+NO_CELL = b"-"
 # Nothing else is served while a cell is asked for; code that keeps stopping the zygote gains no more than this.
-ANSWER_S = 2
+ANSWER_S = 1
+# The first answer of a new interpreter; no code is alive then.
+START_S = 10
 
 # What answers import most, so that a fork has it already. More would make each start dearer than it makes a run cheaper.
 PRELOADED = (
@@ -41,23 +44,29 @@ def serve(connection):
         message, fds = receive_fds(connection, 3)
         if not message:
             os._exit(0)
+        reading, writing = os.pipe()
         middle = os.fork()
         if middle == 0:
-            _fork_cell(connection, fds, cell_main)
-        for fd in fds:
+            _fork_cell(connection, writing, fds, cell_main)
+        for fd in (writing, *fds):
             os.close(fd)
+        # Told only when the middle one is gone: until then the cell is not yet a child of process 1, which waits for it.
         os.waitpid(middle, 0)
+        answer = os.read(reading, PID.size)
+        os.close(reading)
+        connection.send(answer or NO_CELL)
 
 
-def _fork_cell(connection, fds, cell_main):
+def _fork_cell(connection, writing, fds, cell_main):
     """Forks once more and leaves, so that the cell belongs to process 1, which alone learns how it ends."""
     status = 0
     try:
         pid = os.fork()
         if pid == 0:
             connection.close()
+            os.close(writing)
             cell_main(*fds)
-        connection.send(PID.pack(pid))
+        os.write(writing, PID.pack(pid))
     except BaseException:
         status = 70
     os._exit(status)
@@ -100,7 +109,7 @@ class Zygote:
         self._keep(mine)
 
     def _keep(self, connection):
-        connection.settimeout(ANSWER_S)
+        connection.settimeout(START_S)
         self.connection = connection
 
     def stop(self):
@@ -123,6 +132,7 @@ class Zygote:
         if len(answer) != PID.size:
             self.stop()
             raise ZygoteLost()
+        self.connection.settimeout(ANSWER_S)
         return PID.unpack(answer)[0]
 
 
@@ -156,9 +166,10 @@ def _leave_supervisor(then, keep):
 
 def main_fresh():
     """A zygote that was started by exec."""
+    fd = int(os.environ["ETUDE_ZYGOTE"])
+    wipe_environment()
     be_killed_first()
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    fd = int(os.environ.pop("ETUDE_ZYGOTE"))
     sys.dont_write_bytecode = True
     preload()
     serve(socket_of(fd))

@@ -6,6 +6,10 @@ interface Architecture {
   readonly fcntl: number;
   readonly prlimit64: number;
   readonly socket: number;
+  readonly setpriority: number;
+  readonly ioprioSet: number;
+  /** sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: a process in front. */
+  readonly scheduling: readonly number[];
   readonly denied: readonly number[];
 }
 
@@ -16,6 +20,9 @@ const X64: Architecture = {
   fcntl: 72,
   prlimit64: 302,
   socket: 41,
+  setpriority: 141,
+  ioprioSet: 251,
+  scheduling: [142, 144, 203, 314],
   denied: [
     101,
     310,
@@ -64,6 +71,8 @@ const X64: Architecture = {
     294,
     300,
     301, // inotify, fanotify: /usr is the host's, and tells what others run and read
+    256,
+    279, // migrate_pages, move_pages: of others
     447, // memfd_secret: memory that no limit counts
   ],
 };
@@ -75,9 +84,12 @@ const ARM64: Architecture = {
   fcntl: 25,
   prlimit64: 261,
   socket: 198,
+  setpriority: 140,
+  ioprioSet: 30,
+  scheduling: [118, 119, 122, 274],
   denied: [
     117, 270, 271, 272, 438, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181, 217, 218, 219, 280, 241, 282, 425, 426,
-    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 447,
+    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 238, 239, 447,
   ],
 };
 
@@ -87,6 +99,8 @@ const EPERM = 1;
 const ENOSYS = 38;
 const CLONE_NAMESPACES = 0x7e020000;
 const F_NOTIFY = 1026;
+const PRIO_PROCESS = 0;
+const IOPRIO_WHO_PROCESS = 1;
 
 const LOAD = 0x20;
 const EQUALS = 0x15;
@@ -138,6 +152,12 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
     // Limits of other processes: only pid 0, oneself, is fine.
     ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
+    // How much of the processor others get: the supervisor is of the same user.
+    ...machine.scheduling.flatMap((number) => refuseWhen(number, 16, [EQUALS, 0], false)),
+    ...refuseWhen(machine.setpriority, 16, [EQUALS, PRIO_PROCESS], false),
+    ...refuseWhen(machine.setpriority, 24, [EQUALS, 0], false),
+    ...refuseWhen(machine.ioprioSet, 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
+    ...refuseWhen(machine.ioprioSet, 24, [EQUALS, 0], false),
     ...allowFamilies(machine.socket, families),
 
     [RETURN, 0, 0, ALLOW],

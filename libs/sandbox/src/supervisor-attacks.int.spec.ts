@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { program } from './sandbox-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess, TOKEN, type Peer } from './supervisor-fixture.js';
+
+let supervisor: SupervisorProcess;
+let peer: Peer;
+beforeAll(async () => {
+  supervisor = await SupervisorProcess.start();
+  peer = await supervisor.bound();
+});
+afterAll(() => supervisor.stop());
+
+const stillServes = async () => {
+  expect(await peer.run(program('print("served")'))).toMatchObject({ exit: 'ok', stdout: 'served\n' });
+};
+
+describe('code against its supervisor', () => {
+  it.each(['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGSEGV'])('sends %s to process 1 in vain', async (name) => {
+    await peer.run(program(`import os, signal\nos.kill(1, signal.${name})`));
+    await stillServes();
+  });
+
+  it.each(['SIGKILL', 'SIGSTOP', 'SIGTERM'])('sends %s to everything, and the next run goes on', async (name) => {
+    const limits = limitsOf({ wallMs: 500 });
+    const result = await peer.run(program(`import os, signal\nos.kill(-1, signal.${name})\nos.kill(os.getpid(), signal.${name})`), {
+      limits,
+    });
+    expect(['ok', 'signal', 'wall']).toContain(result.exit);
+    await stillServes();
+  });
+
+  it('stops the zygote again and again, and limits hold all the same', async () => {
+    const code = `
+import os, signal
+while True:
+    for pid in range(2, 40):
+        try:
+            os.kill(pid, signal.SIGSTOP) if pid != os.getpid() else None
+        except OSError:
+            pass`;
+    const limits = limitsOf({ wallMs: 400 });
+    expect(await peer.run(program(code), { limits })).toMatchObject({ exit: 'wall' });
+    await stillServes();
+  });
+
+  it('finds nothing of the settings of process 1', async () => {
+    const code = `
+import os
+print(dict(os.environ), open("/proc/self/environ").read().strip(chr(0)))
+for name in ("environ", "mem", "maps", "fd"):
+    try:
+        os.listdir("/proc/1/fd") if name == "fd" else open("/proc/1/" + name).read(1)
+        print(name)
+    except PermissionError:
+        pass`;
+    expect(await peer.run(program(code))).toMatchObject({ exit: 'ok', stdout: '{} \n' });
+  });
+
+  it('opens no socket but local ones', async () => {
+    const code = `
+import socket
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_VSOCK):
+    try:
+        socket.socket(family, socket.SOCK_STREAM if family < 16 else socket.SOCK_DGRAM).close()
+        print(family.name)
+    except PermissionError:
+        pass`;
+    expect(await peer.run(program(code))).toMatchObject({ stdout: 'AF_UNIX\n' });
+  });
+
+  it('makes process 1 no slower', async () => {
+    const code = `
+import ctypes, os
+libc = ctypes.CDLL(None)
+print(libc.setpriority(0, 1, 19), libc.setpriority(2, 0, 19), libc.sched_setaffinity(1, 8, ctypes.byref(ctypes.c_ulong(1))))
+print(libc.sched_setscheduler(1, 5, ctypes.byref(ctypes.c_int(0))), libc.syscall(251, 1, 1, 0x6007))
+os.nice(1)
+os.sched_setaffinity(0, os.sched_getaffinity(0))`;
+    expect(await peer.run(program(code))).toMatchObject({ exit: 'ok', stdout: '-1 -1 -1\n-1 -1\n' });
+  });
+
+  it('is what the kernel ends first', async () => {
+    expect(await peer.run(program('print(open("/proc/self/oom_score_adj").read())'))).toMatchObject({ stdout: '1000\n\n' });
+  });
+
+  it('prints without end to a reader who is away, and memory stays bounded', async () => {
+    const runs = ['x', 'y'].map((letter) => program(`while True: print("${letter}" * 1000)`));
+    await peer.run(program('pass'));
+    const before = residentKiB(supervisor);
+    // Nobody reads what comes of it; the connection stays open.
+    peer.execute(runs, { executionId: 'flood', stream: true, limits: limitsOf({ wallMs: 1_500 }) });
+    let most = 0;
+    let worked = -1;
+    const rests = () => {
+      most = Math.max(most, residentKiB(supervisor));
+      const before = worked;
+      worked = workedTicks(supervisor);
+      return worked === before;
+    };
+    await expect.poll(rests, { interval: 300, timeout: 15_000 }).toBe(true);
+    peer = await supervisor.bound();
+    peer.send({ type: 'execute', claim: CLAIM, executionId: 'flood', after: 0 });
+    const frames = await peer.until('done');
+    expect(frames.map(({ seq }) => seq)).toEqual(frames.map((_frame, i) => i));
+    expect(frames.filter(({ type }) => type === 'run').map(({ result }) => result?.exit)).toEqual(['output', 'output']);
+    expect(most - before).toBeLessThan(4 * 1024);
+  });
+});
+
+function residentKiB(of: SupervisorProcess): number {
+  const found = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${insidePid(of)}/status`, 'utf8'));
+  return Number(found?.[1] ?? 0);
+}
+
+/** Processor time of process 1. */
+function workedTicks(of: SupervisorProcess): number {
+  const fields =
+    readFileSync(`/proc/${insidePid(of)}/stat`, 'utf8')
+      .split(') ')[1]
+      ?.split(' ') ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** Process 1 as seen from here: the child of bubblewrap. */
+function insidePid(of: SupervisorProcess): string {
+  return readFileSync(`/proc/${of.pid}/task/${of.pid}/children`, 'utf8').split(' ')[0] ?? '';
+}

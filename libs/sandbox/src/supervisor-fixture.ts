@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { arch } from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
+import type { SupervisorFrame } from './frame-channel.js';
+import { encodeFrame, FrameReader } from './frames.js';
+import { seccompFilter } from './seccomp.js';
+
+/** The token of every supervisor that is started here, and the claim that most tests use. */
+export const TOKEN = 'a token';
+export const CLAIM = 'claim-1';
+/** Nothing that a test waits for takes longer. */
+const PATIENCE_MS = 15_000;
+const NOBODY = 65_534;
+
+export interface Frame extends SupervisorFrame {
+  readonly code?: string;
+  readonly seq?: number;
+  readonly text?: string;
+  readonly result?: Readonly<Record<string, unknown>>;
+}
+
+/** Limits of an execution with some of them changed. */
+export const limitsOf = (more: Partial<SandboxLimits> = {}) => SandboxLimits.parse(more);
+
+/** `runner/pod.py` as process 1 of namespaces of its own, but for the network: as in a pod, and without Kubernetes. */
+export class SupervisorProcess {
+  stderr = '';
+  readonly ended: Promise<void>;
+  private readonly peers: Peer[] = [];
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly folder: string,
+    readonly port: number,
+  ) {
+    child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.ended = new Promise((resolve) => child.once('close', () => resolve()));
+  }
+
+  /** `env`: settings beside those that every pod has. */
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<SupervisorProcess> {
+    const folder = mkdtempSync(join(tmpdir(), 'etude-supervisor-'));
+    cpSync(fileURLToPath(new URL('../runner', import.meta.url)), folder, {
+      recursive: true,
+      filter: (path) => !path.includes('__pycache__'),
+    });
+    chmodSync(folder, 0o755);
+    const port = await freePort();
+    const settings = {
+      PYTHONHASHSEED: '0',
+      ETUDE_SANDBOX_HOST: '127.0.0.1',
+      ETUDE_SANDBOX_PORT: String(port),
+      ETUDE_SANDBOX_NAME: 'pod-1',
+      ETUDE_SANDBOX_TOKEN_SHA256: createHash('sha256').update(TOKEN).digest('hex'),
+      ETUDE_SANDBOX_FILTER: seccompFilter(arch, { network: false })?.toString('hex') ?? '',
+      ...env,
+    };
+    const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+    const [program = '', ...args] = command(folder, settings);
+    const child = spawn(program, args, { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'], ...user });
+    return new SupervisorProcess(child, folder, port);
+  }
+
+  get alive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Its process 1 as seen from here. */
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** A connection that has been greeted. */
+  async connect(): Promise<Peer> {
+    const until = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const peer = await Peer.open(this.port).catch(() => null);
+      if (peer) {
+        this.peers.push(peer);
+        await peer.next('hello');
+        return peer;
+      }
+      if (!this.alive || Date.now() > until) throw new Error(`the supervisor can't be reached: ${this.stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** A connection that is bound. */
+  async bound(claim = CLAIM, leaseMs = 60_000): Promise<Peer> {
+    const peer = await this.connect();
+    peer.send({ type: 'bind', claim, token: TOKEN, leaseMs });
+    await peer.next('bound');
+    return peer;
+  }
+
+  async stop(): Promise<void> {
+    for (const peer of this.peers) peer.close();
+    if (this.alive) this.child.kill('SIGKILL');
+    await this.ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** One connection of a controller. Reads only while somebody waits for a frame. */
+export class Peer {
+  closed = false;
+  readonly ended: Promise<void>;
+  private readonly reader = new FrameReader();
+  private readonly frames: Frame[] = [];
+  private wake: () => void = () => undefined;
+  private executions = 0;
+
+  private constructor(private readonly socket: Socket) {
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      this.frames.push(...(this.reader.feed(chunk) as Frame[]));
+      this.wake();
+    });
+    this.ended = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.closed = true;
+        this.wake();
+        resolve();
+      });
+    });
+    socket.pause();
+  }
+
+  static open(port: number): Promise<Peer> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+      socket.once('connect', () => resolve(new Peer(socket)));
+      socket.once('error', reject);
+    });
+  }
+
+  send(frame: Record<string, unknown>): void {
+    this.socket.write(encodeFrame(frame));
+  }
+
+  /** Bytes that need be no frame. */
+  write(bytes: Uint8Array): void {
+    this.socket.write(bytes);
+  }
+
+  /** Asks for an execution under the claim. @returns its id */
+  execute(runs: readonly SandboxRun[], more: Record<string, unknown> = {}): string {
+    const executionId = `execution-${this.socket.localPort}-${(this.executions += 1)}`;
+    this.send({ type: 'execute', claim: CLAIM, executionId, files: [], limits: limitsOf(), stopOnFailure: false, runs, ...more });
+    return (more.executionId as string | undefined) ?? executionId;
+  }
+
+  /** The result of one run. */
+  async run(run: SandboxRun, more: Record<string, unknown> = {}): Promise<Readonly<Record<string, unknown>>> {
+    this.execute([run], more);
+    const frames = await this.until('done');
+    return frames.find((frame) => frame.type === 'run')?.result ?? {};
+  }
+
+  /** The next frame. @throws Error when it is of another type, when there is none, and when the connection has ended */
+  async next(type?: string): Promise<Frame> {
+    const deadline = setTimeout(() => this.wake(), PATIENCE_MS);
+    const until = Date.now() + PATIENCE_MS;
+    while (this.frames.length === 0 && !this.closed && Date.now() < until) {
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+        this.socket.resume();
+      });
+    }
+    clearTimeout(deadline);
+    this.socket.pause();
+    const frame = this.frames.shift();
+    if (!frame) throw new Error(this.closed ? 'the connection has ended' : `no ${type ?? 'frame'} came`);
+    if (type && frame.type !== type) throw new Error(`${JSON.stringify(frame)} came instead of ${type}`);
+    return frame;
+  }
+
+  /** Frames up to the first of a type. A refusal ends it as well. */
+  async until(type: string): Promise<Frame[]> {
+    const frames: Frame[] = [];
+    for (;;) {
+      const frame = await this.next();
+      frames.push(frame);
+      if (frame.type === type || frame.type === 'refused') return frames;
+    }
+  }
+
+  /** Lets whatever comes fall on the floor, so that the end of the connection is seen. */
+  drain(): void {
+    this.socket.resume();
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+function command(folder: string, settings: Readonly<Record<string, string>>): string[] {
+  const start = "import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()";
+  return [
+    'bwrap',
+    ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--as-pid-1', '--die-with-parent'],
+    ...['--cap-drop', 'ALL', '--uid', '1000', '--gid', '1000', '--clearenv'],
+    ...Object.entries(settings).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
+    ...['--proc', '/proc', '--dev', '/dev', '--size', String(128 * 1024 * 1024), '--tmpfs', '/tmp'],
+    ...['--size', String(8 * 1024 * 1024), '--tmpfs', '/dev/shm', '--ro-bind', folder, '/opt/etude/runner', '--remount-ro', '/'],
+    ...['/usr/bin/python3', '-s', '-S', '-B', '-P', '-X', 'utf8', '-c', start],
+  ];
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
