@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
@@ -19,6 +20,7 @@ export interface Gateway {
   readonly memory: ServiceClient<typeof Memory>;
   readonly consolidation: ServiceClient<typeof Consolidation>;
   readonly queues: ServiceClient<typeof Queues>;
+  readonly sandboxes: ServiceClient<typeof Sandboxes>;
   close(): void;
 }
 
@@ -38,6 +40,7 @@ export function openGateway(address: string, apiKey: string | undefined): Gatewa
     memory: createServiceClient(Memory, address, settings),
     consolidation: createServiceClient(Consolidation, address, settings),
     queues: createServiceClient(Queues, address, settings),
+    sandboxes: createServiceClient(Sandboxes, address, settings),
   };
   return { address, ...services, close: () => Object.values(services).forEach((service) => service.close()) };
 }

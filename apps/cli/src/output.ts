@@ -29,6 +29,13 @@ export class Output {
     this.#draw();
   }
 
+  /** What code printed, as it is: on the stream of the same name, without a line break of ours. */
+  stream(to: 'stdout' | 'stderr', text: string): void {
+    this.#clear();
+    (to === 'stdout' ? this.stdout : this.stderr).write(text);
+    if (text.endsWith('\n')) this.#draw();
+  }
+
   note(text: string): void {
     this.#clear();
     this.stderr.write(`${text}\n`);

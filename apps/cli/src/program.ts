@@ -5,6 +5,7 @@ import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
 import { addEval } from './eval/eval.command.js';
+import { addSandbox } from './sandbox/sandbox.command.js';
 import { addStack } from './stack/stack.command.js';
 import { addTasks } from './tasks/tasks.command.js';
 
@@ -36,6 +37,7 @@ export function buildProgram(start: Start): Command {
   addStack(program, start);
   addDemo(program, start);
   addTasks(program, start);
+  addSandbox(program, start);
   addAdmin(program, start);
   addEval(program, start);
   return program;

@@ -20,6 +20,8 @@ export interface ProgramContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Of this stack's Redis: other users of the machine reach its port, too. */
   readonly redisPassword: string;
+  /** By which this stack's gateway and sandbox controller know each other. */
+  readonly sandboxToken: string;
 }
 
 export const newPassword = () => randomBytes(24).toString('base64url');
@@ -98,7 +100,7 @@ const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_H
 
 /** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
 export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
-  const { options, endpoints, environment, redisPassword } = context;
+  const { options, endpoints, environment, redisPassword, sandboxToken } = context;
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
   const memory = {
     ETUDE_MEMORY_PATH: memoryPath(options.home),
@@ -115,13 +117,14 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     nodeProgram(context, name, `apps/${app}/dist/main.js`, [], { ...base, ...(await health()), ...env }, asksModel);
   const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
   const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
+  const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>
     service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
   );
   return Promise.all([
     service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
-    service('sandbox-controller', {}),
+    service('sandbox-controller', inside),
     ...workers,
-    service('gateway', { ...memory, ...grpc }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
+    service('gateway', { ...memory, ...grpc, ...inside }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
   ]);
 }

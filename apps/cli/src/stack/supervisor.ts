@@ -91,7 +91,13 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
   }
   const starting = (async () => {
     stack.endpoints = await chooseEndpoints(options);
-    const context = { options, endpoints: stack.endpoints, environment: deps.environment, redisPassword: newPassword() };
+    const context = {
+      options,
+      endpoints: stack.endpoints,
+      environment: deps.environment,
+      redisPassword: newPassword(),
+      sandboxToken: newPassword(),
+    };
     await stack.start([redisProgram(context), ...(options.scripted ? [scriptedModelProgram(context)] : [])]);
     await stack.start(await servicePrograms(context));
     stack.ready = true;

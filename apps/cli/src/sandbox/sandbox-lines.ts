@@ -1,0 +1,96 @@
+import { type Duration, durationMs, timestampDate } from '@bufbuild/protobuf/wkt';
+import { type ExecutionOutcome, type Sandbox, type SandboxFile, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { table } from '../output.js';
+import { when } from '../tasks/task-lines.js';
+
+const MIB = 1_048_576;
+
+export const stateWord = (state: SandboxState) => SandboxState[state].toLowerCase();
+export const idOf = ({ name }: Sandbox) => name.replace('sandboxes/', '');
+const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
+
+export function bytesText(bytes: number): string {
+  if (bytes >= MIB) return `${(bytes / MIB).toFixed(1)} MiB`;
+  return bytes >= 1_024 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${bytes} B`;
+}
+
+/** How long it still lives; '-' once it has ended. */
+function leftText({ state, expireTime }: Sandbox, nowMs: number): string {
+  if (state !== SandboxState.OPEN || !expireTime) return '-';
+  const left = Math.max(0, Math.round((timestampDate(expireTime).getTime() - nowMs) / 1_000));
+  return left >= 120 ? `${Math.round(left / 60)} min` : `${left} s`;
+}
+
+export function sandboxText(sandbox: Sandbox): string {
+  const { limits } = sandbox;
+  const labels = Object.entries(sandbox.labels).map(([key, value]) => `${key}=${value}`);
+  const rows = [
+    ['sandbox', sandbox.name],
+    ['state', [stateWord(sandbox.state), sandbox.stateReason].filter(Boolean).join(': ')],
+    ['template', sandbox.template],
+    ['created', when(sandbox.createTime)],
+    ['expires', when(sandbox.expireTime)],
+  ];
+  if (limits) {
+    const { memoryMib, diskMib, processes, outputKib } = limits;
+    const times = `${seconds(limits.cpuTime)} cpu, ${seconds(limits.wallTime)} wall`;
+    rows.push(['limits', `${times}, ${memoryMib} MiB memory, ${diskMib} MiB disk, ${processes} processes, ${outputKib} KiB output`]);
+  }
+  if (labels.length > 0) rows.push(['labels', labels.join(' ')]);
+  return table(rows);
+}
+
+export function sandboxTable(sandboxes: readonly Sandbox[], nowMs: number): string {
+  const rows = sandboxes.map((sandbox) => [
+    idOf(sandbox),
+    stateWord(sandbox.state),
+    sandbox.template,
+    when(sandbox.createTime),
+    leftText(sandbox, nowMs),
+    sandbox.stateReason,
+  ]);
+  return table([['SANDBOX', 'STATE', 'TEMPLATE', 'CREATED', 'LEFT', 'REASON'], ...rows]);
+}
+
+export function fileTable(files: readonly SandboxFile[]): string {
+  const rows = files.map(({ path, sizeBytes, modifyTime }) => [bytesText(Number(sizeBytes)), when(modifyTime), path]);
+  return table([['SIZE', 'MODIFIED', 'PATH'], ...rows]);
+}
+
+/** What each way to end means, where its name does not say it. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  nonzero: 'it ended with an error',
+  signal: 'a signal ended it',
+  wall: 'it took longer than its wall time',
+  cpu: 'it used up its processor time',
+  oom: 'it needed more memory than its limit',
+  output: 'it printed more than its limit',
+  disk: 'it wrote more than its limit',
+  pids: 'it started more processes than its limit',
+  cancelled: 'it was cancelled',
+  kernel_lost: 'its code ended the interpreter',
+  evicted: 'the cluster took the sandbox away',
+  oomkilled: 'the sandbox as a whole ran out of memory',
+  node_lost: 'the machine under the sandbox went away',
+  infra: 'the sandbox went away under it',
+};
+
+/** One line: how it ended, and what it took. */
+export function outcomeLine(outcome: ExecutionOutcome): string {
+  const { exit, exitCode, signal, error } = outcome;
+  const code = exitCode === undefined ? [] : [`code ${exitCode}`];
+  const by = signal === undefined ? [] : [`signal ${signal}`];
+  const why = error ? `${error.type}: ${error.message}${error.line ? ` (line ${error.line})` : ''}` : MEANINGS[exit];
+  const took = `${seconds(outcome.wall)}, ${seconds(outcome.cpu)} cpu, ${bytesText(Number(outcome.memoryPeakKib) * 1_024)}`;
+  const lost = outcome.stateLost ? ['; its names are gone, its files stay'] : [];
+  return `${[exit, ...code, ...by].join(' ')}${why ? ` · ${why}` : ''} · ${took}${lost.join('')}`;
+}
+
+/** What was left out of the middle of the output; '' where nothing was. */
+export function cutLine({ stdoutCutBytes, stderrCutBytes }: ExecutionOutcome): string {
+  const cut = [
+    ...(stdoutCutBytes > 0n ? [`${bytesText(Number(stdoutCutBytes))} of stdout`] : []),
+    ...(stderrCutBytes > 0n ? [`${bytesText(Number(stderrCutBytes))} of stderr`] : []),
+  ];
+  return cut.length === 0 ? '' : `${cut.join(' and ')} left out before the tail; --output KIB keeps more`;
+}
