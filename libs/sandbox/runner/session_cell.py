@@ -38,7 +38,7 @@ def run(control):
         with open(fds[0], "rb") as file:
             cell = json.loads(file.read())
         _limit_cpu(cell["cpuS"])
-        session.execute(cell["code"])
+        session.execute(cell["number"], cell["code"])
 
 
 def _limit_cpu(seconds):
@@ -78,9 +78,11 @@ class Reports:
         self.lock = threading.Lock()
         self.pid = os.getpid()
         self.main = threading.get_ident()
-        self.begin()
+        self.begin(0)
 
-    def begin(self):
+    def begin(self, cell):
+        """`cell` is process 1's number for it."""
+        self.cell = cell
         self.bytes = 0
         self.displays = 0
         self.dropped = 0
@@ -101,14 +103,14 @@ class Reports:
         self._send(body)
 
     def ended(self, exit_code, error):
-        self._send(display.encoded({"type": "ended", "exitCode": exit_code, "error": error, "dropped": self.dropped}))
+        self._send(display.encoded({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error, "dropped": self.dropped}))
 
     def _fitting(self, bundle):
         """The frame, without the media that are too large for what is left of the cell's bounds."""
         bundle = dict(bundle)
         left_out = []
         while True:
-            body = display.encoded({"type": "display", "data": bundle})
+            body = display.encoded({"type": "display", "cell": self.cell, "data": bundle})
             if len(bundle) == 1 or (self.bytes + len(body) <= DISPLAY_BYTES_MAX and not has_too_many_values(body)):
                 return body
             largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(display.encoded(bundle[media])))
@@ -148,9 +150,9 @@ class Session:
         # pyplot.show() has nothing to do here: figures are shown when the cell ends.
         warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
-    def execute(self, source):
+    def execute(self, number, source):
         self.count += 1
-        self.reports.begin()
+        self.reports.begin(number)
         self.interrupts.pending = False
         # Whatever the cell before did with it.
         _signal.signal(_signal.SIGINT, self.interrupts.handle)
@@ -198,21 +200,31 @@ class Session:
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         tree = self._compiled(source, file, "exec", ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) and not source.rstrip().endswith(";") else None
-        code = self._compiled(tree, file, "exec")
-        self.futures |= code.co_flags & ANNOTATIONS
-        self._evaluate(code)
+        codes = [self._compiled(tree, file, "exec")]
+        self.futures |= codes[0].co_flags & ANNOTATIONS
         if last is not None:
-            value = self._evaluate(self._compiled(_ast.Expression(last.value), file, "eval"))
-            if value is not None:
-                builtins._ = value
-                self.show(value)
+            codes.append(self._compiled(_ast.Expression(last.value), file, "eval"))
+        value = self._evaluate(codes)
+        if last is not None and value is not None:
+            builtins._ = value
+            self.show(value)
 
     def _compiled(self, source, file, mode, flags=0):
         return compile(source, file, mode, flags | TOP_LEVEL_AWAIT | self.futures, dont_inherit=True)
 
-    def _evaluate(self, code):
-        value = eval(code, self.module.__dict__)
-        return self._awaited(value) if code.co_flags & COROUTINE else value
+    def _evaluate(self, codes):
+        """The value of the last one."""
+        if any(code.co_flags & COROUTINE for code in codes):
+            return self._awaited(self._evaluate_in_loop(codes))
+        return [eval(code, self.module.__dict__) for code in codes][-1]
+
+    async def _evaluate_in_loop(self, codes):
+        value = None
+        for code in codes:
+            value = eval(code, self.module.__dict__)
+            if code.co_flags & COROUTINE:
+                value = await value
+        return value
 
     def _awaited(self, coroutine):
         """In one loop for all cells. Tasks that a cell left go on while a later one awaits something."""

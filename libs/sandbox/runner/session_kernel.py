@@ -14,6 +14,7 @@ from runner.media import DEPTH_MAX, DIGITS_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX,
 
 # The interpreter keeps to these bounds by itself. Whoever sends so much more forges frames, and is not read any longer.
 DROPPED_MAX = 10_000
+LATE_READS_MAX = 1000
 FRAME_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 # The kernel's limit on CPU time has whole seconds and is the second line; the first are the looks of the run.
 CPU_SLACK_S = 2
@@ -32,6 +33,10 @@ class SessionKernel:
         self.processes_apart = processes_apart
         self.cell = None
         self.pidfd = None
+        # Of the cell that runs or ran last; reports bear it, so that what is late is not taken for the next cell's.
+        self.number = 0
+        self.reader = FrameReader(FRAME_BYTES_MAX)
+        self.broken = False
         self._begin()
 
     def ensure_started(self, pool, limits):
@@ -39,6 +44,8 @@ class SessionKernel:
         if self.cell is not None and not self._has_ended():
             return False
         self.lost()
+        self.reader = FrameReader(FRAME_BYTES_MAX)
+        self.broken = False
         self.cell = pool.take()
         try:
             self.pidfd = os.pidfd_open(self.cell.pid)
@@ -52,9 +59,12 @@ class SessionKernel:
 
     def start_cell(self, run, limits):
         """Hands `run["code"]` over; it runs from here on. Raises OSError when the interpreter is gone: call `lost()`."""
+        self._take_late_reports()
+        if self.broken:
+            raise OSError("what the interpreter reports is malformed")
         self._begin()
-        self._discard_reports()
-        source = _sealed(json.dumps({"code": run["code"], "cpuS": self._cpu_limit_s(limits["cpuMs"])}).encode("ascii"))
+        cell = {"number": self.number, "code": run["code"], "cpuS": self._cpu_limit_s(limits["cpuMs"])}
+        source = _sealed(json.dumps(cell).encode("ascii"))
         try:
             self._signal(_signal.SIGCONT)
             send_fds(self.cell.control, b"c", [source])
@@ -67,16 +77,13 @@ class SessionKernel:
         {"type": "display", "data": {...}}; {"type": "ended", "exitCode": n, "error": {...} or None} once, and it is frozen;
         {"type": "malformed"} once: it can't be trusted to end, so stop the run and call `lost()`.
         """
-        if self.over:
-            return []
         events = []
         try:
+            # Once it is over, a thread may have begun a report that it ends while the next cell runs.
             for body in self.reader.feed(data):
-                events += self._events_of(_document(body), len(body))
-                if self.over:
-                    break
+                events += [] if self.over else self._events_of(_document(body), len(body))
         except (ValueError, RecursionError):
-            self.over = True
+            self.over = self.broken = True
             events.append({"type": "malformed"})
         return events
 
@@ -120,13 +127,17 @@ class SessionKernel:
         return cell
 
     def _begin(self):
-        self.reader = FrameReader(FRAME_BYTES_MAX)
+        self.number += 1
         self.bytes = 0
         self.displays = 0
         self.dropped = 0
         self.over = False
 
     def _events_of(self, frame, size):
+        if type(frame.get("cell")) is not int or not 0 <= frame["cell"] <= self.number:
+            raise ValueError("a report of no cell")
+        if frame["cell"] < self.number:
+            return self._drop()
         if frame.get("type") == "display":
             return self._display(frame.get("data"), size)
         if frame.get("type") != "ended":
@@ -143,21 +154,27 @@ class SessionKernel:
         self.bytes += size
         self.displays += 1
         if self.displays > DISPLAYS_MAX or self.bytes > DISPLAY_BYTES_MAX:
-            self.dropped += 1
-            if self.dropped > DROPPED_MAX:
-                raise ValueError("displays without end")
-            return []
+            return self._drop()
         return [{"type": "display", "data": data}]
 
     def _cpu_limit_s(self, cpu_ms):
         """The limit counts from the start of the process, which sets it itself: nobody sets limits of others here."""
         return math.ceil((self.cpu_ms() + cpu_ms) / 1000) + CPU_SLACK_S
 
-    def _discard_reports(self):
-        """What threads of the last cell sent after its end. It is stopped, so there is an end to it."""
+    def _drop(self):
+        self.dropped += 1
+        if self.dropped > DROPPED_MAX:
+            raise ValueError("reports without end")
+        return []
+
+    def _take_late_reports(self):
+        """What threads sent after the end of the last cell. The interpreter is stopped, so there is an end to it."""
         try:
-            while self.cell.control.recv(65536):
-                continue
+            for _ in range(LATE_READS_MAX):
+                data = self.cell.control.recv(65536)
+                if not data:
+                    return
+                self.feed(data)
         except BlockingIOError:
             pass
 

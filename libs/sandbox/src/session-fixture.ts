@@ -15,8 +15,8 @@ export interface SessionOutcome {
 export interface TestSession {
   readonly files: SandboxFiles;
   /** Executes a cell. */
-  cell(code: string, limits?: Partial<SandboxLimits>): Promise<SessionOutcome>;
-  command(text: string, limits?: Partial<SandboxLimits>): Promise<SessionOutcome>;
+  readonly cell: (code: string, limits?: Partial<SandboxLimits>) => Promise<SessionOutcome>;
+  readonly command: (text: string, limits?: Partial<SandboxLimits>) => Promise<SessionOutcome>;
 }
 
 const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };

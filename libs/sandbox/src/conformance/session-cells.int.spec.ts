@@ -1,0 +1,335 @@
+import { describe, expect, it } from 'vitest';
+import { useSandboxes } from '../sandbox-fixture.js';
+import { openSession } from '../session-fixture.js';
+
+const TABLE = 'application/vnd.dataresource+json';
+/** Writes to whatever socket the interpreter reports by. */
+const FORGE = `
+import os, stat, struct, time
+def send(raw):
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, raw)
+        except OSError: pass
+def forge(body): send(struct.pack(">I", len(body)) + body)
+`;
+
+describe('a cell of a session', () => {
+  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const open = () => openSession(sandboxes);
+
+  it('shows its last value, and nothing where that is None or ends with a semicolon', async () => {
+    const { cell } = await open();
+    expect((await cell('x = 2\nx * 21')).displays).toEqual([{ 'text/plain': '42' }]);
+    expect((await cell('_ + 1')).displays).toEqual([{ 'text/plain': '43' }]);
+    for (const silent of ['None', 'x;', 'y = x', '', '# only a comment']) expect((await cell(silent)).displays).toEqual([]);
+  });
+
+  it('prints tracebacks of its own lines and of those of cells before it, without the frames of the runner', async () => {
+    const { cell } = await open();
+    await cell('def half(n):\n    return n / 0');
+    const { stderr, result } = await cell(
+      'try:\n    half(1)\nexcept ZeroDivisionError as error:\n    raise ValueError("no half") from error',
+    );
+    expect(stderr).toContain('File "<cell 2>", line 2, in <module>\n    half(1)\n');
+    expect(stderr).toContain('File "<cell 1>", line 2, in half\n    return n / 0\n');
+    expect(stderr.trimEnd()).toMatch(/ValueError: no half$/);
+    expect(stderr).not.toMatch(/runner|session_cell/);
+    expect(result).toMatchObject({ exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no half', line: 4 } });
+  });
+
+  it.each([
+    ['def f(:', /File "<cell 1>", line 1\n {4}def f\(:\n[^]*SyntaxError/],
+    ['print(1)\0', /null bytes/],
+    ['def f(n): return f(n + 1)\nf(0)', /RecursionError/],
+    [`${'('.repeat(300)}1${')'.repeat(300)}`, /SyntaxError|MemoryError|RecursionError/],
+    ['async def f(): raise KeyError("k")\nawait f()', /File "<cell 1>", line 2, in <module>\n {4}await f\(\)\n[^]*KeyError: 'k'/],
+  ])('fails by itself and keeps the session: %j', async (code, stderr) => {
+    const { cell } = await open();
+    const failed = await cell(code);
+    expect(failed.stderr).toMatch(stderr);
+    expect(failed.result).toMatchObject({ exit: 'nonzero' });
+    expect(failed.result.stateLost).toBeUndefined();
+    expect((await cell('"on"')).displays).toEqual([{ 'text/plain': "'on'" }]);
+  });
+
+  it.each([
+    ['import sys; sys.exit("why")', 1, 'why\n'],
+    ['exit(7)', 7, ''],
+    ['raise SystemExit', 0, ''],
+  ])('ends by %s, and the session goes on', async (code, exitCode, stderr) => {
+    const { cell } = await open();
+    await cell('kept = 1');
+    expect(await cell(code)).toMatchObject({ stderr, result: { exitCode, exit: exitCode === 0 ? 'ok' : 'nonzero' } });
+    expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
+  });
+
+  it('says that there is no stdin', async () => {
+    const { cell } = await open();
+    expect((await cell('input("name? ")')).stderr).toMatch(/EOFError: .*no stdin/);
+    expect((await cell('import sys; sys.stdin.read()')).displays).toEqual([{ 'text/plain': "''" }]);
+  });
+
+  it('awaits at its top level, in one loop for all cells', async () => {
+    const { cell } = await open();
+    await cell('import asyncio\nready = asyncio.Event()\nasync def wait():\n    await ready.wait()\n    return 5');
+    await cell('task = asyncio.create_task(wait()); await asyncio.sleep(0)');
+    expect((await cell('ready.set()\nawait task')).displays).toEqual([{ 'text/plain': '5' }]);
+    expect((await cell('[x async for x in __import__("types").AsyncGeneratorType]')).stderr).toMatch(/TypeError/);
+    expect(await cell('try:\n    await asyncio.sleep(60)\nfinally:\n    print("cleaned")', { wallMs: 300 })).toMatchObject({
+      stdout: 'cleaned\n',
+      result: { exit: 'wall' },
+    });
+    expect((await cell('await asyncio.sleep(0, "on")')).displays).toEqual([{ 'text/plain': "'on'" }]);
+  });
+
+  it('is interrupted at its wall limit with its processes, and keeps its names', async () => {
+    const { cell } = await open();
+    await cell('kept = 1');
+    for (const slow of ['while True: pass', 'import time; time.sleep(60)', 'import subprocess; subprocess.run(["sleep", "60"])']) {
+      const { result, stderr } = await cell(slow, { wallMs: 300 });
+      expect(result).toMatchObject({ exit: 'wall' });
+      expect(result.stateLost).toBeUndefined();
+      expect(stderr).toMatch(/KeyboardInterrupt\s*$/);
+    }
+    expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
+  });
+
+  it.each([
+    ['catches the interrupt', 'import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt: pass'],
+    ['ignores the signal', 'import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass'],
+    ['never comes back from C', 'import re\nre.match("(a+)+$", "a" * 40 + "b") if False else sum(range(10**12))'],
+  ])('is ended where it %s', async (_name, code) => {
+    const { cell } = await open();
+    await cell('lost = 1');
+    const { result } = await cell(code, { wallMs: 300 });
+    expect(result).toMatchObject({ exit: 'wall', stateLost: true });
+    expect(result.wallMs).toBeLessThan(2_000);
+    expect((await cell('"lost" in globals()')).displays).toEqual([{ 'text/plain': 'False' }]);
+  });
+
+  it('is interrupted again after a cell that ignored the signal', async () => {
+    const { cell } = await open();
+    await cell('import signal\nkept = signal.signal(signal.SIGINT, signal.SIG_IGN) and 1');
+    expect((await cell('while True: pass', { wallMs: 200 })).result).toMatchObject({ exit: 'wall' });
+    expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
+  });
+
+  it('has its own CPU limit: five of half a second pass under a second, one of two does not', async () => {
+    const { cell } = await open();
+    const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
+    for (let count = 0; count < 5; count++) expect((await cell(burn(0.5), { cpuMs: 1_000 })).result).toMatchObject({ exit: 'ok' });
+    expect((await cell(burn(2), { cpuMs: 1_000 })).result).toMatchObject({ exit: 'cpu' });
+  });
+
+  it('meets its memory limit as a MemoryError and keeps its names', async () => {
+    const { cell } = await open();
+    await cell('kept = 1');
+    expect((await cell('x = "a" * (1 << 30)\ndisplay(x)', { memoryMiB: 128 })).result).toMatchObject({ exit: 'oom' });
+    expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
+  });
+
+  it('goes on in its parent alone after a fork', async () => {
+    const { cell } = await open();
+    const forked = await cell('import os, time\nkept = 1\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nelse:\n    kept = 2\npid > 0');
+    expect(forked.displays).toEqual([{ 'text/plain': 'True' }]);
+    expect(forked.stdout).toBe('False\n');
+    expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
+  });
+
+  it('leaves no process behind and keeps the session', async () => {
+    const { cell, command } = await open();
+    await cell(
+      'import os, subprocess, time\nchild = subprocess.Popen(["sleep", "600"], start_new_session=True)\nif os.fork() == 0:\n    os.setsid()\n    while True: time.sleep(1)',
+    );
+    const look = await command(
+      'for s in /proc/[0-9]*/stat; do cat $s; done | grep -c " [RSD] "; for c in /proc/[0-9]*/cmdline; do tr "\\\\0" " " < $c; echo; done | grep -c "^sleep "',
+    );
+    expect(look.stdout.split('\n')[1]).toBe('0');
+    expect((await cell('child.wait()')).displays).toEqual([{ 'text/plain': '-9' }]);
+  });
+
+  it('runs no thread between cells, and lets it go on in the next', async () => {
+    const { cell, command } = await open();
+    const thread =
+      'import threading, time\nticks = 0\ndef tick():\n    global ticks\n    while True:\n        ticks += 1\n        time.sleep(0.001)\nthreading.Thread(target=tick, daemon=True).start()\nbefore = ticks';
+    await cell(thread);
+    await command('sleep 0.5');
+    const [first] = (await cell('ticks - before')).displays;
+    expect(Number(first?.['text/plain'])).toBeLessThan(100);
+    const [second] = (await cell('start = ticks; time.sleep(0.2); ticks - start > 5')).displays;
+    expect(second?.['text/plain']).toBe('True');
+  });
+
+  it('finds modules and changes that were uploaded just now', async () => {
+    const { cell, files } = await open();
+    expect((await cell('import helper')).stderr).toMatch(/ModuleNotFoundError/);
+    await files.write('helper.py', 0, Buffer.from('name = "helper"'), true);
+    expect((await cell('import helper; helper.name')).displays).toEqual([{ 'text/plain': "'helper'" }]);
+  });
+});
+
+describe('what a cell displays', () => {
+  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const show = async (code: string, limits = {}) => (await openSession(sandboxes)).cell(code, limits);
+
+  it('has every form that a value knows', async () => {
+    const code = `
+class Rich:
+    def __repr__(self): return "rich"
+    def _repr_mimebundle_(self, include=None, exclude=None): return {"text/latex": "$x$", "application/x+json": {"a": 1}}, {"meta": 1}
+    def _repr_html_(self): return "<b>é</b>"
+    def _repr_markdown_(self): return "**m**", {}
+    def _repr_svg_(self): return "<svg/>"
+    def _repr_png_(self): return b"\\x89PNG"
+    def _repr_jpeg_(self): return b"\\xff\\xd8"
+    def _repr_json_(self): return {"k": [1, None, "x"]}
+Rich()`;
+    expect((await show(code)).displays).toEqual([
+      {
+        'text/plain': 'rich',
+        'text/latex': '$x$',
+        'application/x+json': { a: 1 },
+        'text/html': '<b>é</b>',
+        'text/markdown': '**m**',
+        'image/svg+xml': '<svg/>',
+        'image/png': 'iVBORw==',
+        'image/jpeg': '/9g=',
+        'application/json': { k: [1, null, 'x'] },
+      },
+    ]);
+  });
+
+  it('stands in the order in which it was made, text and displays', async () => {
+    const { displays, result } = await show('print("a", end="")\ndisplay(1, 2)\nprint("b")\n3');
+    expect(displays.map((display) => display['text/plain'])).toEqual(['1', '2', '3']);
+    expect(result.exit).toBe('ok');
+  });
+
+  it('says as text what its methods raised', async () => {
+    const code =
+      'class Bad:\n    def __repr__(self): raise ValueError("no")\n    def _repr_html_(self): 1 / 0\n    def _repr_json_(self): return {1, 2}\nBad()';
+    const { displays, result } = await show(code);
+    expect(displays[0]?.['text/plain']).toMatch(
+      /repr raised ValueError: no[^]*_repr_html_ raised ZeroDivisionError[^]*application\/json is neither/,
+    );
+    expect(result).toMatchObject({ exit: 'ok' });
+  });
+
+  it('is interrupted where its repr never ends', async () => {
+    const { result, displays } = await show('class Endless:\n    def __repr__(self):\n        while True: pass\nEndless()', {
+      wallMs: 300,
+    });
+    expect(result).toMatchObject({ exit: 'wall' });
+    expect(result.stateLost).toBeUndefined();
+    expect(displays).toEqual([]);
+  });
+
+  it('is a table where it is one', async () => {
+    const code = `
+import collections, dataclasses, datetime
+Point = collections.namedtuple("Point", "x y")
+@dataclasses.dataclass
+class Row:
+    name: str
+    when: object
+class Frame:
+    columns = ["a", "a", "c"]
+    def __len__(self): return 5000
+    def to_dict(self): raise AssertionError
+    def itertuples(self, index=True, name="Pandas"): return ((i, i * 0.5, float("nan")) for i in range(5000))
+display([Point(1, 2.5), Point(2, 3)], [Row("n", datetime.date(2020, 1, 2))], [{"k": True, "big": 2**60}], Frame())`;
+    const { displays } = await show(code);
+    expect(displays.map((display) => display[TABLE])).toMatchObject([
+      {
+        schema: {
+          fields: [
+            { name: 'x', type: 'integer' },
+            { name: 'y', type: 'number' },
+          ],
+        },
+        data: [
+          { x: 1, y: 2.5 },
+          { x: 2, y: 3 },
+        ],
+      },
+      {
+        schema: {
+          fields: [
+            { name: 'name', type: 'string' },
+            { name: 'when', type: 'string' },
+          ],
+        },
+        data: [{ name: 'n', when: '2020-01-02' }],
+      },
+      { data: [{ k: true, big: '1152921504606846976' }] },
+      { schema: { fields: [{ name: 'a' }, { name: 'a.2' }, { name: 'c', type: 'any' }] }, rowsTotal: 5_000 },
+    ]);
+    expect(displays[3]).toHaveProperty([TABLE, 'data', 'length'], 1_000);
+    expect(displays[3]?.['text/plain']).toMatch(/first 1000 of 5000 rows/);
+    expect(displays[2]?.['application/json']).toBeDefined();
+  });
+
+  it.each(['[]', '[{}]', '[{"a": 1}, {"b": 1}]', '[{"a": [1]}]', '[1, {"a": 1}]', '[(1, 2)]'])('is no table: %s', async (value) => {
+    const [display] = (await show(`display(${value})`)).displays;
+    expect(display).not.toHaveProperty([TABLE]);
+  });
+
+  it('shows open figures as images when the cell ends, and closes them', async () => {
+    const fake = `
+import sys, types
+class Figure:
+    __module__ = "matplotlib.figure"
+    def savefig(self, file, format, **options): file.write(b"\\x89PNG" + format.encode())
+pyplot = types.ModuleType("matplotlib.pyplot")
+figures = {1: Figure(), 2: Figure()}
+pyplot.get_fignums = lambda: list(figures)
+pyplot.figure = figures.get
+pyplot.close = lambda which: figures.clear()
+sys.modules["matplotlib.pyplot"] = pyplot
+1 / 0`;
+    const { cell } = await openSession(sandboxes);
+    const { displays, result } = await cell(fake);
+    expect(displays.map((display) => display['image/png'])).toEqual(['iVBOR3BuZw==', 'iVBOR3BuZw==']);
+    expect(result.error?.type).toBe('ZeroDivisionError');
+    expect((await cell('import os; os.environ["MPLBACKEND"]')).displays).toEqual([{ 'text/plain': "'Agg'" }]);
+  });
+
+  it('stays within its bounds and says what was left out', async () => {
+    const { cell } = await openSession(sandboxes);
+    const many = await cell('for i in range(3000): display(i)');
+    expect(many.displays).toHaveLength(1_001);
+    expect(many.displays.at(-1)?.['text/plain']).toMatch(/^2000 more outputs were dropped/);
+    const large =
+      'class Big:\n    def __repr__(self): return "big"\n    def _repr_html_(self): return "x" * (3 << 20)\nfor _ in range(4): display(Big())';
+    const bounded = await cell(large);
+    expect(bounded.displays.map((display) => 'text/html' in display)).toEqual([true, true, false, false]);
+    expect(bounded.displays[3]?.['text/plain']).toMatch(/too large to be shown/);
+    const [text] = (await cell('display("a" * (100 << 20))')).displays;
+    expect(JSON.stringify(text).length).toBeLessThan(70_000);
+    const commas = await cell('class Commas:\n    def _repr_svg_(self): return "," * 1000000\nCommas()');
+    expect(commas.displays[0]?.['text/plain']).toMatch(/image\/svg\+xml is too large/);
+  });
+
+  it.each([
+    ['a second end', 'forge(b\'{"type":"ended","cell":1,"exitCode":0}\')'],
+    ['no JSON', 'forge(b"{{{")'],
+    ['an unknown frame', 'forge(b\'{"type":"bound","cell":1,"claim":"x"}\')'],
+    ['a frame without end', 'send(b"\\xff" * 100)'],
+    ['half a frame', 'send(struct.pack(">I", 100) + b"{")'],
+    ['an end of another cell', 'forge(b\'{"type":"ended","cell":99,"exitCode":0}\')'],
+    ['a number beyond all', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":1e999}}\')'],
+    ['digits without end', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":\' + b"9" * 5000 + b"}}")'],
+    ['deep nesting', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":\' + b"[" * 100000 + b"]" * 100000 + b"}}")'],
+    ['a display without text', 'forge(b\'{"type":"display","cell":1,"data":{}}\')'],
+    ['displays without end', 'for _ in range(12000): forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x"}}\')'],
+    ['many values', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":[\' + b"[]," * 2000000 + b"0]}}")'],
+  ])('harms nobody but itself when it forges %s', async (_name, attack) => {
+    const { cell, command } = await openSession(sandboxes);
+    const { result, displays } = await cell(`${FORGE}\n${attack}\ntime.sleep(0.2)`, { wallMs: 2_000 });
+    expect(['ok', 'kernel_lost', 'signal', 'nonzero', 'wall']).toContain(result.exit);
+    expect(displays.length).toBeLessThanOrEqual(1_001);
+    expect((await command('echo on')).stdout).toBe('on\n');
+    expect((await cell('"on"')).displays.at(-1)).toEqual({ 'text/plain': "'on'" });
+  });
+});
