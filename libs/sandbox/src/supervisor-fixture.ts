@@ -191,6 +191,12 @@ export class Peer {
     }
   }
 
+  /** Waits so long while the connection is open. */
+  async stays(ms: number): Promise<void> {
+    this.drain();
+    await Promise.race([this.ended, new Promise((resolve) => setTimeout(resolve, ms))]);
+  }
+
   /** Lets whatever comes fall on the floor, so that the end of the connection is seen. */
   drain(): void {
     this.socket.resume();

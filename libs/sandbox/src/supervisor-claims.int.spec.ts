@@ -1,0 +1,195 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { program } from './sandbox-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
+
+const started: SupervisorProcess[] = [];
+const start = async (env: Record<string, string> = {}) => {
+  const supervisor = await SupervisorProcess.start(env);
+  started.push(supervisor);
+  return supervisor;
+};
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((supervisor) => supervisor.stop()));
+});
+
+const bind = (claim: string, more: Record<string, unknown> = {}) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000, ...more });
+
+describe('a claim', () => {
+  it('is won by exactly one of many that race', async () => {
+    const supervisor = await start();
+    const peers = await Promise.all(Array.from({ length: 20 }, () => supervisor.connect()));
+    peers.forEach((peer, i) => peer.send(bind(`claim-${i}`)));
+    const answers = await Promise.all(peers.map((peer) => peer.next()));
+    expect(answers.filter(({ type }) => type === 'bound')).toHaveLength(1);
+    expect(answers.filter(({ type, code }) => type === 'refused' && code === 'claimed')).toHaveLength(19);
+  });
+
+  it('needs the token, and a lease', async () => {
+    const peer = await (await start()).connect();
+    for (const wrong of [{ token: 'another' }, { token: `${TOKEN} ` }]) {
+      peer.send(bind(CLAIM, wrong));
+      expect(await peer.next('refused')).toMatchObject({ code: 'token' });
+    }
+    for (const wrong of [
+      { token: undefined },
+      { leaseMs: undefined },
+      { leaseMs: 0 },
+      { leaseMs: true },
+      { leaseMs: 1e12 },
+      { claim: '' },
+    ]) {
+      peer.send(bind(CLAIM, wrong));
+      expect(await peer.next('refused')).toMatchObject({ code: 'malformed' });
+    }
+    peer.send(bind(CLAIM));
+    expect(await peer.next('bound')).toMatchObject({ claim: CLAIM });
+  });
+
+  it('is taken over by its newest connection, also while code runs', async () => {
+    const supervisor = await start();
+    const first = await supervisor.bound();
+    const executionId = first.execute([program('import time\nprint("one", flush=True)\ntime.sleep(0.5)\nprint("two")')], { stream: true });
+    expect(await first.next('output')).toMatchObject({ seq: 0, text: 'one\n' });
+    const second = await supervisor.bound();
+    first.drain();
+    await first.ended;
+    second.send({ type: 'execute', claim: CLAIM, executionId, after: 1 });
+    const frames = await second.until('done');
+    expect(frames.map(({ seq }) => seq)).toEqual(frames.map((_frame, i) => i + 1));
+    const told = frames.map(({ text, result }) => text ?? result?.stdout ?? '').join('');
+    expect(told).toBe('two\n');
+  });
+
+  it('lets others do nothing, neither before it nor beside it', async () => {
+    const supervisor = await start();
+    const stranger = await supervisor.connect();
+    const frames = [
+      { type: 'execute', claim: CLAIM, executionId: 'x', limits: limitsOf(), runs: [program('')] },
+      { type: 'lease', claim: CLAIM, leaseMs: 1 },
+      { type: 'cancel' },
+      { type: 'file.list', claim: CLAIM, requestId: 'r', after: '', limit: 1 },
+      { type: 'close' },
+    ];
+    for (const owner of [null, await supervisor.bound()]) {
+      for (const frame of frames) {
+        stranger.send(frame);
+        expect(await stranger.next('refused')).toMatchObject({ code: 'unbound' });
+      }
+      if (owner) expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
+    }
+  });
+
+  it('ends process 1 when it is not renewed in time', async () => {
+    const supervisor = await start();
+    const peer = await supervisor.bound(CLAIM, 600);
+    const from = performance.now();
+    for (const renewed of [1, 2, 3]) {
+      await peer.run(program(`import time; time.sleep(0.3); print(${renewed})`));
+      peer.send({ type: 'lease', claim: CLAIM, leaseMs: 600 });
+    }
+    expect(supervisor.alive).toBe(true);
+    // Code that runs, prints, and forks extends nothing.
+    peer.execute([program('import os, time\nos.fork()\nwhile True: print(1)')], { stream: true });
+    peer.drain();
+    await supervisor.ended;
+    expect(performance.now() - from).toBeGreaterThan(1_300);
+    expect(performance.now() - from).toBeLessThan(6_000);
+  });
+
+  it('is ended by its owner', async () => {
+    const supervisor = await start();
+    const peer = await supervisor.bound();
+    peer.execute([program('import time; time.sleep(60)')]);
+    peer.send({ type: 'close' });
+    await supervisor.ended;
+  });
+});
+
+describe('a sandbox without a claim', () => {
+  it('ends itself when nobody is connected for long', async () => {
+    const supervisor = await start({ ETUDE_SANDBOX_UNCLAIMED_MS: '500' });
+    const peer = await supervisor.connect();
+    await peer.stays(800);
+    expect(supervisor.alive).toBe(true);
+    peer.close();
+    await supervisor.ended;
+  });
+
+  it('takes 32 connections, and then gives up the oldest that nobody bound', async () => {
+    const supervisor = await start();
+    const owner = await supervisor.bound();
+    const others = [];
+    for (let i = 0; i < 40; i += 1) others.push(await supervisor.connect());
+    others.slice(0, 9).forEach((peer) => peer.drain());
+    await Promise.all(others.slice(0, 9).map((peer) => peer.ended));
+    others.at(-1)?.send({ type: 'nothing' });
+    expect(await others.at(-1)?.next('refused')).toMatchObject({ code: 'unknown' });
+    expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
+  });
+});
+
+describe('frames that are none', () => {
+  const long = (bytes: number) => {
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(bytes);
+    return head;
+  };
+  const framed = (body: string) => Buffer.concat([long(Buffer.byteLength(body)), Buffer.from(body)]);
+
+  it.each([
+    ['no JSON', framed('{"type":')],
+    ['no object', framed('[1]')],
+    ['no Unicode', Buffer.concat([long(3), Buffer.from([0x22, 0xff, 0x22])])],
+    ['JSON without end', framed('['.repeat(60_000))],
+    ['a length without measure', long(0xffffffff)],
+    ['more than 64 KiB before a bind', long(64 * 1024 + 1)],
+    ['another protocol', Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')],
+  ])('end the connection: %s', async (_name, bytes) => {
+    const supervisor = await start();
+    const peer = await supervisor.connect();
+    peer.write(bytes);
+    peer.drain();
+    await peer.ended;
+    expect(await (await supervisor.bound()).run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
+  });
+
+  it('are refused where a field is missing or wrong, and nothing runs', async () => {
+    const supervisor = await start();
+    const peer = await supervisor.bound();
+    const good = { type: 'execute', claim: CLAIM, executionId: 'x', files: [], limits: limitsOf(), runs: [program('print(1)')] };
+    const wrong: Array<Record<string, unknown>> = [
+      { executionId: undefined },
+      { executionId: 'x'.repeat(201) },
+      { limits: undefined },
+      { limits: { ...limitsOf(), wallMs: '1' } },
+      { limits: { ...limitsOf(), wallMs: -1 } },
+      { limits: { ...limitsOf(), outputKiB: 1e30 } },
+      { runs: [] },
+      { runs: {} },
+      { runs: [null] },
+      { runs: [{ kind: 'unknown' }] },
+      { runs: [{ kind: ['program'], code: '' }] },
+      { runs: [{ kind: 'program', code: 1 }] },
+      { runs: [{ kind: 'program', code: '', stdin: [] }] },
+      { runs: [{ kind: 'call', code: '', entryPoint: 'f', args: 1 }] },
+      { files: [{ path: 1, contentBase64: '' }] },
+      { files: 'x' },
+      { after: -1 },
+      { after: 'x' },
+      { hashSeed: -1 },
+      { hashSeed: 2 ** 32 },
+      { stream: 'yes' },
+      { keep: 1 },
+    ];
+    for (const fields of wrong) {
+      peer.send({ ...good, ...fields });
+      expect(await peer.next('refused'), JSON.stringify(fields)).toMatchObject({ code: 'malformed' });
+    }
+    for (const type of [undefined, 7, ['bind'], { a: 1 }, 'x'.repeat(1_000)]) {
+      peer.send({ type });
+      expect(await peer.next('refused')).toMatchObject({ code: 'unknown' });
+    }
+    peer.send(good);
+    expect((await peer.until('done')).map(({ type }) => type)).toEqual(['run', 'done']);
+  });
+});
