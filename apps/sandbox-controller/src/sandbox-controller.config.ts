@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig } from '@etude/platform/config';
 import { z } from 'zod';
 
@@ -9,17 +10,63 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 
-export const sandboxControllerConfig = baseConfig.extend({
-  /** Sandboxes kept ready. */
+const count = (max: number) => z.coerce.number().int().min(1).max(max);
+
+/** Where sandboxes run, and what that needs. */
+const driverConfig = {
+  ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
+  /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
-  /** Executions at once in this process. */
-  ETUDE_SANDBOX_CONCURRENCY: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000)
-    .default(() => Math.min(32, 2 * availableParallelism())),
-  /** Controls that this machine need not enforce, by name; without it the controller refuses to start where one is missing. */
+  /** `local`: controls that this machine need not enforce, by name; without it the controller refuses to start where one is missing. */
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
+  /** `kubernetes`: the namespace that holds the pods and nothing else. */
+  ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
+  /** `kubernetes`, outside a cluster: path of a kubeconfig. */
+  ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
+  ETUDE_SANDBOX_KUBECONFIG_CONTEXT: z.string().min(1).optional(),
+  /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
+  ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
+  /** `kubernetes`: what every pod's token is made from; the same for all controllers of a namespace. */
+  ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  /** `kubernetes`: tells the pods of several installations in one namespace apart. */
+  ETUDE_SANDBOX_INSTALLATION: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$/, 'must be 1 to 20 lower-case letters, digits and "-"')
+    .default('etude'),
+};
+
+/** Sessions for callers; none without a token. */
+const sessionConfig = {
+  /** Shared with the gateways, and with nobody else. */
+  ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
+  /** 0: any that is free. */
+  ETUDE_SANDBOX_GRPC_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  /** "host" or "host:port" at which gateways reach this controller; unset: host and port above. */
+  ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),
+  /** In this controller. */
+  ETUDE_SANDBOX_SESSIONS_MAX: count(10_000).default(32),
+  /** Open ones of one tenant, over all controllers. */
+  ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: count(10_000).default(16),
+};
+
+export const sandboxControllerConfig = baseConfig.extend({
+  /** Executions at once in this process. */
+  ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
+  ...driverConfig,
+  ...sessionConfig,
 });
 export type SandboxControllerConfig = z.infer<typeof sandboxControllerConfig>;
+
+/** A setting that the chosen driver can't do without. @throws EtudeError FAILED_PRECONDITION */
+export function needed<K extends keyof SandboxControllerConfig>(
+  config: SandboxControllerConfig,
+  name: K,
+): NonNullable<SandboxControllerConfig[K]> {
+  const value = config[name];
+  if (value !== undefined && value !== null) return value;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `ETUDE_SANDBOX_DRIVER=${config.ETUDE_SANDBOX_DRIVER} needs the setting ${name}, which is not set.`,
+  );
+}

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { sandboxControllerConfig } from './sandbox-controller.config.js';
 import { SandboxController } from './sandbox-controller.js';
 
-const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = () => new AbortController().signal;
 
 const request = (executionId: string, code: string, more: Partial<ExecutionRequest> = {}): ExecutionRequest => ({

@@ -5,59 +5,91 @@ import { type Consumer, consume } from '@etude/queue/consumer';
 import { ExecutionStore } from '@etude/queue/executions';
 import { RedisKeys } from '@etude/queue/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis';
-import { LocalSandboxes } from '@etude/sandbox/local-sandboxes';
+import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { OnApplicationShutdown } from '@nestjs/common';
+import { MeasuredDriver } from './measured-driver.js';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
+import { SessionService } from './sessions/session-service.js';
+import { type ControllerLogger, startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a service is ended. */
-const CLOSE_GRACE_MS = 8_000;
+const CLOSE_GRACE_MS = 6_000;
+/** Executions that wait for their turn in this process; the queue hands over no more than may run. */
+const WAITING_MAX = 1_000;
 
-/** The consumer of `sandbox.execute` with its sandboxes. Any number of controllers may run. */
+interface Parts {
+  readonly driver: MeasuredDriver;
+  readonly driverCheck: HealthCheck;
+  readonly sandboxes: DrivenSandboxes;
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly cancels: CancelBus;
+  readonly consumer: Consumer;
+  /** null where no token is set. */
+  readonly sessions: SessionService | null;
+}
+
+/** The consumer of `sandbox.execute` and the sessions of callers, over one driver. Any number of controllers may run. */
 export class SandboxController implements OnApplicationShutdown {
-  private constructor(
-    private readonly sandboxes: LocalSandboxes,
-    private readonly redis: ReturnType<typeof connectRedis>,
-    private readonly cancels: CancelBus,
-    private readonly consumer: Consumer,
-  ) {}
+  #closed: Promise<void> | null = null;
 
-  /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError SANDBOX_CONTROL_MISSING */
-  static async start(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxController> {
+  private constructor(private readonly parts: Parts) {}
+
+  /** Resolves once jobs are being taken and sessions served; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
+  static async start(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxController> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
-    const sandboxes = await LocalSandboxes.start({
-      warm: config.ETUDE_SANDBOX_WARM,
-      concurrencyMax: concurrency,
-      allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
+    const started = await startDriver(config, logger);
+    const driver = new MeasuredDriver(started.driver, () => started.free());
+    const sandboxes = new DrivenSandboxes(driver, { concurrencyMax: concurrency, waitingMax: WAITING_MAX });
+    const sessions = await startSessions(config, driver, logger).catch(async (error: unknown) => {
+      await driver.close();
+      throw error;
     });
     const redis = connectRedis(redisUrl, 'worker', logger);
     const executions = new ExecutionStore(redis, new RedisKeys(prefix));
     const cancels = new CancelBus(redisUrl, prefix, logger);
     await cancels.ready();
-    const consumer = consume(SandboxExecute, sandboxExecuteProcessor({ sandboxes, executions, cancels }), {
-      redisUrl,
-      prefix,
-      concurrency,
-      logger,
-    });
+    const processor = sandboxExecuteProcessor({ sandboxes, executions, cancels });
+    const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger });
     await consumer.ready();
-    return new SandboxController(sandboxes, redis, cancels, consumer);
+    return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, cancels, consumer, sessions });
   }
 
-  /** For readiness: that executions are being taken. */
+  /** Where gateways reach its sessions; null where it serves none. */
+  get sessionsAddress(): string | null {
+    return this.parts.sessions?.address ?? null;
+  }
+
+  /** For readiness: that executions are being taken, that sandboxes can be had, and that sessions are served. */
   checks(): Record<string, HealthCheck> {
-    return { [SandboxExecute.name]: () => this.consumer.check() };
+    const { consumer, driverCheck, sessions } = this.parts;
+    const checks: Record<string, HealthCheck> = { [SandboxExecute.name]: () => consumer.check(), sandboxes: driverCheck };
+    return sessions ? { ...checks, sessions: () => sessions.check() } : checks;
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.close();
   }
 
-  /** Running executions go back to waiting and run elsewhere; no sandbox is left. */
-  async close(): Promise<void> {
-    await this.consumer.close(CLOSE_GRACE_MS);
-    await this.sandboxes.close();
-    await this.cancels.close();
-    this.redis.disconnect();
+  /** Running executions go back to waiting and run elsewhere; no sandbox is left but those of sessions that others go on with. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
   }
+
+  async #close(): Promise<void> {
+    const { consumer, sessions, sandboxes, driver, cancels, redis } = this.parts;
+    await Promise.all([sessions?.close(), consumer.close(CLOSE_GRACE_MS)]);
+    sandboxes.close();
+    await driver.close();
+    await cancels.close();
+    redis.disconnect();
+  }
+}
+
+async function startSessions(config: SandboxControllerConfig, driver: MeasuredDriver, logger: QueueLogger): Promise<SessionService | null> {
+  const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
+  if (token !== undefined) return SessionService.start(config, token, driver, logger);
+  logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
+  return null;
 }

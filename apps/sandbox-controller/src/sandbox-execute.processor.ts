@@ -1,10 +1,10 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { SandboxExecute } from '@etude/contracts/queues';
-import { type ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
+import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { CancelBus } from '@etude/queue/cancel';
-import type { JobHandler } from '@etude/queue/consumer';
-import type { ExecutionStore } from '@etude/queue/executions';
+import type { JobContext, JobHandler } from '@etude/queue/consumer';
+import type { ExecutionStore, StoredExecution } from '@etude/queue/executions';
 
 export interface SandboxExecuteDeps {
   readonly sandboxes: Sandboxes;
@@ -22,8 +22,43 @@ function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
     );
 }
 
+/** null where the error does not say which exit of the infrastructure it was. */
+function exitOf(error: unknown): ExitReason | null {
+  const code = errorCode(error);
+  if (code !== 'SANDBOX_CAPACITY' && code !== 'SANDBOX_UNAVAILABLE') return null;
+  const exit = (error as EtudeError).details?.metadata?.exit;
+  return EXIT_REASONS.find((known) => known === exit && RETRYABLE_EXITS.has(known)) ?? null;
+}
+
+/** A result for code that never ran, since there was no sandbox for it. */
+function neverRan(executionId: string, exit: ExitReason, error: Error): ExecutionResult {
+  const nothing = { exitCode: null, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0 };
+  const usage = { cpuMs: 0, wallMs: 0, memoryPeakKiB: 0 };
+  return { executionId, runs: [{ exit, ...nothing, ...usage, error: { type: 'SandboxUnavailable', message: error.message, line: null } }] };
+}
+
+/** With the last try its result is what it is, with what the code had printed until then. */
+async function resultOf(
+  sandboxes: Sandboxes,
+  { request }: StoredExecution,
+  { isLastAttempt }: JobContext,
+  signal: AbortSignal,
+): Promise<ExecutionResult> {
+  try {
+    const result = await sandboxes.execute(request, signal);
+    if (!isLastAttempt) throwIfRetryable(result);
+    return result;
+  } catch (error) {
+    const exit = isLastAttempt ? exitOf(error) : null;
+    if (exit === null) throw error;
+    return neverRan(request.executionId, exit, error as Error);
+  }
+}
+
 /**
  * Runs one stored execution and stores its result; one that ran before, or was cancelled, runs nothing.
+ *
+ * What the infrastructure did to it is tried again while attempts are left; then its result says so.
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
@@ -32,7 +67,7 @@ export function sandboxExecuteProcessor({
   executions,
   cancels,
 }: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
-  return async ({ tenant, executionId }, { signal }) => {
+  return async ({ tenant, executionId }, context) => {
     const stored = await executions.load(tenant, executionId);
     if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
     if (stored.result || stored.cancelRequested) return { executionId };
@@ -44,8 +79,7 @@ export function sandboxExecuteProcessor({
       () => cancelled.abort(),
     );
     try {
-      const result = await sandboxes.execute(stored.request, AbortSignal.any([signal, cancelled.signal]));
-      throwIfRetryable(result);
+      const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { isIP } from 'node:net';
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import {
   type Metadata as CallMetadata,
@@ -76,11 +73,25 @@ async function* checked(requests: AsyncIterable<object>): AsyncIterable<object> 
   }
 }
 
+/** Resolves when there is room for the next message, or the caller is gone. */
+function drained(call: ServerWritableStream<object, object>, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      call.off('drain', done);
+      gone.removeEventListener('abort', done);
+      resolve();
+    };
+    call.once('drain', done);
+    gone.addEventListener('abort', done, { once: true });
+    if (gone.aborted) done();
+  });
+}
+
 /** Pulls answers no faster than the caller reads, so that a slow one costs the memory of one message. */
 async function pump(call: ServerWritableStream<object, object>, answers: AsyncIterable<object>, signal: AbortSignal): Promise<void> {
   for await (const answer of answers) {
     signal.throwIfAborted();
-    if (!call.write(answer)) await once(call, 'drain', { signal });
+    if (!call.write(answer)) await drained(call, signal);
   }
 }
 
@@ -101,7 +112,7 @@ export function addService<S extends DescService, C>(
       const { message, details } = error as EtudeError;
       return statusOf(new EtudeError(code, message, details ?? {}));
     }
-    const id = randomUUID();
+    const id = crypto.randomUUID();
     settings.onMistake(path, id, error);
     return statusOf(new EtudeError('INTERNAL', `Something went wrong. Tell the operator this id, it is in the log: ${id}.`));
   };
@@ -163,7 +174,7 @@ export async function listenGrpc(host: string, port: number, add: (server: Serve
     'grpc.keepalive_permit_without_calls': 1,
   });
   add(server);
-  const address = isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, opened) => (error ? reject(error) : resolve(opened)));
   });

@@ -1,6 +1,8 @@
 import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Duration, durationFromMs, timestampFromMs, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
+  type DownloadFileResponseSchema,
+  type ExecuteEventSchema,
   type ExecutionOutcomeSchema,
   type RichOutputSchema,
   type SandboxFileSchema,
@@ -11,6 +13,10 @@ import type { SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/
 import { sandboxName } from './ids.js';
 import type { Display, RunResult, SandboxLimits } from './sandbox.js';
 import type { SandboxSession, SessionFile } from './sandbox-session.js';
+
+export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;
+export type SandboxFileInit = MessageInitShape<typeof SandboxFileSchema>;
+export type DownloadFileInit = MessageInitShape<typeof DownloadFileResponseSchema>;
 
 const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
   open: SandboxState.OPEN,
@@ -66,7 +72,7 @@ export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof
   expireTime: timestampFromMs(session.expiresAt),
 });
 
-export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): MessageInitShape<typeof SandboxFileSchema> => ({
+export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): SandboxFileInit => ({
   path: file.path,
   sizeBytes: BigInt(file.sizeBytes),
   modifyTime: timestampFromMs(file.modifiedMs),

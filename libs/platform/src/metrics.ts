@@ -14,8 +14,9 @@ export function counter<L extends string>({ name, help, labels = [] }: MetricOpt
   return (register.getSingleMetric(name) as Counter<L> | undefined) ?? new Counter({ name, help, labelNames: [...labels] });
 }
 
-/** A value now; `collect` is called at each scrape and returns it. */
+/** A value now; `collect` is called at each scrape and returns it. Asking twice for a name leaves the later one. */
 export function gauge(options: MetricOptions<never> & { collect: () => number | Promise<number> }): Gauge {
+  register.removeSingleMetric(options.name);
   return new Gauge({
     name: options.name,
     help: options.help,

@@ -114,6 +114,19 @@ describe('sandboxes over the queue', () => {
     expect(performance.now() - from).toBeLessThan(900);
   });
 
+  it('runs again, when asked anew, what the infrastructure spoilt', async () => {
+    let runs = 0;
+    const { sandboxes, store } = await start(async ({ executionId }) => ({
+      executionId,
+      runs: [{ ...run(String(++runs)), exit: runs === 1 ? ('evicted' as const) : ('ok' as const) }],
+    }));
+    const asked = async () => (await sandboxes.execute(request('e1'), never())).runs[0];
+    expect(await asked()).toMatchObject({ exit: 'evicted', stdout: '1' });
+    expect(await store.result('acme', 'e1')).toMatchObject({ runs: [{ exit: 'evicted' }] });
+    expect(await asked()).toMatchObject({ exit: 'ok', stdout: '2' });
+    expect(await asked()).toMatchObject({ exit: 'ok', stdout: '2' });
+  });
+
   it('runs again what was cancelled before', async () => {
     let runs = 0;
     const { sandboxes } = await start(async ({ executionId }, signal) => {

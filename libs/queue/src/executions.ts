@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { RolloutId, taskIdOf } from '@etude/contracts/ids';
 import { SandboxExecute } from '@etude/contracts/queues';
-import { ExecutionRequest, ExecutionResult } from '@etude/contracts/sandbox';
+import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { Redis } from 'ioredis';
 import { parseOr } from './job-failure.js';
@@ -45,12 +45,14 @@ export class ExecutionStore {
     };
   }
 
-  /** The first result stays. */
+  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
-    await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], [JSON.stringify(result), RESULT_TTL_MS]);
+    const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
+    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0];
+    await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
-  /** Stores the request unless there is one under this id. Answers the result if it ran before. */
+  /** Stores the request unless there is one under this id. Answers the result if it ran before, and to its end. */
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
     const answer = await runScript<string | null>(

@@ -178,19 +178,23 @@ redis.call('ZREM', KEYS[2], ARGV[2])
 return redis.call('HDEL', KEYS[1], ARGV[1])
 `;
 
-/** KEYS execution. ARGV request, ttl ms. The first request stays. Answers the result if there is one, else false. */
+/**
+ * KEYS execution. ARGV request, ttl ms. The first request stays. Answers the result if there is one that is the code's own, else false:
+ * one that the infrastructure spoilt makes way for another try.
+ */
 const prepareExecution = `
 redis.call('HSETNX', KEYS[1], 'request', ARGV[1])
-local result = redis.call('HGET', KEYS[1], 'result')
-if result then return result end
-redis.call('HDEL', KEYS[1], 'cancelRequested')
+local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt')
+if found[1] and not found[2] then return found[1] end
+redis.call('HDEL', KEYS[1], 'cancelRequested', 'result', 'spoilt')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return false
 `;
 
-/** KEYS execution. ARGV result, ttl ms. The first result stays. */
+/** KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0). The first result stays. */
 const saveExecution = `
 local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
+if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return saved
 `;

@@ -1,4 +1,4 @@
-import type { ExecutionRequest, ExecutionResult } from '@etude/contracts/sandbox';
+import { RETRYABLE_EXITS, type ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { RunAssembly } from './run-assembly.js';
 import type { ExecutionEnd, ExecutionSink, SandboxDriver } from './sandbox-driver.js';
@@ -18,6 +18,9 @@ interface Running {
 
 /** Results that are remembered, so that the same execution asked for again runs nothing. */
 const REMEMBERED_MAX = 200;
+
+/** By the infrastructure: asked for again, it is run again. */
+const isSpoilt = ({ runs }: ExecutionResult) => runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
 
 /** Executions over any driver: once per id, so many at once, each in a sandbox of its own that is destroyed on every path. */
 export class DrivenSandboxes implements Sandboxes {
@@ -68,10 +71,14 @@ export class DrivenSandboxes implements Sandboxes {
     const running: Running = { result: this.run(request, stop.signal), stop, callers: 0 };
     this.known.set(key, running);
     running.result.then(
-      () => this.forgetOldest(),
-      () => this.known.get(key) === running && this.known.delete(key),
+      (result) => (isSpoilt(result) ? this.forget(key, running) : this.forgetOldest()),
+      () => this.forget(key, running),
     );
     return running;
+  }
+
+  private forget(key: string, running: Running): void {
+    if (this.known.get(key) === running) this.known.delete(key);
   }
 
   private forgetOldest(): void {

@@ -69,6 +69,8 @@ export interface ClaimedSandbox {
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;
   /** Destroys it. Resolves when nothing of it runs any more; calling it again is fine. */
   release(): Promise<void>;
+  /** Lets go of it without ending it, for whoever attaches to its place within the lease. Does nothing where that is null. */
+  leave?(): Promise<void>;
 }
 
 /**

@@ -22,6 +22,8 @@ export interface SupervisorClientOptions {
   recover?(): Promise<SandboxLink | LostSandbox>;
   /** Called once, by the first `release`; resolves when nothing of the sandbox runs any more. */
   onRelease(link: SandboxLink): Promise<void>;
+  /** Instead of it, by the first `leave`. Absent: nobody could go on with it. */
+  onLeave?(): Promise<void>;
 }
 
 /** One execution that is being followed. */
@@ -83,6 +85,11 @@ export class SupervisorClient implements ClaimedSandbox {
   release(): Promise<void> {
     this.released ??= this.options.onRelease(this.link);
     return this.released;
+  }
+
+  async leave(): Promise<void> {
+    if (this.options.onLeave) this.released ??= this.options.onLeave();
+    await this.released;
   }
 
   private unfollow(): void {

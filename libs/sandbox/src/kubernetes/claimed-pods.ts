@@ -73,6 +73,10 @@ export class ClaimedPods {
       place: placeOf(place),
       recover: () => this.recover(held),
       onRelease: () => this.finish(held, held.link),
+      onLeave: async () => {
+        this.held.delete(held);
+        held.link.abandon();
+      },
     });
     void client.lost.then(() => this.finish(held, null));
     return client;

@@ -1,0 +1,77 @@
+import type { Sandboxes, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { ServiceHandlers } from '@etude/contracts/grpc-server';
+import { sandboxFileMessage, sandboxMessage, sessionStateOf } from '@etude/contracts/sandbox-wire';
+import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import type { InternalCaller } from './internal-caller.js';
+import { readFile, statFile, writeFile } from './session-files.js';
+import type { SessionHost } from './session-host.js';
+import { eventMessage, executionOf, invalidField, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
+
+const SESSIONS_PAGE = { standard: 50, max: 200 };
+const FILES_PAGE = { standard: 1_000, max: 1_000 };
+
+function pageSize(asked: number, { standard, max }: { standard: number; max: number }): number {
+  if (asked < 0 || asked > max) throw invalidField('page_size', `must be between 1 and ${max}, or 0 for the default of ${standard}`);
+  return asked || standard;
+}
+
+const tokenOf = (after: string) => Buffer.from(after).toString('base64url');
+const afterToken = (token: string) => Buffer.from(token, 'base64url').toString('utf8');
+
+function offsetOf(offset: bigint): number {
+  if (offset < 0n || offset > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidField('offset', 'must be the number of bytes before it');
+  return Number(offset);
+}
+
+/** The header of an upload, and what follows it. */
+async function opened(requests: AsyncIterable<UploadFileRequest>) {
+  const chunks = requests[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done || first.value.part.case !== 'header') throw invalidField('header', 'must be the first message of an upload');
+  return { header: first.value.part.value, chunks: { [Symbol.asyncIterator]: () => chunks } };
+}
+
+/** `etude.v1.Sandboxes` as a controller serves it to gateways. Every lookup is by the tenant that the gateway authenticated. */
+export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore): ServiceHandlers<typeof Sandboxes, InternalCaller> {
+  const files = async (name: string, tenant: string) => (await host.find(tenant, sandboxIdOf(name))).sandbox.files;
+  return {
+    createSandbox: async (request, { tenant, signal }) => sandboxMessage(await host.open(sessionRequestOf(tenant, request), signal)),
+    getSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.get(tenant, sandboxIdOf(name))),
+    async listSandboxes(request, { tenant }) {
+      const state = sessionStateOf(request.state) ?? undefined;
+      const filter = { pageSize: pageSize(request.pageSize, SESSIONS_PAGE), after: afterToken(request.pageToken) || undefined, state };
+      const { sessions, nextAfter } = await store.list(tenant, filter);
+      return { sandboxes: sessions.map(sandboxMessage), nextPageToken: nextAfter === null ? '' : tokenOf(nextAfter) };
+    },
+    renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
+    closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
+    async *execute(request, { tenant, signal }) {
+      const held = await host.find(tenant, sandboxIdOf(request.name));
+      const execution = executionOf(request, held.session.limits);
+      const after = placeOf(request.resumeToken, execution.executionId);
+      for await (const event of held.executions.start(execution).read(after, signal)) yield eventMessage(execution.executionId, event);
+    },
+    async cancelExecution({ name, executionId }, { tenant }) {
+      return { stopped: (await host.find(tenant, sandboxIdOf(name))).executions.cancel(executionId) };
+    },
+    async uploadFile(requests, { tenant, signal }) {
+      const { header, chunks } = await opened(requests);
+      const { name, path, offset } = header;
+      return writeFile(await files(name, tenant), { path, offset: offsetOf(offset) }, chunks, signal);
+    },
+    async *downloadFile({ name, path, offset }, { tenant, signal }) {
+      yield* readFile(await files(name, tenant), path, offsetOf(offset), signal);
+    },
+    getSandboxFile: async ({ name, path }, { tenant }) => statFile(await files(name, tenant), path),
+    async listSandboxFiles(request, { tenant }) {
+      const limit = pageSize(request.pageSize, FILES_PAGE);
+      const { entries, more } = await (await files(request.name, tenant)).list(afterToken(request.pageToken), limit);
+      const last = entries.at(-1);
+      return { files: entries.map((entry) => sandboxFileMessage(entry)), nextPageToken: more && last ? tokenOf(last.path) : '' };
+    },
+    async deleteSandboxFile({ name, path }, { tenant }) {
+      await (await files(name, tenant)).delete(path);
+      return {};
+    },
+  };
+}

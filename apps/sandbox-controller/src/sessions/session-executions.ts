@@ -1,0 +1,135 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
+import { ExecutionLog } from './execution-log.js';
+import type { FinishedLogs } from './finished-logs.js';
+import { LogSink } from './log-sink.js';
+
+export interface SessionExecution {
+  readonly executionId: string;
+  readonly run: SandboxRun;
+  readonly limits: SandboxLimits;
+}
+
+interface Known {
+  readonly digest: string;
+  /** null where it had to go; the sandbox tells it again. */
+  log: ExecutionLog | null;
+  stop: AbortController;
+}
+
+/** Ids that a session remembers, so that none runs twice. */
+const KNOWN_MAX = 2_000;
+const NEVER = new AbortController();
+
+/** The executions of one session: one at a time, each once by its id, going on when their caller leaves. */
+export class SessionExecutions {
+  readonly #known = new Map<string, Known>();
+  #running: string | null = null;
+  #settled: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly tenant: string,
+    private readonly sandbox: ClaimedSandbox,
+    private readonly finished: FinishedLogs,
+  ) {}
+
+  /**
+   * Starts it, or finds the one of the same id.
+   *
+   * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
+   */
+  start(execution: SessionExecution): ExecutionLog {
+    const { executionId, run, limits } = execution;
+    const digest = contentDigest({ run, limits });
+    const known = this.#known.get(executionId);
+    if (known && known.digest !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
+    if (known?.log) return known.log;
+    if (this.#running !== null) throw busy(this.#running);
+    return this.#run(execution, known ?? { digest, log: null, stop: NEVER });
+  }
+
+  /** @returns whether it was running */
+  cancel(executionId: string): boolean {
+    if (this.#running !== executionId) return false;
+    this.#known.get(executionId)?.stop.abort();
+    return true;
+  }
+
+  /** Resolves once the readers of what runs were told how it ended; `stop` ends it. */
+  async settle(stop: boolean): Promise<void> {
+    if (stop && this.#running !== null) this.cancel(this.#running);
+    await this.#settled;
+  }
+
+  /** Readers get `error`; what runs is left alone. */
+  leave(error: Error): void {
+    for (const { log } of this.#known.values()) {
+      log?.end(error);
+      if (log) this.finished.drop(log);
+    }
+    this.#known.clear();
+  }
+
+  /** The sandbox knows the id as well: one that it has run is told again from the start, and not run. */
+  #run(execution: SessionExecution, known: Known): ExecutionLog {
+    const { executionId, run, limits } = execution;
+    const log = new ExecutionLog();
+    known.log = log;
+    known.stop = new AbortController();
+    this.#known.set(executionId, known);
+    this.#forgetOldest();
+    this.#running = executionId;
+    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs: [run], keep: true };
+    this.#settled = this.#follow(request, known, log);
+    return log;
+  }
+
+  async #follow(request: Parameters<ClaimedSandbox['execute']>[0], known: Known, log: ExecutionLog): Promise<void> {
+    const sink = new LogSink(log);
+    try {
+      const end = await this.sandbox.execute(request, sink, known.stop.signal);
+      if (end.ended === 'lost' && known.stop.signal.aborted) sink.cancel();
+      else if (end.ended === 'lost') sink.lose(end);
+    } catch (error) {
+      if (known.stop.signal.aborted) sink.cancel();
+      else this.#fail(request.executionId, log, error as Error);
+    }
+    this.#running = null;
+    log.end();
+    if (this.#known.get(request.executionId) === known) this.finished.keep(log, () => (known.log = null));
+  }
+
+  /** It can be asked for again. */
+  #fail(executionId: string, log: ExecutionLog, error: Error): void {
+    this.#known.delete(executionId);
+    log.end(error);
+  }
+
+  #forgetOldest(): void {
+    for (const [id, { log }] of this.#known) {
+      if (this.#known.size <= KNOWN_MAX) return;
+      if (id === this.#running) continue;
+      if (log) this.finished.drop(log);
+      this.#known.delete(id);
+    }
+  }
+}
+
+/** A caller that only follows need not say the code again. */
+const isEmpty = (run: SandboxRun) => (run.kind === 'cell' && run.code === '') || (run.kind === 'command' && run.command === '');
+
+const usedOtherwise = (executionId: string) =>
+  new EtudeError(
+    'ALREADY_EXISTS',
+    `execution_id "${executionId}" was used for other code or limits in this sandbox; use a new execution_id for a new execution`,
+    { field: 'execution_id' },
+  );
+
+const busy = (executionId: string) =>
+  new EtudeError(
+    'FAILED_PRECONDITION',
+    `Execution "${executionId}" runs in this sandbox, which runs one at a time. Wait for its result, or cancel it.`,
+    { metadata: { executionId } },
+  );

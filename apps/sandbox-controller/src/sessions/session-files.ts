@@ -1,0 +1,46 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
+import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage } from '@etude/contracts/sandbox-wire';
+import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
+import { invalidField } from './session.mapping.js';
+
+const noSuchFile = (path: string) =>
+  new EtudeError('NOT_FOUND', `There is no file ${JSON.stringify(path)} in the sandbox.`, { metadata: { path } });
+
+/** Also one whose upload is under way. @throws EtudeError NOT_FOUND */
+export async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
+  const { entry, uploadedBytes } = await files.stat(path);
+  if (!entry && uploadedBytes === 0) throw noSuchFile(path);
+  return entry ? sandboxFileMessage(entry, uploadedBytes) : { path, uploadedBytes: BigInt(uploadedBytes) };
+}
+
+/** Writes each chunk before it takes the next; the file is there with its last one. @throws EtudeError as `SandboxFiles.write` */
+export async function writeFile(
+  files: SandboxFiles,
+  { path, offset }: { readonly path: string; readonly offset: number },
+  chunks: AsyncIterable<UploadFileRequest>,
+  signal: AbortSignal,
+): Promise<SandboxFileInit> {
+  let at = offset;
+  for await (const { part } of chunks) {
+    signal.throwIfAborted();
+    if (part.case !== 'chunk') throw invalidField('chunk', 'must follow the header in every other message');
+    for (let from = 0; from < part.value.length; from += FILE_CHUNK_BYTES_MAX)
+      at = await files.write(path, at, part.value.subarray(from, from + FILE_CHUNK_BYTES_MAX), false);
+  }
+  signal.throwIfAborted();
+  await files.write(path, at, new Uint8Array(), true);
+  return statFile(files, path);
+}
+
+/** At least one chunk, so that the size of an empty file is told. */
+export async function* readFile(files: SandboxFiles, path: string, offset: number, signal: AbortSignal): AsyncGenerator<DownloadFileInit> {
+  for (let at = offset; ;) {
+    signal.throwIfAborted();
+    const { data, sizeBytes } = await files.read(path, at, FILE_CHUNK_BYTES_MAX);
+    if (data.length > 0 || at === offset) yield { chunk: data, sizeBytes: BigInt(sizeBytes) };
+    at += data.length;
+    if (data.length < FILE_CHUNK_BYTES_MAX) return;
+  }
+}

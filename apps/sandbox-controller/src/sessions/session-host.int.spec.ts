@@ -1,0 +1,350 @@
+import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { ControllerDirectory } from '@etude/queue/controller-directory';
+import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis } from '@etude/queue/redis';
+import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { FakeCluster } from '../../test/fake-driver.js';
+import type { ExecutionEvent } from './execution-log.js';
+import type { HeldSession } from './held-session.js';
+import { OwnerWatch } from './owner-watch.js';
+import { SessionHost } from './session-host.js';
+import { SessionUpkeep } from './session-upkeep.js';
+
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const never = () => new AbortController().signal;
+const request = (requestId: string, more: object = {}) => SessionRequest.parse({ tenant: 'acme', requestId, limits: {}, ...more });
+const reached = (outcome: string) => expect.objectContaining({ code: outcome });
+
+let redis: TestRedis;
+let prefixes = 0;
+beforeAll(async () => {
+  redis = await startRedis({ durable: false });
+});
+afterAll(() => redis.stop());
+
+function world(reachable = true) {
+  const cluster = new FakeCluster(reachable);
+  const keys = new RedisKeys(`host${(prefixes += 1)}`);
+  const connection = connectRedis(redis.url, 'producer');
+  onTestFinished(() => connection.disconnect());
+  const store = new SandboxSessionStore(connection, keys);
+  const controllers: string[] = [];
+  const start = async (more: { sessionsMax?: number; tenantSessionsMax?: number } = {}) => {
+    const controllerId = `c${controllers.push('')}`;
+    const directory = new ControllerDirectory(connection, keys);
+    const owners = new OwnerWatch(directory, () => performance.now());
+    const parts = { controllerId, driver: cluster.driver(), store, directory, owners, logger: silent };
+    const host = new SessionHost({ ...parts, sessionsMax: 8, tenantSessionsMax: 4, ...more });
+    const self = { controllerId, address: '127.0.0.1:1', sessionsMax: 8 };
+    const upkeep = new SessionUpkeep({ host, store, directory, owners, self, logger: silent });
+    await directory.announce({ ...self, sessions: 0 });
+    return { controllerId, host, upkeep, directory };
+  };
+  return { cluster, store, keys, connection, start };
+}
+
+const execution = (held: HeldSession, executionId: string, code: string) => ({
+  executionId,
+  run: { kind: 'cell' as const, code },
+  limits: held.session.limits,
+});
+
+function wordOf({ content }: ExecutionEvent): string {
+  if (content.kind === 'stdout' || content.kind === 'stderr') return content.text;
+  return content.kind === 'outcome' ? `=${content.result.exit}` : 'display';
+}
+
+async function allOf(events: AsyncIterable<ExecutionEvent>): Promise<ExecutionEvent[]> {
+  const all: ExecutionEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+async function words(events: AsyncIterable<ExecutionEvent>): Promise<string[]> {
+  return (await allOf(events)).map(wordOf);
+}
+
+describe('opening a session', () => {
+  it('answers the same request with the same session', async () => {
+    const { cluster, start } = world();
+    const { host } = await start();
+    const first = await host.open(request('a'), never());
+    expect(await host.open(request('a'), never())).toEqual(first);
+    expect(first).toMatchObject({ state: 'open', template: 'default', tenant: 'acme' });
+    expect(cluster.sandboxes).toHaveLength(1);
+  });
+
+  it('refuses the same request id for another body', async () => {
+    const { host } = await world().start();
+    await host.open(request('a'), never());
+    await expect(host.open(request('a', { ttlMs: 5_000 }), never())).rejects.toEqual(reached('ALREADY_EXISTS'));
+  });
+
+  it('makes one of two that come at once and destroys the other', async () => {
+    const { cluster, start } = world();
+    const [one, other] = [await start(), await start()];
+    const [a, b] = await Promise.all([one.host.open(request('a'), never()), other.host.open(request('a'), never())]);
+    expect(a.id).toBe(b.id);
+    expect(cluster.sandboxes.filter(({ released }) => !released)).toHaveLength(1);
+  });
+
+  it('holds the quota of a tenant, also over claims that wait', async () => {
+    const { cluster, start } = world();
+    const { host } = await start({ tenantSessionsMax: 2 });
+    const gate = Promise.withResolvers<void>();
+    cluster.gate = gate.promise;
+    const opening = [host.open(request('a'), never()), host.open(request('b'), never())];
+    await until(() => host.sessionCount === 2);
+    await expect(host.open(request('c'), never())).rejects.toMatchObject({
+      code: 'SANDBOX_CAPACITY',
+      details: { metadata: { openMax: '2' } },
+    });
+    gate.resolve();
+    await Promise.all(opening);
+    await expect(host.open(request('d'), never())).rejects.toEqual(reached('SANDBOX_CAPACITY'));
+    expect(await host.open(request('e', { tenant: 'other' }), never())).toMatchObject({ state: 'open' });
+  });
+
+  it('takes no more than the controller may hold', async () => {
+    const { host } = await world().start({ sessionsMax: 1 });
+    await host.open(request('a'), never());
+    await expect(host.open(request('b'), never())).rejects.toEqual(reached('SANDBOX_CAPACITY'));
+  });
+
+  it('leaves no sandbox where its caller is gone', async () => {
+    const { cluster, store, start } = world();
+    const { host } = await start();
+    const gone = new AbortController();
+    const gate = Promise.withResolvers<void>();
+    cluster.gate = gate.promise;
+    const opening = host.open(request('a'), gone.signal);
+    await until(() => host.sessionCount === 1);
+    gone.abort();
+    gate.resolve();
+    await expect(opening).rejects.toThrow(/./);
+    expect(host.sessionCount).toBe(0);
+    expect(await store.openCount('acme')).toBe(0);
+  });
+});
+
+describe('the life of a session', () => {
+  it('is unknown to other tenants', async () => {
+    const { host } = await world().start();
+    const { id } = await host.open(request('a'), never());
+    for (const call of [
+      () => host.get('other', id),
+      () => host.find('other', id),
+      () => host.close('other', id),
+      () => host.renew('other', id, 5_000),
+    ])
+      await expect(call()).rejects.toEqual(reached('NOT_FOUND'));
+    expect(await host.get('acme', id)).toMatchObject({ state: 'open' });
+  });
+
+  it('is destroyed by a close, once', async () => {
+    const { cluster, start } = world();
+    const { host } = await start();
+    const { id } = await host.open(request('a'), never());
+    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
+    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
+    await expect(host.find('acme', id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', details: { metadata: { state: 'closed' } } });
+    expect(host.sessionCount).toBe(0);
+    expect(cluster.newest.released).toBe(true);
+  });
+
+  it('expires', async () => {
+    const { cluster, store, start } = world();
+    const { host } = await start();
+    const { id } = await host.open(request('a', { ttlMs: 1_000 }), never());
+    await until(async () => (await store.get('acme', id))?.session.state === 'expired');
+    expect(cluster.newest.released).toBe(true);
+  });
+
+  it('lives on where it is renewed', async () => {
+    const { cluster, store, start } = world();
+    const { host } = await start();
+    const { id, expiresAt } = await host.open(request('a', { ttlMs: 1_000 }), never());
+    const renewed = await host.renew('acme', id, 3_000);
+    expect(renewed.expiresAt).toBeGreaterThan(expiresAt + 1_500);
+    const other = await host.open(request('b', { ttlMs: 1_500 }), never());
+    await until(async () => (await store.get('acme', other.id))?.session.state === 'expired');
+    expect(await host.get('acme', id)).toMatchObject({ state: 'open' });
+    expect(cluster.sandboxes[0]?.released).toBe(false);
+    await host.close('acme', id);
+  });
+
+  it('is lost with its sandbox and says why', async () => {
+    const { cluster, store, start } = world();
+    const { host } = await start();
+    const { id } = await host.open(request('a'), never());
+    cluster.newest.lose({ exit: 'evicted', message: 'the pod was evicted' });
+    await until(async () => (await store.get('acme', id))?.session.state === 'lost');
+    await expect(host.find('acme', id)).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      details: { metadata: { state: 'lost', reason: 'evicted: the pod was evicted' } },
+    });
+  });
+});
+
+async function opened() {
+  const { cluster, start } = world();
+  const { host } = await start();
+  const { id } = await host.open(request('a'), never());
+  const held = await host.find('acme', id);
+  return { cluster, host, id, held, sandbox: cluster.newest };
+}
+
+describe('executions of a session', () => {
+  it('stream what is printed while they run', async () => {
+    const { held, sandbox } = await opened();
+    const events = held.executions.start(execution(held, 'x', 'one wait two')).read(null, never());
+    expect(wordOf((await events.next()).value as ExecutionEvent)).toBe('one');
+    sandbox.go();
+    expect(await words(events)).toEqual(['two', 'tail', '=ok']);
+  });
+
+  it('run once, and are told from any place to any number of callers', async () => {
+    const { held, sandbox } = await opened();
+    const log = held.executions.start(execution(held, 'x', 'one wait two three'));
+    const first = log.read(null, never());
+    const seen = (await first.next()).value as ExecutionEvent;
+    const second = words(held.executions.start(execution(held, 'x', 'one wait two three')).read(seen, never()));
+    sandbox.go();
+    expect(await second).toEqual(['two', 'three', 'tail', '=ok']);
+    const all = await allOf(held.executions.start(execution(held, 'x', 'one wait two three')).read(null, never()));
+    for (const [index, place] of all.entries())
+      expect(await words(held.executions.start(execution(held, 'x', '')).read(place, never()))).toEqual(all.slice(index + 1).map(wordOf));
+    expect(sandbox.ran).toEqual(['x']);
+  });
+
+  it('go on without their caller', async () => {
+    const { held, sandbox } = await opened();
+    const gone = new AbortController();
+    const read = words(held.executions.start(execution(held, 'x', 'one wait two')).read(null, gone.signal));
+    gone.abort(new Error('gone'));
+    await expect(read).rejects.toThrow('gone');
+    sandbox.go();
+    expect(await words(held.executions.start(execution(held, 'x', 'one wait two')).read(null, never()))).toContain('two');
+  });
+
+  it('are refused while another runs, which is named', async () => {
+    const { held, sandbox } = await opened();
+    const log = held.executions.start(execution(held, 'x', 'wait'));
+    expect(() => held.executions.start(execution(held, 'y', 'one'))).toThrow(
+      expect.objectContaining({ code: 'FAILED_PRECONDITION', details: { metadata: { executionId: 'x' } } }),
+    );
+    sandbox.go();
+    await words(log.read(null, never()));
+    expect(await words(held.executions.start(execution(held, 'y', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
+  });
+
+  it('are refused where their id was used for other code', async () => {
+    const { held } = await opened();
+    await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()));
+    expect(() => held.executions.start(execution(held, 'x', 'two'))).toThrow(reached('ALREADY_EXISTS'));
+  });
+
+  it('are stopped by a cancel, and the session goes on', async () => {
+    const { held } = await opened();
+    const read = words(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
+    expect(held.executions.cancel('y')).toBe(false);
+    expect(held.executions.cancel('x')).toBe(true);
+    expect(await read).toEqual(['one', '=cancelled']);
+    expect(await words(held.executions.start(execution(held, 'y', 'two')).read(null, never()))).toEqual(['two', 'tail', '=ok']);
+  });
+
+  it('end with what they printed and why when the sandbox is lost', async () => {
+    const { held, sandbox } = await opened();
+    const log = held.executions.start(execution(held, 'x', 'one wait'));
+    const events = log.read(null, never());
+    await events.next();
+    sandbox.lose({ exit: 'node_lost', message: 'the node is gone' });
+    expect(await words(events)).toEqual(['=node_lost']);
+  });
+
+  it('end as cancelled when the session is closed', async () => {
+    const { held, host, id } = await opened();
+    const read = words(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
+    await host.close('acme', id);
+    expect(await read).toEqual(['one', '=cancelled']);
+  });
+});
+
+describe('a session whose controller is gone', () => {
+  it('goes on at another one when the first was stopped, its execution with it', async () => {
+    const { cluster, start } = world();
+    const [one, other] = [await start(), await start()];
+    const { id } = await one.host.open(request('a'), never());
+    const held = await one.host.find('acme', id);
+    const events = held.executions.start(execution(held, 'x', 'one wait two')).read(null, never());
+    const first = (await events.next()).value as ExecutionEvent;
+    await one.host.shutDown();
+    await one.upkeep.close();
+    await expect(events.next()).rejects.toEqual(reached('SHUTTING_DOWN'));
+    const next = await other.host.find('acme', id);
+    const rest = words(next.executions.start(execution(next, 'x', 'one wait two')).read(first, never()));
+    cluster.newest.go();
+    expect(await rest).toEqual(['two', 'tail', '=ok']);
+    expect(cluster.newest).toMatchObject({ ran: ['x'], left: 1, released: false });
+  });
+
+  it('is taken over without being asked for', async () => {
+    const { store, start } = world();
+    const [one, other] = [await start(), await start()];
+    const { id } = await one.host.open(request('a'), never());
+    await one.host.shutDown();
+    await one.upkeep.close();
+    await other.upkeep.look();
+    expect(await store.get('acme', id)).toMatchObject({ controllerId: other.controllerId, ownerEpoch: 2, session: { state: 'open' } });
+    expect(other.host.sessionCount).toBe(1);
+  });
+
+  it('is lost where nobody else can reach its sandbox', async () => {
+    const { cluster, store, start } = world(false);
+    const one = await start();
+    const { id } = await one.host.open(request('a'), never());
+    await one.host.shutDown();
+    expect(await store.get('acme', id)).toMatchObject({
+      session: { state: 'lost', stateReason: 'infra: the controller that held it was stopped' },
+    });
+    expect(cluster.newest.released).toBe(true);
+  });
+
+  it('is lost where its sandbox ended with the controller', async () => {
+    const { cluster, store, start } = world();
+    const [one, other] = [await start(), await start()];
+    const { id } = await one.host.open(request('a'), never());
+    await one.directory.withdraw(one.controllerId);
+    cluster.newest.released = true;
+    await expect(other.host.find('acme', id)).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      details: { metadata: { state: 'lost' } },
+    });
+    expect((await store.get('acme', id))?.session.stateReason).toContain('its sandbox is gone');
+  });
+
+  it('is left to its controller while that one lives', async () => {
+    const { start } = world();
+    const [one, other] = [await start(), await start()];
+    const { id } = await one.host.open(request('a'), never());
+    await expect(other.host.find('acme', id)).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      details: { metadata: { controller: 'c1' } },
+    });
+  });
+
+  it('is let go by the controller that it was taken from', async () => {
+    const { cluster, start } = world();
+    const [one, other] = [await start(), await start()];
+    const { id } = await one.host.open(request('a'), never());
+    await one.directory.withdraw(one.controllerId);
+    await other.upkeep.look();
+    await one.upkeep.look();
+    expect([one.host.sessionCount, other.host.sessionCount]).toEqual([0, 1]);
+    expect(cluster.newest).toMatchObject({ left: 1, released: false });
+    await expect(one.host.find('acme', id)).rejects.toEqual(reached('SANDBOX_UNAVAILABLE'));
+  });
+});

@@ -1,0 +1,304 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorCode } from '@etude/contracts/errors';
+import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
+import type { ControllerDirectory } from '@etude/queue/controller-directory';
+import type { QueueLogger } from '@etude/queue/redis';
+import type { StoredSession } from '@etude/queue/sandbox-session-record';
+import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandbox-sessions';
+import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
+import { FinishedLogs } from './finished-logs.js';
+import { HeldSession, keyOf } from './held-session.js';
+import type { OwnerWatch } from './owner-watch.js';
+import { controllerFull, ended, heldElsewhere, notFound, shuttingDown, tenantFull } from './session-errors.js';
+import { sessionEnds } from './session-metrics.js';
+
+export interface SessionHostParts {
+  readonly controllerId: string;
+  readonly driver: SandboxDriver;
+  readonly store: SandboxSessionStore;
+  readonly directory: ControllerDirectory;
+  /** Which controllers are dead for sure. */
+  readonly owners: OwnerWatch;
+  /** Sessions in this controller. */
+  readonly sessionsMax: number;
+  /** Open sessions of one tenant, over all controllers. */
+  readonly tenantSessionsMax: number;
+  readonly logger: QueueLogger;
+}
+
+/** Bytes of finished executions' events that are kept at hand; beyond it their sandboxes are asked again. */
+const FINISHED_MAX_BYTES = 16 * 1024 * 1024;
+const STOPPED = 'infra: the controller that held it was stopped';
+/** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
+const STOP_WAIT_MS = 2_000;
+/** How long a call waits until it is sure that a session's controller is dead, and how often it looks. */
+const DOUBT_MAX_MS = 4_000;
+const DOUBT_LOOK_MS = 200;
+const NEVER = new AbortController().signal;
+
+/** Sessions of callers whose sandboxes this controller holds. What it holds is recorded in the store before anybody hears of it. */
+export class SessionHost {
+  readonly #held = new Map<string, HeldSession>();
+  /** Being opened, by tenant. */
+  readonly #opening = new Map<string, number>();
+  readonly #takingOver = new Map<string, Promise<HeldSession>>();
+  /** Ends that Redis was not there for. */
+  readonly #unwritten = new Map<string, { readonly held: HeldSession; readonly state: SessionEnd; readonly reason: string }>();
+  /** Recorded for this controller, which has no sandbox for them; ended if they still are at the next look. */
+  #strays: ReadonlySet<string> = new Set();
+  readonly #finished = new FinishedLogs(FINISHED_MAX_BYTES);
+  #closing = false;
+
+  constructor(private readonly parts: SessionHostParts) {}
+
+  /** Open or being opened. */
+  get sessionCount(): number {
+    return this.#held.size + [...this.#opening.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** @throws EtudeError ALREADY_EXISTS, SANDBOX_CAPACITY, SANDBOX_UNAVAILABLE, QUEUE_UNAVAILABLE, SHUTTING_DOWN */
+  async open(request: SessionRequest, signal: AbortSignal): Promise<SandboxSession> {
+    this.#refuseWhenClosing();
+    const known = await this.parts.store.findRequest(request);
+    if (known) return known.session;
+    await this.#refuseWhenFull(request.tenant);
+    const { tenant } = request;
+    this.#opening.set(tenant, this.#openingOf(tenant) + 1);
+    try {
+      return await this.#claimAndRecord(request, signal);
+    } finally {
+      const left = this.#openingOf(tenant) - 1;
+      if (left > 0) this.#opening.set(tenant, left);
+      else this.#opening.delete(tenant);
+    }
+  }
+
+  /** @throws EtudeError NOT_FOUND */
+  async get(tenant: string, id: string): Promise<SandboxSession> {
+    const stored = await this.parts.store.get(tenant, id);
+    if (!stored) throw notFound(id);
+    return stored.session;
+  }
+
+  /**
+   * The open session, taken over where the controller that held it is dead.
+   *
+   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it)
+   */
+  async find(tenant: string, id: string): Promise<HeldSession> {
+    this.#refuseWhenClosing();
+    const key = keyOf(tenant, id);
+    const held = this.#held.get(key);
+    if (held) return held;
+    const stored = await this.parts.store.get(tenant, id);
+    if (!stored) throw notFound(id);
+    if (stored.session.state !== 'open') throw ended(stored.session);
+    await this.#refuseUnlessAbandoned(stored);
+    return this.takeOver(stored);
+  }
+
+  /** Of a session whose controller is dead. @throws EtudeError FAILED_PRECONDITION (lost), SANDBOX_UNAVAILABLE (another one was faster) */
+  takeOver(stored: StoredSession): Promise<HeldSession> {
+    const key = keyOf(stored.session.tenant, stored.session.id);
+    const known = this.#held.get(key);
+    if (known) return Promise.resolve(known);
+    const under = this.#takingOver.get(key);
+    if (under) return under;
+    const taking = this.#attach(stored).finally(() => this.#takingOver.delete(key));
+    this.#takingOver.set(key, taking);
+    return taking;
+  }
+
+  /** It ends `ttlMs` from now. */
+  async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
+    const held = await this.find(tenant, id);
+    const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
+    if (answer === 'renewed') this.#expireIn(held, ttlMs);
+    const session = await this.get(tenant, id);
+    if (answer === 'renewed') return session;
+    throw answer === 'fenced' || session.state === 'open' ? heldElsewhere(id, '') : ended(session);
+  }
+
+  /** Ends everything in it; one that has ended stays as it is. */
+  async close(tenant: string, id: string): Promise<SandboxSession> {
+    const { state } = await this.get(tenant, id);
+    if (state === 'open') {
+      const held = await this.find(tenant, id).catch((error: unknown) => {
+        if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+      });
+      if (held) await this.#end(held, 'closed', '');
+    }
+    return this.get(tenant, id);
+  }
+
+  /** Compares with the store: lets go of what others hold or ended meanwhile, and writes ends that could not be written. */
+  async reconcile(): Promise<void> {
+    for (const [key, { held, state, reason }] of this.#unwritten) {
+      await this.#write(held, state, reason);
+      this.#unwritten.delete(key);
+    }
+    const { store, controllerId } = this.parts;
+    const before = [...this.#held.values()];
+    const recorded = new Set((await store.heldBy(controllerId)).map(({ tenant, id }) => keyOf(tenant, id)));
+    for (const held of before) {
+      if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
+      const stored = await store.get(held.session.tenant, held.session.id);
+      if (stored?.controllerId === controllerId && stored.session.state === 'open') continue;
+      await this.#letGo(held, stored);
+    }
+    await this.#endStrays(recorded);
+  }
+
+  /** Sessions that others can attach to go on there; the others are lost with this process, and say so. */
+  async shutDown(): Promise<void> {
+    this.#closing = true;
+    const all = [...this.#held.values()];
+    await Promise.allSettled(
+      all.map(async (held) => {
+        if (held.sandbox.place === null) {
+          held.stop(ended({ ...held.session, state: 'lost', stateReason: STOPPED }));
+          return this.#end(held, 'lost', STOPPED);
+        }
+        this.#held.delete(held.key);
+        held.stop(shuttingDown());
+        await held.sandbox.leave?.();
+      }),
+    );
+  }
+
+  /** Waits a little where it is not sure yet whether the session's controller is dead. */
+  async #refuseUnlessAbandoned({ session, controllerId: owner }: StoredSession): Promise<void> {
+    const { controllerId, directory, owners } = this.parts;
+    const until = performance.now() + DOUBT_MAX_MS;
+    // This controller itself: the session's end was not written yet.
+    if (owner === controllerId) throw heldElsewhere(session.id, owner);
+    while (performance.now() < until && !(await directory.find(owner, 0))) {
+      if (await owners.isDead(owner)) return;
+      await sleep(DOUBT_LOOK_MS);
+    }
+    throw heldElsewhere(session.id, owner);
+  }
+
+  async #claimAndRecord(request: SessionRequest, signal: AbortSignal): Promise<SandboxSession> {
+    const { driver, store, controllerId, tenantSessionsMax } = this.parts;
+    const { template, limits } = request;
+    const claimed = await driver.claim({ template, memoryMiB: limits.memoryMiB, diskMiB: limits.diskMiB }, signal);
+    try {
+      signal.throwIfAborted();
+      this.#refuseWhenClosing();
+      const owner = { controllerId, place: claimed.place };
+      const { stored, created } = await store.open(newSandboxId(), request, owner, tenantSessionsMax);
+      if (created) this.#hold(stored, stored.ownerEpoch, claimed, request.ttlMs);
+      else await claimed.release();
+      return stored.session;
+    } catch (error) {
+      await claimed.release();
+      throw error;
+    }
+  }
+
+  async #attach(stored: StoredSession): Promise<HeldSession> {
+    const { session, place, controllerId: owner, ownerEpoch } = stored;
+    const { tenant, id } = session;
+    const { store, driver, controllerId, logger } = this.parts;
+    const gone = `infra: the controller that held it ended (${owner})`;
+    if (place === null) {
+      await store.end(tenant, id, ownerEpoch, 'lost', gone);
+      throw await this.#endOf(tenant, id);
+    }
+    const taken = await store.takeOver(tenant, id, ownerEpoch, controllerId);
+    if (typeof taken === 'string') throw taken === 'fenced' ? heldElsewhere(id, owner) : await this.#endOf(tenant, id);
+    try {
+      const sandbox = await driver.attach(place, NEVER);
+      logger.info({ sandbox: id, from: owner, ownerEpoch: taken.ownerEpoch }, 'took over a session');
+      return this.#hold(stored, taken.ownerEpoch, sandbox, taken.remainingMs);
+    } catch (error) {
+      await store.end(tenant, id, taken.ownerEpoch, 'lost', `${gone}, and its sandbox is gone: ${(error as Error).message}`);
+      throw await this.#endOf(tenant, id);
+    }
+  }
+
+  #hold({ session }: StoredSession, ownerEpoch: number, sandbox: ClaimedSandbox, remainingMs: number): HeldSession {
+    const held = new HeldSession(session, ownerEpoch, sandbox, this.#finished);
+    this.#held.set(held.key, held);
+    this.#expireIn(held, remainingMs);
+    void sandbox.lost.then(({ exit, message }) => this.#end(held, 'lost', `${exit}: ${message}`));
+    return held;
+  }
+
+  #expireIn(held: HeldSession, ms: number): void {
+    held.expireIn(ms, () => void this.#end(held, 'expired', ''));
+  }
+
+  /** Once: whoever comes second finds nothing to end. The sandbox is destroyed whether or not Redis is there. */
+  async #end(held: HeldSession, state: SessionEnd, reason: string): Promise<void> {
+    if (this.#held.get(held.key) !== held) return;
+    this.#held.delete(held.key);
+    sessionEnds.inc({ state });
+    // Where the sandbox was lost, what ran in it says so itself.
+    const stopped = held.executions.settle(state !== 'lost');
+    const released = held.sandbox.release().catch((error: unknown) => this.#report(held, error, 'a sandbox could not be destroyed'));
+    try {
+      await this.#write(held, state, reason);
+    } catch (error) {
+      this.#unwritten.set(held.key, { held, state, reason });
+      this.#report(held, error, 'the end of a session was not written; it is tried again');
+    }
+    await released;
+    await Promise.race([stopped, sleep(STOP_WAIT_MS, undefined, { ref: false })]);
+    held.stop(ended({ ...held.session, state, stateReason: reason }));
+  }
+
+  async #write({ session, ownerEpoch }: HeldSession, state: SessionEnd, reason: string): Promise<void> {
+    await this.parts.store.end(session.tenant, session.id, ownerEpoch, state, reason);
+  }
+
+  async #letGo(held: HeldSession, stored: StoredSession | null): Promise<void> {
+    this.#held.delete(held.key);
+    const { id } = held.session;
+    if (stored?.session.state === 'open') {
+      held.stop(heldElsewhere(id, stored.controllerId));
+      await held.sandbox.leave?.();
+    } else {
+      held.stop(stored ? ended(stored.session) : notFound(id));
+      await held.sandbox.release();
+    }
+    this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'let go of a session that is not held here any more');
+  }
+
+  /** Such as one whose record was written although Redis seemed away. */
+  async #endStrays(recorded: ReadonlySet<string>): Promise<void> {
+    const strays = [...recorded].filter((key) => !this.#held.has(key) && !this.#takingOver.has(key) && !this.#unwritten.has(key));
+    for (const key of strays.filter((one) => this.#strays.has(one))) {
+      const [tenant = '', id = ''] = key.split('/');
+      const stored = await this.parts.store.get(tenant, id);
+      if (stored?.controllerId === this.parts.controllerId)
+        await this.parts.store.end(tenant, id, stored.ownerEpoch, 'lost', 'infra: its sandbox was never handed over');
+    }
+    this.#strays = new Set(strays);
+  }
+
+  async #endOf(tenant: string, id: string): Promise<Error> {
+    const session = await this.get(tenant, id);
+    return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
+  }
+
+  async #refuseWhenFull(tenant: string): Promise<void> {
+    const { sessionsMax, tenantSessionsMax, store } = this.parts;
+    if (this.sessionCount >= sessionsMax) throw controllerFull(sessionsMax);
+    const open = await store.openCount(tenant);
+    if (open + this.#openingOf(tenant) >= tenantSessionsMax) throw tenantFull(tenant, tenantSessionsMax);
+  }
+
+  #openingOf(tenant: string): number {
+    return this.#opening.get(tenant) ?? 0;
+  }
+
+  #refuseWhenClosing(): void {
+    if (this.#closing) throw shuttingDown();
+  }
+
+  #report({ session }: HeldSession, error: unknown, message: string): void {
+    this.parts.logger.warn({ sandbox: session.id, reason: (error as Error).message }, message);
+  }
+}

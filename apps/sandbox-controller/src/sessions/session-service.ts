@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
+import { portError } from '@etude/platform/health';
+import { ControllerDirectory } from '@etude/queue/controller-directory';
+import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis, type QueueLogger } from '@etude/queue/redis';
+import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
+import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
+import { internalCallers } from './internal-caller.js';
+import { OwnerWatch } from './owner-watch.js';
+import { sandboxesHandlers } from './sandboxes.handlers.js';
+import { SessionHost } from './session-host.js';
+import { gaugeSessions } from './session-metrics.js';
+import { SessionUpkeep } from './session-upkeep.js';
+
+/** Calls that still run get this long when the service closes. */
+const CLOSE_GRACE_MS = 2_000;
+
+/** "host", "host:port" or nothing, completed with what is listened on. */
+export function advertisedAddress(advertised: string | undefined, host: string, port: number): string {
+  const address = advertised ?? (host.includes(':') ? `[${host}]` : host);
+  return /(^[^:[]+|\]):\d+$/.test(address) ? address : `${address}:${port}`;
+}
+
+/** The sessions of a controller and the server over which gateways reach them. */
+export class SessionService {
+  private constructor(
+    readonly address: string,
+    private readonly server: ListeningServer,
+    private readonly host: SessionHost,
+    private readonly upkeep: SessionUpkeep,
+    private readonly redis: ReturnType<typeof connectRedis>,
+  ) {}
+
+  /**
+   * Resolves when gateways can find it. Waits for Redis.
+   *
+   * @param token of `ETUDE_SANDBOX_INTERNAL_TOKEN`
+   * @throws EtudeError FAILED_PRECONDITION where the port is taken
+   */
+  static async start(config: SandboxControllerConfig, token: string, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService> {
+    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_SESSIONS_MAX: sessionsMax } = config;
+    const redis = connectRedis(redisUrl, 'producer', logger);
+    const keys = new RedisKeys(prefix);
+    const store = new SandboxSessionStore(redis, keys);
+    const directory = new ControllerDirectory(redis, keys);
+    const owners = new OwnerWatch(directory);
+    const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+    const tenantSessionsMax = config.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX;
+    const host = new SessionHost({ controllerId, driver, store, directory, owners, sessionsMax, tenantSessionsMax, logger });
+    gaugeSessions(() => host.sessionCount);
+    try {
+      const server = await listen(config, token, host, store, logger);
+      const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
+      const upkeep = new SessionUpkeep({ host, store, directory, owners, self: { controllerId, address, sessionsMax }, logger });
+      const service = new SessionService(address, server, host, upkeep, redis);
+      await upkeep.start().catch(async (error: unknown) => {
+        await service.close();
+        throw error;
+      });
+      logger.info({ address, controllerId }, 'serving sessions');
+      return service;
+    } catch (error) {
+      redis.disconnect();
+      throw error;
+    }
+  }
+
+  /** For readiness. */
+  async check(): Promise<void> {
+    await this.redis.ping();
+  }
+
+  /** Sessions that others can go on with are left to them, the rest ends. */
+  async close(): Promise<void> {
+    await this.host.shutDown();
+    await this.upkeep.close().catch(() => undefined);
+    await this.server.close(CLOSE_GRACE_MS);
+    this.redis.disconnect();
+  }
+}
+
+async function listen(
+  config: SandboxControllerConfig,
+  token: string,
+  host: SessionHost,
+  store: SandboxSessionStore,
+  logger: QueueLogger,
+): Promise<ListeningServer> {
+  const { ETUDE_SANDBOX_GRPC_HOST: address, ETUDE_SANDBOX_GRPC_PORT: port } = config;
+  const onMistake = (method: string, errorId: string, error: unknown) =>
+    logger.error({ method, errorId, err: error }, 'Call failed for a reason that has no code');
+  try {
+    return await listenGrpc(address, port, (server) =>
+      addService(server, Sandboxes, sandboxesHandlers(host, store), { open: internalCallers(token), onMistake }),
+    );
+  } catch (error) {
+    const why = (error as Error).message;
+    const code = /\bE[A-Z]{3,}\b/.exec(why)?.[0] ?? why;
+    throw portError(Object.assign(new Error(why), { code }), address, port, 'ETUDE_SANDBOX_GRPC_PORT');
+  }
+}

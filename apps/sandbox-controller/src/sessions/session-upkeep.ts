@@ -1,0 +1,96 @@
+import { errorCode } from '@etude/contracts/errors';
+import { CONTROLLER_HEARTBEAT_MS, type ControllerAnnouncement, type ControllerDirectory } from '@etude/queue/controller-directory';
+import type { QueueLogger } from '@etude/queue/redis';
+import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import type { OwnerWatch } from './owner-watch.js';
+import type { SessionHost } from './session-host.js';
+
+export interface SessionUpkeepParts {
+  readonly host: SessionHost;
+  readonly store: SandboxSessionStore;
+  readonly directory: ControllerDirectory;
+  readonly owners: OwnerWatch;
+  /** What is announced of this controller, without its count of sessions. */
+  readonly self: Omit<ControllerAnnouncement, 'sessions'>;
+  readonly logger: QueueLogger;
+}
+
+/** Beyond its expiry by this long, a session is ended by whoever sees it. */
+const OVERDUE_MS = 5_000;
+
+/** What a controller does once a second: says that it lives, looks whether it still holds its sessions, and takes care of dead ones'. */
+export class SessionUpkeep {
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #closed = false;
+  #failing = false;
+
+  constructor(private readonly parts: SessionUpkeepParts) {}
+
+  /** Resolves when the controller can be found. Waits for Redis. */
+  async start(): Promise<void> {
+    await this.#announce();
+    this.#next();
+  }
+
+  /** From now on other controllers take care of what is left. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#round;
+    await this.parts.directory.withdraw(this.parts.self.controllerId);
+  }
+
+  /** One round, for tests. */
+  async look(): Promise<void> {
+    const { host, owners } = this.parts;
+    await this.#announce();
+    await host.reconcile();
+    for (const dead of await owners.look()) await this.#inherit(dead);
+    await this.#endOverdue();
+  }
+
+  #next(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => {
+      this.#round = this.#lookOnce().finally(() => this.#next());
+    }, CONTROLLER_HEARTBEAT_MS);
+  }
+
+  async #lookOnce(): Promise<void> {
+    try {
+      await this.look();
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing) this.parts.logger.warn({ reason: (error as Error).message }, 'the upkeep of sessions failed; it is tried again');
+      this.#failing = true;
+    }
+  }
+
+  async #announce(): Promise<void> {
+    const { directory, self, host } = this.parts;
+    await directory.announce({ ...self, sessions: host.sessionCount });
+  }
+
+  /** Sessions whose sandboxes can be reached go on here; the others are lost. Other controllers do the same: the first one wins. */
+  async #inherit(dead: string): Promise<void> {
+    const { store, host, directory } = this.parts;
+    for (const { tenant, id } of await store.heldBy(dead)) {
+      const stored = await store.get(tenant, id);
+      if (stored?.session.state !== 'open' || stored.controllerId !== dead) continue;
+      await host.takeOver(stored).catch((error: unknown) => {
+        // Lost, or another controller was faster: the store says which.
+        if (errorCode(error) !== 'FAILED_PRECONDITION' && errorCode(error) !== 'SANDBOX_UNAVAILABLE') throw error;
+      });
+    }
+    await directory.forget(dead);
+  }
+
+  async #endOverdue(): Promise<void> {
+    const { store } = this.parts;
+    for (const { tenant, id } of await store.overdue(OVERDUE_MS)) {
+      const stored = await store.get(tenant, id);
+      if (stored) await store.end(tenant, id, stored.ownerEpoch, 'expired', '');
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
+import { type CreateSandboxRequest, type ExecuteRequest, Language } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { SandboxId } from '@etude/contracts/ids';
+import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
+import { SESSION_TTL_MS_DEFAULT, SESSION_TTL_MS_MAX, SessionRequest } from '@etude/contracts/sandbox-session';
+import {
+  type ExecuteEventInit,
+  executionOutcomeMessage,
+  millisecondsOf,
+  richOutputMessage,
+  sandboxLimitsOf,
+} from '@etude/contracts/sandbox-wire';
+import type { z } from 'zod';
+import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
+import type { SessionExecution } from './session-executions.js';
+
+export const invalidField = (field: string, description: string) =>
+  new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${field}: ${description}`, { violations: [{ field, description }] });
+
+function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z.output<S> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const violations = result.error.issues.map(({ path, message }) => ({
+    field: [root, ...path].filter(Boolean).join('.'),
+    description: message,
+  }));
+  throw new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${violations.map((v) => `${v.field}: ${v.description}`).join('; ')}`, {
+    violations,
+  });
+}
+
+/** @throws EtudeError INVALID_ARGUMENT where the text is no name of a sandbox */
+export function sandboxIdOf(name: string): string {
+  const id = name.startsWith('sandboxes/') ? name.slice('sandboxes/'.length) : '';
+  if (!SandboxId.safeParse(id).success)
+    throw invalidField('name', `must look like "sandboxes/s0192f0c8a1b2"; it is ${JSON.stringify(name.slice(0, 100))}`);
+  return id;
+}
+
+export function sessionRequestOf(tenant: string, request: CreateSandboxRequest): SessionRequest {
+  const { requestId, template, limits, ttl, labels } = request;
+  const given = {
+    tenant,
+    requestId: requestId || `made-${randomUUID()}`,
+    template: template || undefined,
+    limits: parsed(SandboxLimits, sandboxLimitsOf(limits), 'limits'),
+    ttlMs: millisecondsOf(ttl),
+    labels,
+  };
+  return parsed(SessionRequest, given, '');
+}
+
+/** @throws EtudeError INVALID_ARGUMENT for a time that is out of range */
+export function ttlOf(ttl: CreateSandboxRequest['ttl']): number {
+  const ms = millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;
+  if (ms < 1_000 || ms > SESSION_TTL_MS_MAX) throw invalidField('ttl', `must be between 1 s and ${SESSION_TTL_MS_MAX / 1_000} s`);
+  return ms;
+}
+
+function runOf({ language, code, stdin }: ExecuteRequest): SandboxRun {
+  if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
+  if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
+  return { kind: 'cell', code };
+}
+
+/** What was settled with the sandbox can only be made smaller. */
+function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimits {
+  const limits = parsed(SandboxLimits, { ...session, ...sandboxLimitsOf(request.limits) }, 'limits');
+  if (limits.memoryMiB > session.memoryMiB)
+    throw invalidField('limits.memory_mib', `must be at most ${session.memoryMiB}, which the sandbox was created with`);
+  if (limits.diskMiB > session.diskMiB)
+    throw invalidField('limits.disk_mib', `must be at most ${session.diskMiB}, which the sandbox was created with`);
+  return limits;
+}
+
+/** @throws EtudeError INVALID_ARGUMENT */
+export function executionOf(request: ExecuteRequest, session: SandboxLimits): SessionExecution {
+  const executionId = request.executionId || `e-${randomUUID()}`;
+  if (executionId.length > 200) throw invalidField('execution_id', 'must not be longer than 200 characters');
+  return { executionId, run: runOf(request), limits: limitsOf(request, session) };
+}
+
+const resumeToken = (executionId: string, { at, part }: EventPlace) => Buffer.from(`${executionId}/${at}.${part}`).toString('base64url');
+
+/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another execution, or one that we didn't make */
+export function placeOf(token: string, executionId: string): EventPlace | null {
+  if (token === '') return null;
+  const [, of, at, part] = /^([^]*)\/(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
+  if (of === undefined) throw invalidField('resume_token', 'was not made by this server; pass the resume_token of an event unchanged');
+  if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}"; pass its execution_id with it`);
+  return { at: Number(at), part: Number(part) };
+}
+
+function contentOf(content: ExecutionContent): ExecuteEventInit['event'] {
+  if (content.kind === 'display') return { case: 'display', value: richOutputMessage(content.display) };
+  if (content.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(content.result) };
+  return { case: content.kind, value: content.text };
+}
+
+export const eventMessage = (executionId: string, event: ExecutionEvent): ExecuteEventInit => ({
+  executionId,
+  resumeToken: resumeToken(executionId, event),
+  event: contentOf(event.content),
+});

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type {
+  ClaimedSandbox,
+  ExecutionEnd,
+  ExecutionSink,
+  LostSandbox,
+  SandboxDriver,
+  SandboxExecution,
+  SandboxFiles,
+  SandboxShape,
+} from '@etude/sandbox/sandbox-driver';
+
+type Frame =
+  | { readonly kind: 'output'; readonly text: string }
+  | { readonly kind: 'display'; readonly data: Display }
+  | { readonly kind: 'result'; readonly result: RunResult };
+
+export const runResult = (more: Partial<RunResult> = {}): RunResult => ({
+  exit: 'ok',
+  exitCode: 0,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 1,
+  wallMs: 1,
+  memoryPeakKiB: 1,
+  ...more,
+});
+
+const noFiles = new Proxy({} as SandboxFiles, {
+  get: () => () => Promise.reject(new EtudeError('NOT_FOUND', 'a fake sandbox has no files')),
+});
+
+/** What runs somewhere and outlives whoever claimed it. The code is a list of words to print, of which "wait" waits for `go`. */
+export class FakeSandbox {
+  readonly place: string | null;
+  readonly lost = Promise.withResolvers<LostSandbox>();
+  readonly executions = new Map<string, Frame[]>();
+  readonly ran: string[] = [];
+  released = false;
+  left = 0;
+  #gate = Promise.withResolvers<void>();
+  #grown = Promise.withResolvers<void>();
+  #end: LostSandbox | null = null;
+
+  constructor(reachable: boolean) {
+    this.place = reachable ? `fake-${randomUUID()}` : null;
+  }
+
+  /** Lets the "wait" of now, or the next one, go on. */
+  go(): void {
+    this.#gate.resolve();
+    this.#gate = Promise.withResolvers();
+  }
+
+  lose(end: Omit<LostSandbox, 'ended'>): void {
+    this.#end = { ended: 'lost', ...end };
+    this.lost.resolve(this.#end);
+    this.#wake();
+  }
+
+  /** A claim of it, of which there may be several over its life. */
+  claimed(): ClaimedSandbox {
+    return {
+      place: this.place,
+      lost: this.lost.promise,
+      files: noFiles,
+      execute: (execution, sink, signal) => this.#execute(execution, sink, signal),
+      release: async () => {
+        this.released = true;
+        this.#end ??= { ended: 'lost', exit: 'kernel_lost', message: 'released' };
+        this.#wake();
+      },
+      leave: async () => void (this.left += 1),
+    };
+  }
+
+  async #execute({ executionId, runs, after = 0 }: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+    if (!this.executions.has(executionId)) {
+      this.executions.set(executionId, []);
+      const [run] = runs;
+      this.ran.push(executionId);
+      void this.#run(executionId, run && 'code' in run ? run.code : '', signal);
+    }
+    const frames = this.executions.get(executionId)!;
+    for (let at = after; ; at++) {
+      while (at >= frames.length && !this.#end) await this.#grown.promise;
+      const frame = frames[at];
+      if (!frame) return this.#end!;
+      if (frame.kind === 'output') sink.output(0, 'stdout', frame.text, at);
+      else if (frame.kind === 'display') sink.display(0, frame.data, at);
+      else {
+        sink.result(0, frame.result, at);
+        signal.throwIfAborted();
+        return { ended: 'done' };
+      }
+    }
+  }
+
+  async #run(executionId: string, code: string, signal: AbortSignal): Promise<void> {
+    const frames = this.executions.get(executionId)!;
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    for (const word of code.split(' ')) {
+      if (word === 'wait') await Promise.race([this.#gate.promise, stopped]);
+      else frames.push({ kind: 'output', text: word });
+      this.#wake();
+      if (signal.aborted) break;
+    }
+    frames.push({ kind: 'result', result: signal.aborted ? runResult({ exit: 'cancelled' }) : runResult({ stdout: 'tail' }) });
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#grown.resolve();
+    this.#grown = Promise.withResolvers();
+  }
+}
+
+/** Sandboxes that several drivers can reach, like pods. */
+export class FakeCluster {
+  readonly sandboxes: FakeSandbox[] = [];
+  /** Claims wait for it. */
+  gate: Promise<void> = Promise.resolve();
+
+  constructor(readonly reachable = true) {}
+
+  get newest(): FakeSandbox {
+    return this.sandboxes.at(-1)!;
+  }
+
+  driver(): SandboxDriver {
+    return {
+      claim: async (_shape: SandboxShape, signal: AbortSignal) => {
+        await this.gate;
+        signal.throwIfAborted();
+        const sandbox = new FakeSandbox(this.reachable);
+        this.sandboxes.push(sandbox);
+        return sandbox.claimed();
+      },
+      attach: async (place: string) => {
+        const found = this.sandboxes.find((one) => one.place === place && !one.released);
+        if (!found) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the fake sandbox is gone');
+        return found.claimed();
+      },
+      close: async () => undefined,
+    };
+  }
+}
