@@ -1,0 +1,55 @@
+import { mkdir, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from './command.js';
+
+const OVERLAYFS_MAGIC = 0x794c7630;
+
+export interface BuildOptions {
+  readonly context: string;
+  readonly file: string;
+  readonly name: string;
+  readonly buildArgs?: Readonly<Record<string, string>>;
+}
+
+/** Builds images without a daemon, in a store of its own. Steps run under chroot: nested containers are often forbidden. */
+export class Buildah {
+  private constructor(private readonly store: readonly string[]) {}
+
+  static async in(dir: string): Promise<Buildah> {
+    await mkdir(dir, { recursive: true });
+    // An overlay can't lie on an overlay; copies always work.
+    const driver = (await statfs(dir)).type === OVERLAYFS_MAGIC ? 'vfs' : 'overlay';
+    return new Buildah(['--root', join(dir, 'storage'), '--runroot', join(dir, 'run'), '--storage-driver', driver]);
+  }
+
+  private call(...args: string[]): Promise<string> {
+    return run('buildah', [...this.store, ...args], { env: { BUILDAH_ISOLATION: 'chroot' } });
+  }
+
+  async has(name: string): Promise<boolean> {
+    return (await this.call('images', '--noheading', '--format', '{{.Name}}:{{.Tag}}')).split('\n').includes(name);
+  }
+
+  /** Local bases are taken as they are; others are pulled where they are not there yet. */
+  async build({ context, file, name, buildArgs = {} }: BuildOptions): Promise<void> {
+    const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
+    await this.call('build', '-q', '-f', file, '--ignorefile', `${file}.dockerignore`, ...given, '-t', name, context);
+  }
+
+  /** An image of nothing but what the archive holds. */
+  async import(archive: string, name: string): Promise<void> {
+    const container = (await this.call('from', 'scratch')).trim();
+    try {
+      await this.call('add', '-q', container, archive, '/');
+      await this.call('commit', '-q', container, name);
+    } finally {
+      await this.call('rm', container);
+    }
+  }
+
+  /** Writes it as docker-archive. */
+  async save(name: string, archive: string): Promise<void> {
+    await rm(archive, { force: true });
+    await this.call('push', '-q', name, `docker-archive:${archive}:${name}`);
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Buildah } from './buildah.js';
+import { run } from './command.js';
+import { cacheDir } from './settings.js';
+
+const SUITE = 'bookworm';
+const PACKAGES = ['python3'];
+/** Nothing that runs reads these. */
+const UNUSED = [
+  'dev/*',
+  'var/cache/apt/*',
+  'var/lib/apt/lists/*',
+  'var/log/*',
+  'usr/share/doc',
+  'usr/share/man',
+  'usr/share/info',
+  'usr/share/locale',
+];
+
+/** ETUDE_DEBIAN_MIRROR: where debootstrap fetches from. */
+const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.org/debian';
+
+/**
+ * A small Debian with Python and its whole standard library, for where no registry can be reached. Made once.
+ *
+ * @returns its name in the builder's store
+ */
+export async function debianBase(buildah: Buildah, note: (line: string) => void): Promise<string> {
+  const recipe = createHash('sha256')
+    .update(JSON.stringify([SUITE, PACKAGES, UNUSED]))
+    .digest('hex')
+    .slice(0, 12);
+  const name = `localhost/etude-debian:${recipe}`;
+  if (await buildah.has(name)) return name;
+  note('making a Debian with Python by debootstrap: once, about a minute');
+  await mkdir(cacheDir(), { recursive: true });
+  const dir = await mkdtemp(join(cacheDir(), 'debian-'));
+  try {
+    await run('debootstrap', ['--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, join(dir, 'root'), mirror()]);
+    await run('sh', ['-ec', `cd "$0"; rm -rf ${UNUSED.join(' ')}; tar --numeric-owner -cf ../root.tar .`, join(dir, 'root')]);
+    await buildah.import(join(dir, 'root.tar'), name);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+  return name;
+}

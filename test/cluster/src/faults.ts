@@ -1,0 +1,69 @@
+import { becomesReady, kubectl } from './control.js';
+import { type Daemon, signalDaemon, startDaemon, stopDaemon } from './daemons.js';
+import { inside } from './namespaces.js';
+import type { Place } from './place.js';
+
+/** What can go wrong around pods, each with its way back. A test that breaks something heals it before it ends. */
+export interface Faults {
+  /** The node falls silent; its pods go on running, and it counts as lost after about 12 s. */
+  stopKubelet(): Promise<void>;
+  startKubelet(): Promise<void>;
+  /** The node is taken out of the cluster, and its pods with it as far as the API server knows. */
+  loseNode(): Promise<void>;
+  returnNode(): Promise<void>;
+  killApiServer(): Promise<void>;
+  startApiServer(): Promise<void>;
+  /** Told to end, then started again: every watch ends, requests are refused for some seconds. */
+  restartApiServer(): Promise<void>;
+  /** Connections stay open and nothing comes over them, as behind a broken switch. */
+  pauseApiServer(): Promise<void>;
+  resumeApiServer(): Promise<void>;
+  stopContainerd(): Promise<void>;
+  startContainerd(): Promise<void>;
+  restartContainerd(): Promise<void>;
+  stopScheduler(): Promise<void>;
+  startScheduler(): Promise<void>;
+  /** Every packet from and to a pod is dropped, without a word to either end. */
+  cutPodNetwork(podIp: string): Promise<void>;
+  healPodNetwork(podIp: string): Promise<void>;
+}
+
+/** Of a cluster that this project started; others can't be broken. */
+export function faultsOf(place: Place): Faults {
+  const stop = (name: Daemon) => stopDaemon(place, name);
+  const start = async (name: Daemon) => {
+    await startDaemon(place, name);
+    await becomesReady(place, name);
+  };
+  const restart = async (name: Daemon) => {
+    await stopDaemon(place, name, 'TERM');
+    await start(name);
+  };
+  const loseNode = async () => {
+    await stop('kubelet');
+    await kubectl(place, ['delete', 'node', 'node1']);
+  };
+  return {
+    stopKubelet: () => stop('kubelet'),
+    startKubelet: () => start('kubelet'),
+    loseNode,
+    returnNode: () => start('kubelet'),
+    killApiServer: () => stop('apiserver'),
+    startApiServer: () => start('apiserver'),
+    restartApiServer: () => restart('apiserver'),
+    pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
+    resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
+    stopContainerd: () => stop('containerd'),
+    startContainerd: () => start('containerd'),
+    restartContainerd: () => restart('containerd'),
+    stopScheduler: () => stop('scheduler'),
+    startScheduler: () => start('scheduler'),
+    cutPodNetwork: (podIp) => dropPackets(place, '-I', podIp),
+    healPodNetwork: (podIp) => dropPackets(place, '-D', podIp),
+  };
+}
+
+/** First in the table `raw`, so that connections which are tracked already are cut as well. */
+async function dropPackets(place: Place, change: '-I' | '-D', podIp: string): Promise<void> {
+  for (const side of ['-s', '-d']) await inside(place, 'iptables', '-w', '-t', 'raw', change, 'PREROUTING', side, podIp, '-j', 'DROP');
+}

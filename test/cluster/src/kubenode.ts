@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { existsSync, globSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from './command.js';
+import { writePauseImage } from './pause-image.js';
+import { cacheDir, kubenodeSources } from './settings.js';
+
+const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
+const STILL_MS = 60_000;
+
+/** The release that go.mod pins, such as 1.34.2: Kubernetes learns its own version from the linker. */
+async function version(): Promise<string> {
+  const found = /k8s\.io\/kubernetes v(\S+)/.exec(await readFile(join(kubenodeSources, 'go.mod'), 'utf8'))?.[1];
+  if (!found) throw new Error(`${kubenodeSources}/go.mod pins no k8s.io/kubernetes`);
+  return found;
+}
+
+async function digest(): Promise<string> {
+  const hash = createHash('sha256').update(process.arch);
+  for (const file of globSync('{go.mod,go.sum,*.go,*/*.go}', { cwd: kubenodeSources }).toSorted())
+    hash.update(`\0${file}\0`).update(await readFile(join(kubenodeSources, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** Builds without a word would look like hanging for minutes. */
+async function compile(out: string, release: string, note: (line: string) => void): Promise<void> {
+  let packages = 0;
+  const started = performance.now();
+  const still = setInterval(() => {
+    note(`still building: ${packages} packages compiled in ${Math.round((performance.now() - started) / 60_000)} min`);
+  }, STILL_MS);
+  const [major, minor] = release.split('.');
+  const stamp = Object.entries({ gitVersion: `v${release}`, gitMajor: major, gitMinor: minor });
+  const linked = ['-s', '-w', ...stamp.map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
+  const go = (env: Record<string, string>, ...args: string[]) =>
+    run('go', ['build', '-mod=readonly', '-trimpath', ...args], { cwd: kubenodeSources, env, onLine: () => packages++ });
+  try {
+    await go({}, '-v', '-ldflags', linked, '-o', join(out, 'kubenode'), '.');
+    await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static: alone in its image
+  } finally {
+    clearInterval(still);
+  }
+}
+
+/**
+ * The folder with the cluster's programs, by their names, and the archive `pause.tar`. Built once from the same sources.
+ *
+ * @throws Error with the compiler's words
+ */
+export async function kubenode(note: (line: string) => void): Promise<string> {
+  const cache = join(cacheDir(), 'kubenode');
+  const dir = join(cache, await digest());
+  if (existsSync(dir)) return dir;
+  const release = await version();
+  note(`building Kubernetes ${release} from its Go modules: once, about 6 minutes on two cores`);
+  const next = `${dir}.${process.pid}`;
+  await mkdir(next, { recursive: true });
+  try {
+    await compile(next, release, note);
+    await Promise.all(PROGRAMS.map((name) => symlink('kubenode', join(next, name))));
+    await writePauseImage(next);
+    await rename(next, dir);
+  } catch (error) {
+    await rm(next, { recursive: true, force: true });
+    if (!existsSync(dir)) throw error; // else somebody built the same meanwhile
+  }
+  // Earlier versions take 170 MB each. A cluster that still runs one keeps its file open.
+  for (const name of await readdir(cache))
+    if (/^[0-9a-f]{16}$/.test(name) && join(cache, name) !== dir) await rm(join(cache, name), { recursive: true });
+  return dir;
+}

@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+/** Debian's packages of the programs that a cluster is made of, by a program of each. The launcher installs the same. */
+const PACKAGES = {
+  etcd: 'etcd-server',
+  containerd: 'containerd',
+  runc: 'runc',
+  iptables: 'iptables',
+  ip: 'iproute2',
+  openssl: 'openssl',
+  setpriv: 'util-linux',
+  sysctl: 'procps',
+};
+const GO_MINOR = 24;
+
+const starts = (command: string, ...args: string[]) => spawnSync(command, args, { stdio: 'ignore', timeout: 10_000 }).error === undefined;
+
+function go(): string[] {
+  const { stdout } = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' });
+  const minor = Number(/^go1\.(\d+)/.exec(stdout ?? '')?.[1] ?? 0);
+  return minor >= GO_MINOR ? [] : [`Go 1.${GO_MINOR} or newer is missing, which builds Kubernetes: see https://go.dev/doc/install`];
+}
+
+/** What keeps this machine from running a cluster of its own, each with what to do about it. Empty: nothing. */
+export function missingForOwnCluster(): string[] {
+  if (process.platform !== 'linux') return ['it needs Linux; set KUBECONFIG to a cluster that is meant for tests'];
+  if (process.getuid?.() !== 0) return ['it needs root, for namespaces, mounts and interfaces: run it with sudo, or set KUBECONFIG'];
+  const absent = Object.entries(PACKAGES).flatMap(([program, name]) => (starts(program, '--help') ? [] : [name]));
+  if (!existsSync('/usr/lib/cni/bridge')) absent.push('containernetworking-plugins');
+  const install = absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];
+  return [...install, ...go(), ...kernel()];
+}
+
+/** Tried out, since containers and kernels forbid it in many ways. */
+function kernel(): string[] {
+  const script = 'mount -t tmpfs tmpfs /mnt && ip link add etude-try type bridge';
+  const { status, stderr } = spawnSync('unshare', ['--net', '--pid', '--mount', '--fork', 'sh', '-c', script], { encoding: 'utf8' });
+  if (status === 0) return [];
+  return [`the kernel makes no namespaces or bridges here: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
+}
+
+/** What keeps this machine from building images. */
+export function missingForImages(): string[] {
+  const absent = ['buildah', 'debootstrap'].filter((name) => !starts(name, '--version'));
+  return absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];
+}

@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { until } from '@etude/test-support/until';
+import { run } from './command.js';
+import { freeNetworks, routedSubnets } from './free-network.js';
+import { identify, isRunning, type Network, type Place, type ProcessId } from './place.js';
+
+/**
+ * What the cluster's programs would leave on the machine goes into memory of its own mount namespace: sockets of containerd's
+ * shims, network namespaces and the lock of iptables under /run, leases of addresses, links to logs.
+ */
+const PRIVATE = ['/run', '/var/lib/cni', '/var/log'];
+const PREPARE = `set -e
+mount --make-rshared /
+mount -t proc proc /proc
+for dir in ${PRIVATE.join(' ')}; do mount -t tmpfs -o mode=755 tmpfs "$dir"; done
+ip link set lo up
+exec "$0"`;
+
+/**
+ * Starts process 1 of new process, mount and network namespaces. When it ends, the kernel ends every process in them, and with
+ * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, whoever is killed.
+ *
+ * @param tied true: ends with this process as well, even if that is killed
+ */
+export async function enterNamespaces(programs: string, dir: string, tied: boolean): Promise<ProcessId> {
+  await mkdir('/var/lib/cni', { recursive: true });
+  const unshare = ['unshare', '--net', '--pid', '--mount', '--propagation', 'private', '--fork', '--kill-child'];
+  const [command = '', ...args] = [...(tied ? ['setpriv', '--pdeathsig', 'KILL'] : []), ...unshare];
+  const log = openSync(join(dir, 'log', 'namespaces.log'), 'w');
+  const child = spawn(command, [...args, 'sh', '-c', PREPARE, join(programs, 'pause')], {
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+  child.unref();
+  const { pid } = child;
+  if (pid === undefined) throw new Error('unshare did not start');
+  const failed = () => child.exitCode !== null || child.signalCode !== null;
+  const init = await until(
+    async () => {
+      if (failed()) throw new Error(`no namespaces: ${await readFile(join(dir, 'log', 'namespaces.log'), 'utf8')}`);
+      return initOf(pid);
+    },
+    { what: 'process 1 of the cluster' },
+  );
+  return identify(init);
+}
+
+/** The only child of `unshare`, once it runs nothing but `pause`: then everything before that is done. */
+async function initOf(unshare: number): Promise<number | null> {
+  const child = Number((await readFile(`/proc/${unshare}/task/${unshare}/children`, 'utf8').catch(() => '')).trim());
+  if (child === 0) return null;
+  const name = await readFile(`/proc/${child}/comm`, 'utf8').catch(() => '');
+  return name.trim() === 'pause' ? child : null;
+}
+
+/** Joins the namespaces to the machine by a subnet that is free. */
+export async function joinNetwork(init: ProcessId): Promise<Network> {
+  let last: unknown = new Error('every subnet of 10.100.0.0/16 to 10.199.0.0/16 is routed already');
+  for (const network of freeNetworks(await routedSubnets()).slice(0, 5)) {
+    const { device, hostIp, nodeIp, pods, services } = network;
+    try {
+      await run('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(init.pid)]);
+    } catch (error) {
+      last = error; // another cluster took the name a moment ago
+      continue;
+    }
+    await run('sh', ['-ec', `ip address add ${hostIp}/30 dev ${device}; ip link set ${device} up`]);
+    const inner = `ip address add ${nodeIp}/30 dev eth0; ip link set eth0 up; ip route add default via ${hostIp}
+sysctl -qw net.ipv4.ip_forward=1
+sysctl -qw net.bridge.bridge-nf-call-iptables=1 || true`;
+    await run('nsenter', ['-t', String(init.pid), '-n', '-m', '-p', '--', 'sh', '-ec', inner]);
+    await run('sh', ['-ec', `ip route add ${pods} via ${nodeIp}; ip route add ${services} via ${nodeIp}`]);
+    return network;
+  }
+  throw last;
+}
+
+/** Runs a program inside the cluster's namespaces. */
+export function inside(place: Pick<Place, 'init'>, command: string, ...args: string[]): Promise<string> {
+  return run('nsenter', ['-t', String(place.init.pid), '-n', '-m', '-p', '--', command, ...args]);
+}
+
+/** Ends everything in the namespaces at once. */
+export async function leaveNamespaces(init: ProcessId): Promise<void> {
+  if (isRunning(init)) process.kill(init.pid, 'SIGKILL');
+  await until(() => !isRunning(init), { what: 'the end of the cluster' });
+}

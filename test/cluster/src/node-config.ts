@@ -1,0 +1,98 @@
+import { mkdir, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { globSync } from 'node:fs';
+import { PAUSE_IMAGE } from './pause-image.js';
+import type { Place } from './place.js';
+
+const OVERLAYFS_MAGIC = 0x794c7630;
+
+/** Where this cluster's pods are counted: a second kubelet on the machine would end them if both used the default. */
+export const cgroupOf = (place: Pick<Place, 'id'>): string => `/etude-${place.id}`;
+
+/** The folders of that control group: one, or with version 1 one for each controller. */
+export function cgroupDirs(place: Pick<Place, 'id'>): string[] {
+  const hierarchies = globSync('/sys/fs/cgroup/*/cgroup.procs').map((file) => file.slice(0, -'/cgroup.procs'.length));
+  const versionOne = hierarchies.filter((dir) =>
+    /\/(cpu|cpuacct|cpu,cpuacct|cpuset|memory|pids|blkio|freezer|devices|hugetlb|systemd)$/.test(dir),
+  );
+  return (versionOne.length > 1 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
+}
+
+/** Containers that print little and start fast; images come from archives and never from a registry. */
+async function containerd({ dir }: Place): Promise<string> {
+  // An overlay can't lie on an overlay, which is what a container's own root is.
+  const snapshotter = (await statfs(dir)).type === OVERLAYFS_MAGIC ? 'native' : 'overlayfs';
+  return `version = 2
+root = "${dir}/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "${dir}/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${PAUSE_IMAGE}"
+  # Some kernels (and every container without the capability for it) forbid lowering oom_score_adj: containers then start with
+  # the lowest that is allowed.
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "${dir}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "${snapshotter}"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+`;
+}
+
+const pods = ({ network }: Place) => ({
+  cniVersion: '1.0.0',
+  name: 'pods',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: 'pods0',
+      isGateway: true,
+      ipMasq: false,
+      hairpinMode: true,
+      ipam: { type: 'host-local', ranges: [[{ subnet: network.pods }]], routes: [{ dst: '0.0.0.0/0' }] },
+    },
+  ],
+});
+
+const kubelet = (place: Place) => ({
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  authentication: {
+    anonymous: { enabled: false },
+    webhook: { enabled: true },
+    x509: { clientCAFile: join(place.dir, 'pki', 'ca.crt') },
+  },
+  authorization: { mode: 'Webhook' },
+  containerRuntimeEndpoint: `unix://${place.dir}/containerd.sock`,
+  cgroupRoot: cgroupOf(place),
+  cgroupDriver: 'cgroupfs', // no systemd is asked to make groups: there may be none
+  failCgroupV1: false, // Kubernetes 1.34 still runs on version 1, which some machines have alone, if it is told so
+  failSwapOn: false,
+  podPidsLimit: 256, // a fork bomb ends inside its pod
+  maxPods: 250,
+  kubeAPIQPS: 200,
+  kubeAPIBurst: 400,
+  // A test disk is often nearly full; the node must not evict pods because of that.
+  evictionHard: { 'memory.available': '200Mi', 'nodefs.available': '2%', 'imagefs.available': '2%' },
+  // Faults are seen in seconds, not in a minute: with the controller manager's grace period of 12 s.
+  nodeStatusUpdateFrequency: '2s',
+  nodeLeaseDurationSeconds: 8,
+  resolvConf: join(place.dir, 'resolv.conf'), // names are not served here
+  podLogsDir: join(place.dir, 'pod-logs'),
+  volumePluginDir: join(place.dir, 'volume-plugins'),
+});
+
+/** What containerd, its network plugin and the kubelet read, and the folders they expect. */
+export async function writeNodeConfig(place: Place): Promise<void> {
+  await Promise.all(['cni', 'pod-logs', 'volume-plugins'].map((name) => mkdir(join(place.dir, name), { recursive: true })));
+  await Promise.all(cgroupDirs(place).map((dir) => mkdir(dir, { recursive: true })));
+  await Promise.all([
+    writeFile(join(place.dir, 'containerd.toml'), await containerd(place)),
+    writeFile(join(place.dir, 'cni', '10-pods.conflist'), JSON.stringify(pods(place))),
+    writeFile(join(place.dir, 'kubelet.yaml'), JSON.stringify(kubelet(place))),
+    writeFile(join(place.dir, 'resolv.conf'), ''),
+  ]);
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { existsSync, globSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Buildah } from './buildah.js';
+import { debianBase } from './debian-base.js';
+import { missingForImages } from './machine.js';
+import { cacheDir, root } from './settings.js';
+
+const DOCKERFILE = 'docker/sandbox.Dockerfile';
+const INPUTS = [DOCKERFILE, `${DOCKERFILE}.dockerignore`, 'docker/*.txt', 'libs/sandbox/runner/*.py'];
+
+export interface SandboxImage {
+  /** With a tag made from all that the image is made of. */
+  readonly name: string;
+  /** docker-archive; '' for an image that the cluster pulls by itself. */
+  readonly archive: string;
+}
+
+/**
+ * The sandbox pod's image of this working tree, built where it is not yet. ETUDE_SANDBOX_IMAGE names a finished one instead,
+ * ETUDE_SANDBOX_BASE another base than the one that debootstrap makes.
+ *
+ * @throws Error with what the machine lacks, or the builder's words
+ */
+export async function sandboxImage(note: (line: string) => void): Promise<SandboxImage> {
+  const given = process.env['ETUDE_SANDBOX_IMAGE'];
+  if (given) return { name: given, archive: '' };
+  const missing = missingForImages();
+  if (missing.length > 0) throw new Error(`the sandbox image can't be built here:\n${missing.join('\n')}`);
+  const images = join(cacheDir(), 'images');
+  await mkdir(images, { recursive: true });
+  const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
+  const base = process.env['ETUDE_SANDBOX_BASE'] ?? (await debianBase(buildah, note));
+  const digest = await digestOf(base);
+  const name = `localhost/etude-sandbox:${digest}`;
+  const archive = join(images, `etude-sandbox-${digest}.tar`);
+  if (!existsSync(archive)) await build(buildah, { base, name, archive });
+  for (const file of await readdir(images)) if (join(images, file) !== archive && file.endsWith('.tar')) await rm(join(images, file));
+  return { name, archive };
+}
+
+async function digestOf(base: string): Promise<string> {
+  const hash = createHash('sha256').update(base);
+  for (const file of globSync(INPUTS, { cwd: root }).toSorted()) hash.update(`\0${file}\0`).update(await readFile(join(root, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function build(buildah: Buildah, { base, name, archive }: SandboxImage & { base: string }): Promise<void> {
+  const index = ['PIP_INDEX_URL', 'PIP_FIND_LINKS'].flatMap((key) => (process.env[key] ? [[key, process.env[key]] as const] : []));
+  const buildArgs = { BASE: base, ...Object.fromEntries(index) };
+  await buildah.build({ context: root, file: join(root, DOCKERFILE), name, buildArgs });
+  const next = `${archive}.${process.pid}`;
+  await buildah.save(name, next);
+  await rename(next, archive);
+}

@@ -1,0 +1,12 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout. Both src/ and dist/ lie three folders below it. */
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+export const kubenodeSources = join(root, 'test/cluster/kubenode');
+
+/** ETUDE_CLUSTER_CACHE: where built programs and images are kept. */
+export const cacheDir = (): string => process.env['ETUDE_CLUSTER_CACHE'] ?? join(root, '.etude/cache/cluster');
+
+/** ETUDE_CLUSTER_DIR: the folder of the cluster that is used; set for the tests by whoever started one for them. */
+export const clusterDir = (): string => process.env['ETUDE_CLUSTER_DIR'] ?? join(root, '.etude/cluster');
