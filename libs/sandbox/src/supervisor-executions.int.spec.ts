@@ -1,0 +1,178 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { command, program } from './sandbox-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess, type Frame, type Peer } from './supervisor-fixture.js';
+
+let supervisor: SupervisorProcess;
+let peer: Peer;
+beforeAll(async () => {
+  supervisor = await SupervisorProcess.start();
+  peer = await supervisor.bound();
+});
+afterAll(() => supervisor.stop());
+
+const again = (executionId: string, after: number) => peer.send({ type: 'execute', claim: CLAIM, executionId, after });
+const printed = (frames: readonly Frame[], stream: 'stdout' | 'stderr') =>
+  frames.map((frame) => (frame.type === 'output' && frame.stream === stream ? frame.text : (frame.result?.[stream] ?? ''))).join('');
+
+describe('an execution', () => {
+  it('runs once however often it is asked for, and its frames come again from any number', async () => {
+    const runs = [program('import os, time\nprint(os.getpid(), time.time_ns())'), program('print(2)')];
+    const executionId = peer.execute(runs, { stream: true });
+    const frames = await peer.until('done');
+    for (let after = 0; after < frames.length; after += 1) {
+      again(executionId, after);
+      expect(await peer.until('done')).toEqual(frames.slice(after));
+    }
+  });
+
+  it('is joined while it runs', async () => {
+    const executionId = peer.execute([program('import time\nprint("a", flush=True)\ntime.sleep(0.2)\nprint("b")')], { stream: true });
+    const first = await peer.next('output');
+    again(executionId, 0);
+    const frames = await peer.until('done');
+    expect(frames[0]).toEqual(first);
+    expect(printed(frames, 'stdout')).toBe('a\nb\n');
+  });
+
+  it('holds up another one, which is told so', async () => {
+    const first = peer.execute([program('import time; time.sleep(0.3)')]);
+    peer.execute([program('')]);
+    expect(await peer.next('refused')).toMatchObject({ code: 'busy' });
+    expect((await peer.until('done')).at(-1)).toMatchObject({ executionId: first });
+  });
+
+  it('leaves nothing to the next one', async () => {
+    await peer.run(command('echo 1 > /tmp/a; echo 2 > /dev/shm/b; echo 3 > /tmp/work/c; sleep 60 & setsid sleep 60 &'));
+    const looks = 'import os\nprint(os.listdir("/tmp"), os.listdir("/tmp/work"), os.listdir("/dev/shm"))';
+    expect(await peer.run(program(looks))).toMatchObject({ stdout: "['work'] [] []\n" });
+    const lines =
+      'import os\nprint([n for n in os.listdir("/proc") if n.isdigit() and b"sleep" in open("/proc/%s/cmdline" % n, "rb").read()])';
+    expect(await peer.run(program(lines))).toMatchObject({ stdout: '[]\n' });
+  });
+
+  it('of many runs keeps what its reader needs, and no more', async () => {
+    const noisy = program('import sys\nsys.stdout.write("x" * (1 << 20))');
+    const executionId = peer.execute(
+      Array.from({ length: 60 }, () => noisy),
+      { limits: limitsOf({ outputKiB: 1024 }), stream: true },
+    );
+    const frames = await peer.until('done');
+    expect(frames.map(({ seq }) => seq)).toEqual(frames.map((_frame, i) => i));
+    again(executionId, 0);
+    expect(await peer.next('refused')).toMatchObject({ code: 'forgotten' });
+    again(executionId, frames.length - 2);
+    expect(await peer.until('done')).toEqual(frames.slice(-2));
+  });
+});
+
+describe('output that is streamed', () => {
+  it('comes while the code runs', async () => {
+    peer.execute([program('print("now", flush=True)\nimport time; time.sleep(60)')], { stream: true });
+    expect(await peer.next('output')).toMatchObject({ run: 0, stream: 'stdout', text: 'now\n' });
+    peer.send({ type: 'cancel' });
+    expect((await peer.until('done')).at(0)).toMatchObject({ type: 'run', run: 0, result: { exit: 'cancelled' } });
+  });
+
+  it('is together exactly what it is in one piece', async () => {
+    const chunk = fc
+      .oneof(fc.constantFrom('é', '漢字', '🙂', 'a', '\n'), fc.string({ unit: 'binary', maxLength: 200 }))
+      .map((text) => Buffer.from(text));
+    const bytes = fc.oneof(
+      chunk,
+      fc.uint8Array({ maxLength: 300 }).map((some) => Buffer.from(some)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(bytes, { maxLength: 20 }), async (chunks) => {
+        const parts = JSON.stringify(chunks.map((part) => part.toString('hex')));
+        const code = `import os, time\nfor part in ${parts}:\n    os.write(1, bytes.fromhex(part))\n    time.sleep(0.0003)`;
+        const limits = limitsOf({ outputKiB: 1 });
+        const whole = await peer.run(program(code), { limits });
+        peer.execute([program(code)], { limits, stream: true });
+        const frames = await peer.until('done');
+        expect(printed(frames, 'stdout')).toBe(whole.stdout);
+        expect(frames.find(({ type }) => type === 'run')?.result).toMatchObject({ exit: whole.exit, stdoutCutBytes: whole.stdoutCutBytes });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('makes few frames of many small writes', async () => {
+    peer.execute([program('import os\nfor _ in range(20000): os.write(1, b"x")')], { stream: true });
+    const frames = await peer.until('done');
+    expect(printed(frames, 'stdout')).toBe('x'.repeat(20_000));
+    expect(frames.length).toBeLessThan(1_000);
+  });
+});
+
+describe('a cancel', () => {
+  const tree = program(
+    'import os, time\nfor _ in range(4): os.fork()\nos.setsid() if os.getpid() != os.getpgrp() else None\nprint("up", flush=True)\ntime.sleep(60)',
+  );
+
+  it('has the whole tree dead well within 250 ms', async () => {
+    const took: number[] = [];
+    for (let i = 0; i < 50; i += 1) {
+      peer.execute([tree], { stream: true });
+      await peer.next('output');
+      const from = performance.now();
+      peer.send({ type: 'cancel' });
+      const frames = await peer.until('done');
+      took.push(performance.now() - from);
+      expect(frames.find(({ type }) => type === 'run')?.result?.exit).toBe('cancelled');
+    }
+    took.sort((a, b) => a - b);
+    console.info(`cancel to the tree dead: p50 ${took[25]?.toFixed(1)} ms, p99 ${took.at(-1)?.toFixed(1)} ms`);
+    expect(took.at(-1)).toBeLessThan(250);
+  });
+
+  it('of another execution stops nothing', async () => {
+    peer.execute([program('import time; time.sleep(0.2); print(1)')]);
+    peer.send({ type: 'cancel', executionId: 'another' });
+    expect((await peer.until('done'))[0]?.result).toMatchObject({ exit: 'ok' });
+  });
+
+  it('stops the runs behind as well', async () => {
+    peer.execute([program('import time; time.sleep(60)'), program('print(2)')]);
+    peer.send({ type: 'cancel' });
+    const frames = await peer.until('done');
+    expect(frames.map(({ type, result }) => result?.exit ?? type)).toEqual(['cancelled', 'done']);
+  });
+});
+
+describe('files that can not be placed', () => {
+  const file = (path: string, content = 'x') => ({ path, contentBase64: Buffer.from(content).toString('base64') });
+  it.each([
+    ['a way out', [file('../a')]],
+    ['an absolute path', [file('/etc/a')]],
+    ['the folder itself', [file('.')]],
+    ['a null character', [file('a\0b')]],
+    ['a name that is too long', [file('a'.repeat(300))]],
+    ['a file as folder', [file('a'), file('a/b')]],
+    ['a folder as file', [file('a/b'), file('a')]],
+    ['no base64', [{ path: 'a', contentBase64: 'x' }]],
+    ['half a character', [file('\ud800')]],
+  ])('are a result, not a lost sandbox: %s', async (_name, files) => {
+    for (const keep of [false, true]) {
+      const result = await peer.run(program('print(1)'), { files, keep });
+      expect(result).toMatchObject({ exit: 'nonzero', error: { type: 'FileRefused' }, stdout: '' });
+    }
+    expect(await peer.run(program('print(open("b").read())'), { files: [file('b')] })).toMatchObject({ exit: 'ok', stdout: 'x\n' });
+  });
+
+  it('are told apart where the disk is full', async () => {
+    const files = Array.from({ length: 10 }, (_, i) => file(`f${i}`, 'x'.repeat(16 * 1024 * 1024)));
+    expect(await peer.run(program('print(1)'), { files })).toMatchObject({ exit: 'disk', error: { type: 'FileRefused' } });
+    expect(await peer.run(program('print(1)'))).toMatchObject({ exit: 'ok' });
+  });
+});
+
+describe('memory', () => {
+  it('over its limit ends the cell and says so, and the sandbox goes on', async () => {
+    const limits = limitsOf({ memoryMiB: 64 });
+    expect(await peer.run(program('x = bytearray(200 << 20)'), { limits })).toMatchObject({ exit: 'oom' });
+    const many = 'import os, time\nfor _ in range(3): os.fork()\nx = bytearray(b"x") * (40 << 20)\ntime.sleep(20)';
+    expect(await peer.run(program(many), { limits })).toMatchObject({ exit: 'oom' });
+    expect(await peer.run(program('print(1)'), { limits })).toMatchObject({ exit: 'ok' });
+  });
+});
