@@ -139,6 +139,8 @@ class Session:
         self.count = 0
         self.futures = 0
         self.loop = None
+        # Of the cell that runs.
+        self.shown = []
 
     def install(self):
         os.environ.update(ENVIRONMENT)
@@ -154,6 +156,7 @@ class Session:
         self.count += 1
         self.reports.begin(number)
         self.interrupts.pending = False
+        self.shown = []
         # Whatever the cell before did with it.
         _signal.signal(_signal.SIGINT, self.interrupts.handle)
         _forget_folders()
@@ -171,6 +174,8 @@ class Session:
         """display(): shows each value as text and in the richer ways that it knows."""
         for value in objects:
             self.reports.display(display.bundle_of(value))
+            if hasattr(type(value), "savefig"):
+                self.shown.append(value)
 
     def _guarded(self, act):
         """Exit code and error of what may be interrupted."""
@@ -244,13 +249,15 @@ class Session:
             raise KeyboardInterrupt from None
 
     def _show_figures(self):
-        """Those of matplotlib, where the code has imported it. None of them is there for the next cell."""
+        """Those of matplotlib, where the code has imported it and not shown them itself. None is there for the next cell."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None or not hasattr(pyplot, "get_fignums"):
             return
         try:
             for number in pyplot.get_fignums():
-                self.show(pyplot.figure(number))
+                figure = pyplot.figure(number)
+                if not any(figure is other for other in self.shown):
+                    self.show(figure)
         finally:
             pyplot.close("all")
 

@@ -3,6 +3,8 @@ import { useSandboxes } from '../sandbox-fixture.js';
 import { openSession } from '../session-fixture.js';
 
 const TABLE = 'application/vnd.dataresource+json';
+/** Uses so much CPU time. */
+const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
 /** Writes to whatever socket the interpreter reports by. */
 const FORGE = `
 import os, stat, struct, time
@@ -117,7 +119,6 @@ describe('a cell of a session', () => {
 
   it('has its own CPU limit: five of half a second pass under a second, one of two does not', async () => {
     const { cell } = await open();
-    const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
     for (let count = 0; count < 5; count++) expect((await cell(burn(0.5), { cpuMs: 1_000 })).result).toMatchObject({ exit: 'ok' });
     expect((await cell(burn(2), { cpuMs: 1_000 })).result).toMatchObject({ exit: 'cpu' });
   });
@@ -287,6 +288,7 @@ pyplot.get_fignums = lambda: list(figures)
 pyplot.figure = figures.get
 pyplot.close = lambda which: figures.clear()
 sys.modules["matplotlib.pyplot"] = pyplot
+display(figures[2])
 1 / 0`;
     const { cell } = await openSession(sandboxes);
     const { displays, result } = await cell(fake);
