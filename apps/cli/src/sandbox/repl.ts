@@ -47,7 +47,10 @@ async function runCell(cli: Cli, gateway: Gateway, name: string, cell: string, c
 async function loop(cli: Cli, gateway: Gateway, name: string, lines: Interface): Promise<void> {
   const reader = new CellReader();
   let running: AbortController | null = null;
+  let closed = false;
+  lines.once('close', () => (closed = true));
   const prompt = () => {
+    if (closed) return;
     lines.setPrompt(reader.pending ? MORE : PROMPT);
     lines.prompt();
   };

@@ -75,12 +75,21 @@ const MEANINGS: Readonly<Record<string, string>> = {
   infra: 'the sandbox went away under it',
 };
 
+/** Ends by a limit or by the caller: what the code raised on the way is not why. */
+const STOPPED: ReadonlySet<string> = new Set(['wall', 'cpu', 'oom', 'output', 'disk', 'pids', 'cancelled']);
+
+function whyOf({ exit, error }: ExecutionOutcome): string {
+  if (!error || STOPPED.has(exit)) return MEANINGS[exit] ?? '';
+  const where = error.line > 0 ? ` (line ${error.line})` : '';
+  return `${[error.type, error.message].filter(Boolean).join(': ')}${where}`;
+}
+
 /** One line: how it ended, and what it took. */
 export function outcomeLine(outcome: ExecutionOutcome): string {
-  const { exit, exitCode, signal, error } = outcome;
-  const code = exitCode === undefined ? [] : [`code ${exitCode}`];
+  const { exit, exitCode, signal } = outcome;
+  const code = exit === 'nonzero' && exitCode !== undefined ? [`code ${exitCode}`] : [];
   const by = signal === undefined ? [] : [`signal ${signal}`];
-  const why = error ? `${error.type}: ${error.message}${error.line ? ` (line ${error.line})` : ''}` : MEANINGS[exit];
+  const why = whyOf(outcome);
   const took = `${seconds(outcome.wall)}, ${seconds(outcome.cpu)} cpu, ${bytesText(Number(outcome.memoryPeakKib) * 1_024)}`;
   const lost = outcome.stateLost ? ['; its names are gone, its files stay'] : [];
   return `${[exit, ...code, ...by].join(' ')}${why ? ` · ${why}` : ''} · ${took}${lost.join('')}`;
