@@ -78,12 +78,13 @@ export function plainAccess(server: string): KubeAccess {
 /** As the pod's own service account. Token and certificate are read from their files again and again, since both are replaced. */
 export async function inClusterAccess(server = IN_CLUSTER_SERVER, directory = SERVICE_ACCOUNT): Promise<KubeAccess> {
   const keeper = new AgentKeeper();
+  const url = new URL(server);
   const credentials = cached(async () => {
     const [token, ca] = await Promise.all([readFile(`${directory}/token`, 'utf8'), readFile(`${directory}/ca.crt`, 'utf8')]);
-    return { agent: keeper.agentFor(true, { ca }), headers: { authorization: `Bearer ${token.trim()}` } };
+    return { agent: keeper.agentFor(url.protocol === 'https:', { ca }), headers: { authorization: `Bearer ${token.trim()}` } };
   });
   await credentials();
-  return { server: new URL(server), credentials, close: () => keeper.close() };
+  return { server: url, credentials, close: () => keeper.close() };
 }
 
 /**

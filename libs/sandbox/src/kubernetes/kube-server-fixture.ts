@@ -1,0 +1,244 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { plainAccess } from './kube-access.js';
+import { KubeApi, type KubeApiLimits } from './kube-api.js';
+
+interface StoredPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly version: number;
+  readonly phase: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface Happening {
+  readonly version: number;
+  readonly line: string;
+}
+
+export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch' | 'log';
+
+/** An API server with nothing but pods: real sockets, versions, pages, watches and history, and faults on request. */
+export class KubeServerFixture {
+  readonly asked: Array<{ readonly kind: Kind; readonly url: URL; readonly body: string }> = [];
+  readonly #pods = new Map<string, StoredPod>();
+  readonly #watchers = new Set<ServerResponse>();
+  readonly #faults: Array<{ readonly kind: Kind; readonly answer: Answer }> = [];
+  readonly #sockets = new Set<Socket>();
+  /** What lists in pages have begun with, by version. */
+  readonly #snapshots = new Map<number, readonly StoredPod[]>();
+  #history: Happening[] = [];
+  #version = 100;
+  #uids = 0;
+  /** Older than this nothing is known. */
+  #compacted = 0;
+  /** Bytes written to watches that were not read yet, at most. */
+  heldBackMax = 0;
+  /** Watches stay open and hear nothing more. */
+  muted = false;
+
+  private constructor(private readonly server: Server) {
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      socket.on('error', () => undefined);
+    });
+    server.on('request', (request, response) => void this.#answer(request, response));
+  }
+
+  static async start(): Promise<KubeServerFixture> {
+    const server = createServer();
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return new KubeServerFixture(server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  get version(): string {
+    return String(this.#version);
+  }
+
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  count(kind: Kind): number {
+    return this.asked.filter((asked) => asked.kind === kind).length;
+  }
+
+  /** What a perfect watcher would know: name to uid, phase and version. */
+  get truth(): Record<string, string> {
+    return Object.fromEntries([...this.#pods.values()].map((pod) => [pod.name, `${pod.uid} ${pod.phase} ${pod.version}`]));
+  }
+
+  api(limits: KubeApiLimits = {}): KubeApi {
+    const retry = { attemptsMax: 3, backoffMinMs: 2, backoffMaxMs: 10, retryAfterMaxMs: 200 };
+    return new KubeApi(plainAccess(this.url), 'ns', { qps: 10_000, burst: 1_000, requestTimeoutMs: 5_000, retry, ...limits });
+  }
+
+  put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {
+    const before = this.#pods.get(name);
+    const pod = { name, uid: before?.uid ?? `uid-${++this.#uids}`, version: ++this.#version, phase, labels: before?.labels ?? labels };
+    this.#pods.set(name, pod);
+    this.#happened(before ? 'MODIFIED' : 'ADDED', pod);
+  }
+
+  remove(name: string, quietly = false): void {
+    const pod = this.#pods.get(name);
+    if (!pod) return;
+    this.#pods.delete(name);
+    const last = { ...pod, version: ++this.#version };
+    if (!quietly) this.#happened('DELETED', last);
+  }
+
+  /** Forgets what happened: older watches and pages end with 410. */
+  compact(): void {
+    this.#history = [];
+    this.#compacted = this.#version;
+  }
+
+  bookmark(): void {
+    this.send(`{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"${this.#version}"}}}\n`);
+  }
+
+  /** Anything at all, to every watch. */
+  send(text: string): void {
+    for (const watcher of this.#watchers) {
+      watcher.write(text);
+      this.heldBackMax = Math.max(this.heldBackMax, watcher.writableLength);
+    }
+  }
+
+  /** Ends all watches: in order, or by cutting their connections. */
+  end(how: 'cleanly' | 'cut'): void {
+    for (const watcher of this.#watchers) {
+      if (how === 'cleanly') watcher.end();
+      else watcher.socket?.destroy();
+    }
+    this.#watchers.clear();
+  }
+
+  /** Answers the next request of a kind in another way. */
+  next(kind: Kind, answer: Answer): void {
+    this.#faults.push({ kind, answer });
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => void this.server.close(resolve));
+  }
+
+  #happened(type: string, pod: StoredPod): void {
+    const line = `${JSON.stringify({ type, object: rawPod(pod) })}\n`;
+    this.#history.push({ version: pod.version, line });
+    if (!this.muted) this.send(line);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    const url = new URL(request.url ?? '/', this.url);
+    const kind = kindOf(request.method ?? '', url);
+    this.asked.push({ kind, url, body });
+    const fault = this.#faults.findIndex((candidate) => candidate.kind === kind);
+    const answer = fault < 0 ? this.#usual(kind, url) : this.#faults.splice(fault, 1)[0]?.answer;
+    answer?.(request, response, body);
+  }
+
+  #usual(kind: Kind, url: URL): Answer {
+    const name = url.pathname.split('/')[6] ?? '';
+    const answers: Record<Kind, Answer> = {
+      list: (_request, response) => this.#list(url, response),
+      watch: (_request, response) => this.#watch(Number(url.searchParams.get('resourceVersion')), response),
+      get: (_request, response) => this.#one(name, response),
+      create: (_request, response, body) => this.#create(JSON.parse(body) as CreateBody, response),
+      delete: (_request, response, body) => this.#delete(name, JSON.parse(body) as DeleteBody, response),
+      patch: (_request, response) => {
+        this.put(name);
+        this.#one(name, response);
+      },
+      log: (_request, response) => void response.end('a line\n'),
+    };
+    return answers[kind];
+  }
+
+  #list(url: URL, response: ServerResponse): void {
+    const [from, version] = (url.searchParams.get('continue') ?? `0@${this.#version}`).split('@').map(Number) as [number, number];
+    if (version < this.#compacted) return refuse(410, 'Expired')(url as never, response, '');
+    const limit = Number(url.searchParams.get('limit') ?? 1_000_000);
+    const all = this.#snapshots.get(version) ?? [...this.#pods.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    this.#snapshots.set(version, all);
+    const items = all.slice(from, from + limit).map(rawPod);
+    const more = from + limit < all.length ? { continue: `${from + limit}@${version}` } : {};
+    send(response, 200, { kind: 'PodList', metadata: { resourceVersion: String(version), ...more }, items });
+  }
+
+  #watch(version: number, response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    if (version < this.#compacted) {
+      response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } })}\n`);
+      return;
+    }
+    for (const happening of this.#history) if (happening.version > version) response.write(happening.line);
+    this.#watchers.add(response);
+    response.on('close', () => this.#watchers.delete(response));
+  }
+
+  #one(name: string, response: ServerResponse): void {
+    const pod = this.#pods.get(name);
+    if (pod) send(response, 200, rawPod(pod));
+    else refuse(404, 'NotFound')({} as never, response, '');
+  }
+
+  #create({ metadata }: CreateBody, response: ServerResponse): void {
+    if (this.#pods.has(metadata.name)) return refuse(409, 'AlreadyExists')({} as never, response, '');
+    this.put(metadata.name, 'Pending', metadata.labels);
+    this.#one(metadata.name, response);
+  }
+
+  #delete(name: string, { preconditions }: DeleteBody, response: ServerResponse): void {
+    const pod = this.#pods.get(name);
+    if (!pod) return refuse(404, 'NotFound')({} as never, response, '');
+    if (preconditions && pod.uid !== preconditions.uid) return refuse(409, 'Conflict')({} as never, response, '');
+    this.remove(name);
+    send(response, 200, rawPod(pod));
+  }
+}
+
+interface CreateBody {
+  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
+}
+
+interface DeleteBody {
+  readonly preconditions?: { readonly uid: string };
+}
+
+export function rawPod({ name, uid, version, phase, labels }: StoredPod): object {
+  return { kind: 'Pod', metadata: { name, uid, resourceVersion: String(version), labels }, spec: {}, status: { phase } };
+}
+
+function kindOf(method: string, url: URL): Kind {
+  if (method === 'POST') return 'create';
+  if (method === 'DELETE') return 'delete';
+  if (method === 'PATCH') return 'patch';
+  if (url.pathname.endsWith('/log')) return 'log';
+  if (!url.pathname.endsWith('/pods')) return 'get';
+  return url.searchParams.has('watch') ? 'watch' : 'list';
+}
+
+function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+/** The API's own way to refuse. */
+export function refuse(code: number, reason: string, message = 'because', headers: Record<string, string> = {}): Answer {
+  return (_request, response) => send(response, code, { kind: 'Status', status: 'Failure', code, reason, message }, headers);
+}
+
+/** No answer at all. */
+export const cut: Answer = (request) => void request.socket.destroy();

@@ -1,0 +1,369 @@
+import { until } from '@etude/test-support/until';
+import { asyncProperty, assert as property, array, constantFrom, nat, oneof, record, constant } from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cut, KubeServerFixture, refuse } from './kube-server-fixture.js';
+import type { PodChange } from './pod-store.js';
+import { PodWatch, type PodWatchOptions } from './pod-watch.js';
+
+const never = new AbortController().signal;
+const known = (watch: PodWatch) =>
+  Object.fromEntries([...watch.pods.values()].map((pod) => [pod.name, `${pod.uid} ${pod.phase} ${pod.resourceVersion}`]));
+
+describe('PodWatch', () => {
+  let server: KubeServerFixture;
+  let watch: PodWatch;
+  let changes: PodChange[];
+
+  async function started(options: Partial<PodWatchOptions> = {}): Promise<void> {
+    watch = new PodWatch(server.api(), { selector: 'a=b', backoffMinMs: 5, backoffMaxMs: 20, ...options });
+    watch.subscribe((change) => changes.push(change));
+    watch.start();
+    await watch.synced(never);
+  }
+  /** The watch comes to know the truth. */
+  async function agrees(): Promise<void> {
+    await expect.poll(() => known(watch), { timeout: 10_000, interval: 10 }).toEqual(server.truth);
+  }
+  const watching = () => until(() => server.watchers === 1 && watch.state.connectedSince !== null, { what: 'a watch' });
+
+  beforeEach(async () => {
+    server = await KubeServerFixture.start();
+    changes = [];
+  });
+  afterEach(async () => {
+    await watch.close();
+    await server.close();
+  });
+
+  it('lists in pages and then hears of every change', async () => {
+    for (let i = 0; i < 7; i++) server.put(`pod-${i}`);
+    await started({ pageSize: 3 });
+    expect(server.asked.map(({ url }) => url.searchParams.get('continue'))).toEqual([null, '3@107', '6@107']);
+    expect(changes).toHaveLength(7);
+    await watching();
+    server.put('pod-0', 'Failed');
+    server.remove('pod-1');
+    server.put('pod-9');
+    await agrees();
+    expect(changes.slice(7).map(({ pod, before, gone }) => [pod.name, before?.phase ?? null, gone])).toEqual([
+      ['pod-0', 'Running', false],
+      ['pod-1', 'Running', true],
+      ['pod-9', null, false],
+    ]);
+    expect(watch.state).toMatchObject({ relists: 1, resourceVersion: server.version, lastError: null });
+  });
+
+  it('starts the list again when its pages expire', async () => {
+    for (let i = 0; i < 5; i++) server.put(`pod-${i}`);
+    server.next('list', (_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ metadata: { resourceVersion: '1', continue: '2@1' }, items: [] }));
+      server.compact();
+    });
+    await started({ pageSize: 2 });
+    await agrees();
+    expect(watch.state.relists).toBe(1);
+  });
+
+  it('asks for the whole list at once when pages expire again and again', async () => {
+    for (let i = 0; i < 5; i++) server.put(`pod-${i}`);
+    server.next('list', refuse(410, 'Expired'));
+    server.next('list', refuse(410, 'Expired'));
+    await started({ pageSize: 2 });
+    await agrees();
+    expect(
+      server.asked
+        .filter(({ kind }) => kind === 'list')
+        .at(-1)
+        ?.url.searchParams.has('limit'),
+    ).toBe(false);
+  });
+
+  it('goes on from a bookmark without a new list', async () => {
+    await started();
+    await watching();
+    server.put('seen');
+    server.put('quiet');
+    server.remove('quiet');
+    server.bookmark();
+    await until(() => watch.state.resourceVersion === server.version);
+    server.compact();
+    server.end('cleanly');
+    await watching();
+    server.put('later');
+    await agrees();
+    expect(watch.state.relists).toBe(1);
+    expect(
+      server.asked.filter(({ kind }) => kind === 'watch').every(({ url }) => url.searchParams.get('allowWatchBookmarks') === 'true'),
+    ).toBe(true);
+  });
+
+  it('lists anew when its version is too old, and tells what it missed', async () => {
+    server.put('stays');
+    server.put('goes');
+    await started();
+    await watching();
+    server.muted = true;
+    server.remove('goes');
+    server.put('comes');
+    server.muted = false;
+    server.compact();
+    server.end('cut');
+    await agrees();
+    expect(changes.filter(({ gone }) => gone).map(({ pod }) => pod.name)).toEqual(['goes']);
+    expect(watch.state.relists).toBe(2);
+  });
+
+  it.each([
+    ['a status of 410', refuse(410, 'Gone')],
+    ['a status of 500', refuse(500, 'InternalError')],
+    ['a status of 429', refuse(429, 'TooManyRequests', 'slow down', { 'retry-after': '0' })],
+    ['no answer', cut],
+  ])('goes on after a watch that is answered with %s', async (_, answer) => {
+    await started();
+    await watching();
+    server.next('watch', answer);
+    server.end('cut');
+    await watching();
+    server.put('later');
+    await agrees();
+    expect(watch.state.lastError).toBeNull();
+  });
+
+  it.each([
+    ['an error of the server', '{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd"}}\n'],
+    ['a line that is no JSON', 'garbage\n'],
+    ['a line that is no event', '{"type":"ADDED","object":{"kind":"Pod"}}\n'],
+  ])('goes on without a new list after %s', async (_, line) => {
+    await started();
+    await watching();
+    server.send(line);
+    await until(() => server.count('watch') === 2);
+    server.put('later');
+    await agrees();
+    expect(watch.state.relists).toBe(1);
+  });
+
+  it('goes on after a connection that is cut in the middle of a line', async () => {
+    await started();
+    await watching();
+    server.send('{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"half"');
+    await until(() => server.heldBackMax >= 0 && server.watchers === 1);
+    server.end('cut');
+    await watching();
+    server.put('later');
+    await agrees();
+    expect(watch.state.relists).toBe(1);
+  });
+
+  it('goes on after a stream that ends in the middle of a line', async () => {
+    await started();
+    await watching();
+    server.send('{"type":"ADDED","object":{"kind":"Pod"');
+    server.end('cleanly');
+    await watching();
+    server.put('later');
+    await agrees();
+    expect(watch.state.relists).toBe(1);
+  });
+
+  it('cuts a silent connection and finds what it did not hear', async () => {
+    server.put('goes');
+    await started({ silentMs: 150 });
+    await watching();
+    server.muted = true;
+    server.remove('goes');
+    server.put('comes');
+    await agrees();
+    server.muted = false;
+    expect(watch.state.relists).toBe(1);
+  });
+
+  it('finds a removal that no event told of by listing now and then', async () => {
+    server.put('goes');
+    await started({ resyncMs: 150 });
+    await watching();
+    server.remove('goes', true);
+    await agrees();
+    expect(changes.at(-1)).toMatchObject({ gone: true, pod: { name: 'goes' } });
+    await until(() => watch.state.relists >= 3);
+  });
+
+  it.each(['list', 'watch'] as const)('waits as long as a busy server asks before the next %s', async (kind) => {
+    if (kind === 'watch') {
+      await started();
+      await watching();
+    }
+    const times: number[] = [];
+    server.next(kind, (request, response, body) => {
+      times.push(performance.now());
+      server.next(kind, (_request, second) => {
+        times.push(performance.now());
+        second.socket?.destroy();
+      });
+      refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '1' })(request, response, body);
+    });
+    if (kind === 'watch') server.end('cut');
+    else await started();
+    await until(() => times.length === 2);
+    // The fixture's calls cut Retry-After to 200 ms; a watch takes the whole of it.
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(kind === 'watch' ? 999 : 199);
+  });
+
+  it('lists anew when watching fails again and again', async () => {
+    await started();
+    await watching();
+    for (let i = 0; i < 5; i++) server.next('watch', refuse(504, 'Timeout', 'Too large resource version'));
+    server.end('cut');
+    await until(() => watch.state.relists === 2);
+    await watching();
+    expect(server.count('watch')).toBe(7);
+  });
+
+  it('backs off from a server that ends every watch at once', async () => {
+    for (let i = 0; i < 1_000; i++) server.next('watch', (_request, response) => void response.end());
+    await started({ backoffMinMs: 20, backoffMaxMs: 40 });
+    const began = performance.now();
+    await until(() => server.count('watch') >= 10);
+    expect(performance.now() - began).toBeGreaterThan(9 * 10);
+  });
+
+  it('takes no pod back in time', async () => {
+    server.put('pod', 'Pending');
+    await started();
+    await watching();
+    const old = JSON.stringify({
+      type: 'MODIFIED',
+      object: { metadata: { name: 'pod', uid: 'uid-1', resourceVersion: '101' }, status: { phase: 'Pending' } },
+    });
+    server.put('pod', 'Running');
+    server.send(`${old}\n`);
+    server.remove('pod');
+    server.send(`${old}\n`);
+    server.put('end');
+    await agrees();
+    expect(changes.map(({ pod, gone }) => `${pod.name} ${pod.phase} ${gone}`)).toEqual([
+      'pod Pending false',
+      'pod Running false',
+      'pod Running true',
+      'end Running false',
+    ]);
+  });
+
+  it('tells the end of a pod before the next one of its name', async () => {
+    server.put('pod');
+    await started();
+    await watching();
+    server.muted = true;
+    server.remove('pod');
+    server.put('pod', 'Pending');
+    server.muted = false;
+    server.compact();
+    server.end('cut');
+    await agrees();
+    expect(changes.map(({ pod, gone }) => `${pod.uid} ${gone}`)).toEqual(['uid-1 false', 'uid-1 true', 'uid-2 false']);
+  });
+
+  it('goes on when a listener throws', async () => {
+    await started();
+    await watching();
+    watch.subscribe(() => {
+      throw new Error('a bug');
+    });
+    server.put('one');
+    server.put('two');
+    await agrees();
+    expect(changes).toHaveLength(2);
+  });
+
+  it('never syncs once it is closed', async () => {
+    server.next('list', () => undefined);
+    watch = new PodWatch(server.api(), { selector: 'a=b' });
+    watch.start();
+    const synced = watch.synced(never);
+    await until(() => server.count('list') === 1);
+    await watch.close();
+    await expect(synced).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('holds the server back instead of filling memory', async () => {
+    await started();
+    await watching();
+    const padding = 'x'.repeat(64 * 1024);
+    const stream = server.api().watchPods('a=b', { resourceVersion: server.version, timeoutS: 60 }, never)[Symbol.asyncIterator]();
+    const first = stream.next();
+    await until(() => server.watchers === 2);
+    await watch.close();
+    await until(() => server.watchers === 1);
+    for (let i = 0; i < 400; i++) server.put(`pod-${i}`, padding);
+    await first;
+    const before = process.memoryUsage().arrayBuffers;
+    await until(() => server.heldBackMax > 8 * 1024 * 1024);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024);
+    for (let i = 1; i < 400; i++) await stream.next();
+    await stream.return?.();
+    await until(() => server.watchers === 0);
+  });
+});
+
+const step = oneof(
+  { weight: 8, arbitrary: record({ act: constant('put' as const), name: nat(6), phase: constantFrom('Pending', 'Running', 'Failed') }) },
+  { weight: 3, arbitrary: record({ act: constant('remove' as const), name: nat(6), phase: constant('') }) },
+  {
+    weight: 4,
+    arbitrary: record({
+      act: constantFrom('cut', 'end', 'compact', 'bookmark', 'mute', 'garbage', 'half', 'refuse list', 'refuse watch', 'busy', 'breathe'),
+      name: constant(0),
+      phase: constant(''),
+    }),
+  },
+);
+
+describe('PodWatch under faults', () => {
+  it('comes to know what the server knows, whatever happens in between', async () => {
+    await property(
+      asyncProperty(array(step, { maxLength: 40 }), async (steps) => {
+        const server = await KubeServerFixture.start();
+        const watch = new PodWatch(server.api(), { selector: 'a=b', backoffMinMs: 1, backoffMaxMs: 4, pageSize: 2, silentMs: 60 });
+        const told = new Map<string, string>();
+        watch.subscribe(({ pod, gone }) => {
+          if (gone && told.get(pod.name) !== pod.uid) throw new Error(`${pod.name} ended without having begun`);
+          if (gone) told.delete(pod.name);
+          else told.set(pod.name, pod.uid);
+        });
+        watch.start();
+        try {
+          for (const { act, name, phase } of steps) await apply(server, act, `pod-${name}`, phase);
+          server.muted = false;
+          await expect.poll(() => known(watch), { timeout: 10_000, interval: 2 }).toEqual(server.truth);
+          expect([...told.keys()].toSorted()).toEqual([...watch.pods.keys()].toSorted());
+        } finally {
+          await watch.close();
+          await server.close();
+        }
+      }),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+});
+
+async function apply(server: KubeServerFixture, act: string, name: string, phase: string): Promise<void> {
+  const acts: Record<string, () => void> = {
+    put: () => server.put(name, phase),
+    remove: () => server.remove(name),
+    cut: () => server.end('cut'),
+    end: () => server.end('cleanly'),
+    compact: () => server.compact(),
+    bookmark: () => (server.muted ? undefined : server.bookmark()),
+    // A connection that fell silent hears nothing more; the next one does.
+    mute: () => void (server.muted = true),
+    garbage: () => server.send('{"type":\n'),
+    half: () => server.send('{"type":"ADDED","obj'),
+    'refuse list': () => server.next('list', refuse(503, 'ServiceUnavailable')),
+    'refuse watch': () => server.next('watch', cut),
+    busy: () => server.next('watch', refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '0' })),
+    breathe: () => undefined,
+  };
+  acts[act]?.();
+  if (act === 'breathe' || act === 'compact') await new Promise((resolve) => setImmediate(resolve));
+}
