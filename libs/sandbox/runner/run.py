@@ -165,12 +165,15 @@ class Run:
             return FOREVER
         if now < self.told_at + TELL_S:
             return self.told_at + TELL_S
-        self.told_at = now
+        self._tell_now()
+        return FOREVER
+
+    def _tell_now(self):
+        self.told_at = time.monotonic()
         for name, sink in (("stdout", self.stdout), ("stderr", self.stderr)):
             piece = sink.piece()
             if piece:
                 self.execution.add("output", run=self.index, stream=name, text=piece)
-        return FOREVER
 
     def _streams(self):
         """Descriptors to drain and where to. What a checker prints is nobody's business."""

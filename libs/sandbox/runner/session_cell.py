@@ -5,6 +5,7 @@ Over its socket it gets a descriptor with the code of a cell, and sends displays
 import __future__
 import _ast
 import builtins
+import fcntl
 import json
 import linecache
 import os
@@ -13,6 +14,7 @@ import struct
 import sys
 import threading
 import warnings
+from time import monotonic, sleep
 
 import _signal
 
@@ -24,6 +26,9 @@ TOP_LEVEL_AWAIT = 0x2000
 ONLY_AST = 0x400
 COROUTINE = 0x80
 ANNOTATIONS = __future__.annotations.compiler_flag
+FIONREAD = 0x541B
+# For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once.
+PRINTED_WAIT_S = 0.1
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
 
 
@@ -92,8 +97,7 @@ class Reports:
             # A fork of the interpreter has no way to report; its text is better than nothing.
             print(bundle["text/plain"])
             return
-        # So that text and displays come in the order in which they were made.
-        answer._flush()
+        _await_printed()
         body = self._fitting(bundle)
         self.displays += 1
         if self.displays > DISPLAYS_MAX or self.bytes + len(body) > DISPLAY_BYTES_MAX:
@@ -260,6 +264,22 @@ class Session:
                     self.show(figure)
         finally:
             pyplot.close("all")
+
+
+def _await_printed():
+    """So that text and displays come in the order in which they were made, though by different ways."""
+    answer._flush()
+    until = monotonic() + PRINTED_WAIT_S
+    while (_unread(1) or _unread(2)) and monotonic() < until:
+        sleep(0.00005)
+
+
+def _unread(fd):
+    """Bytes in a pipe; 0 where the code made something else of it."""
+    try:
+        return struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
+    except OSError:
+        return 0
 
 
 def _no_input(_prompt=""):

@@ -39,7 +39,8 @@ class SessionRun(Run):
         return self.session.cell, None
 
     def _streams(self):
-        return {**super()._streams(), self.answer.control.fileno(): self.report}
+        # Displays first: what was printed before one has been read when it comes (`session_cell._await_printed`).
+        return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):
         for event in self.session.feed(data):
@@ -50,6 +51,7 @@ class SessionRun(Run):
                 self.lied = True
                 self.decided = True
             elif self.stream:
+                self._tell_now()
                 self.execution.add("display", run=self.index, data=event["data"])
             else:
                 self.displays.append(event["data"])

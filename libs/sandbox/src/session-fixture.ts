@@ -9,6 +9,8 @@ export interface SessionOutcome {
   readonly stdout: string;
   readonly stderr: string;
   readonly displays: readonly Display[];
+  /** What was printed and the text of what was displayed, in the order in which it came while the code ran. */
+  readonly told: readonly string[];
   readonly result: RunResult;
 }
 
@@ -35,17 +37,24 @@ export async function openSession(sandboxes: Fixture): Promise<TestSession> {
 async function run(claimed: ClaimedSandbox, asked: SandboxRun, limits: Partial<SandboxLimits> = {}): Promise<SessionOutcome> {
   const printed = { stdout: '', stderr: '' };
   const displays: Display[] = [];
+  const told: string[] = [];
   const results: RunResult[] = [];
   const end = await claimed.execute(
     { ...requestOf([asked], { limits }), executionId: `session-${randomUUID()}`, keep: true },
     {
-      output: (_run, stream, text) => void (printed[stream] += text),
-      display: (_run, data) => void displays.push(data),
+      output: (_run, stream, text) => {
+        printed[stream] += text;
+        told.push(text);
+      },
+      display: (_run, data) => {
+        displays.push(data);
+        told.push(JSON.stringify(data['text/plain']));
+      },
       result: (_run, result) => void results.push(result),
     },
     new AbortController().signal,
   );
   const [result] = results;
   if (!result) throw new Error(`the sandbox gave no result: ${JSON.stringify(end)}`);
-  return { stdout: printed.stdout + result.stdout, stderr: printed.stderr + result.stderr, displays, result };
+  return { stdout: printed.stdout + result.stdout, stderr: printed.stderr + result.stderr, displays, told, result };
 }

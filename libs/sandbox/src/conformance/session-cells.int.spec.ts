@@ -201,10 +201,10 @@ Rich()`;
     ]);
   });
 
-  it('stands in the order in which it was made, text and displays', async () => {
-    const { displays, result } = await show('print("a", end="")\ndisplay(1, 2)\nprint("b")\n3');
-    expect(displays.map((display) => display['text/plain'])).toEqual(['1', '2', '3']);
-    expect(result.exit).toBe('ok');
+  it('stands between what was printed before and after it', async () => {
+    const { told } = await show('for i in range(20):\n    print("p%d" % i)\n    display(i)');
+    const lines = Array.from({ length: 20 }, (_, i) => [`p${i}\n`, JSON.stringify(String(i))]).flat();
+    expect(told).toEqual(lines);
   });
 
   it('says as text what its methods raised', async () => {
