@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
-import { CLAIM, limitsOf, SupervisorProcess, TOKEN, type Peer } from './supervisor-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess, type Peer } from './supervisor-fixture.js';
 
 let supervisor: SupervisorProcess;
 let peer: Peer;
@@ -11,14 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => supervisor.stop());
 
-const stillServes = async () => {
-  expect(await peer.run(program('print("served")'))).toMatchObject({ exit: 'ok', stdout: 'served\n' });
-};
+const nextRun = () => peer.run(program('print("served")'));
+const SERVED = { exit: 'ok', stdout: 'served\n' };
 
 describe('code against its supervisor', () => {
   it.each(['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGSEGV'])('sends %s to process 1 in vain', async (name) => {
     await peer.run(program(`import os, signal\nos.kill(1, signal.${name})`));
-    await stillServes();
+    expect(await nextRun()).toMatchObject(SERVED);
   });
 
   it.each(['SIGKILL', 'SIGSTOP', 'SIGTERM'])('sends %s to everything, and the next run goes on', async (name) => {
@@ -27,7 +26,7 @@ describe('code against its supervisor', () => {
       limits,
     });
     expect(['ok', 'signal', 'wall']).toContain(result.exit);
-    await stillServes();
+    expect(await nextRun()).toMatchObject(SERVED);
   });
 
   it('stops the zygote again and again, and limits hold all the same', async () => {
@@ -41,7 +40,7 @@ while True:
             pass`;
     const limits = limitsOf({ wallMs: 400 });
     expect(await peer.run(program(code), { limits })).toMatchObject({ exit: 'wall' });
-    await stillServes();
+    expect(await nextRun()).toMatchObject(SERVED);
   });
 
   it('finds nothing of the settings of process 1', async () => {
@@ -94,9 +93,9 @@ os.sched_setaffinity(0, os.sched_getaffinity(0))`;
     let worked = -1;
     const rests = () => {
       most = Math.max(most, residentKiB(supervisor));
-      const before = worked;
+      const was = worked;
       worked = workedTicks(supervisor);
-      return worked === before;
+      return worked === was;
     };
     await expect.poll(rests, { interval: 300, timeout: 15_000 }).toBe(true);
     peer = await supervisor.bound();

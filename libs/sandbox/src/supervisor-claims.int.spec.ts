@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
-import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
+import { CLAIM, limitsOf, printed, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
 const started: SupervisorProcess[] = [];
 const start = async (env: Record<string, string> = {}) => {
@@ -56,8 +56,7 @@ describe('a claim', () => {
     second.send({ type: 'execute', claim: CLAIM, executionId, after: 1 });
     const frames = await second.until('done');
     expect(frames.map(({ seq }) => seq)).toEqual(frames.map((_frame, i) => i + 1));
-    const told = frames.map(({ text, result }) => text ?? result?.stdout ?? '').join('');
-    expect(told).toBe('two\n');
+    expect(printed(frames, 'stdout')).toBe('two\n');
   });
 
   it('lets others do nothing, neither before it nor beside it', async () => {
@@ -70,13 +69,16 @@ describe('a claim', () => {
       { type: 'file.list', claim: CLAIM, requestId: 'r', after: '', limit: 1 },
       { type: 'close' },
     ];
-    for (const owner of [null, await supervisor.bound()]) {
+    const tried = async () => {
       for (const frame of frames) {
         stranger.send(frame);
         expect(await stranger.next('refused')).toMatchObject({ code: 'unbound' });
       }
-      if (owner) expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
-    }
+    };
+    await tried();
+    const owner = await supervisor.bound();
+    await tried();
+    expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
   });
 
   it('ends process 1 when it is not renewed in time', async () => {
@@ -102,6 +104,7 @@ describe('a claim', () => {
     peer.execute([program('import time; time.sleep(60)')]);
     peer.send({ type: 'close' });
     await supervisor.ended;
+    expect(supervisor.alive).toBe(false);
   });
 });
 
@@ -128,14 +131,14 @@ describe('a sandbox without a claim', () => {
   });
 });
 
-describe('frames that are none', () => {
-  const long = (bytes: number) => {
-    const head = Buffer.alloc(4);
-    head.writeUInt32BE(bytes);
-    return head;
-  };
-  const framed = (body: string) => Buffer.concat([long(Buffer.byteLength(body)), Buffer.from(body)]);
+const long = (bytes: number) => {
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(bytes);
+  return head;
+};
+const framed = (body: string) => Buffer.concat([long(Buffer.byteLength(body)), Buffer.from(body)]);
 
+describe('frames that are none', () => {
   it.each([
     ['no JSON', framed('{"type":')],
     ['no object', framed('[1]')],
@@ -183,7 +186,8 @@ describe('frames that are none', () => {
     ];
     for (const fields of wrong) {
       peer.send({ ...good, ...fields });
-      expect(await peer.next('refused'), JSON.stringify(fields)).toMatchObject({ code: 'malformed' });
+      const answer = await peer.next('refused');
+      expect({ fields, code: answer.code }).toEqual({ fields, code: 'malformed' });
     }
     for (const type of [undefined, 7, ['bind'], { a: 1 }, 'x'.repeat(1_000)]) {
       peer.send({ type });

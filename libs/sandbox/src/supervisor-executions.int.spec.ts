@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command, program } from './sandbox-fixture.js';
-import { CLAIM, limitsOf, SupervisorProcess, type Frame, type Peer } from './supervisor-fixture.js';
+import { CLAIM, limitsOf, printed, SupervisorProcess, type Peer } from './supervisor-fixture.js';
 
 let supervisor: SupervisorProcess;
 let peer: Peer;
@@ -12,8 +12,6 @@ beforeAll(async () => {
 afterAll(() => supervisor.stop());
 
 const again = (executionId: string, after: number) => peer.send({ type: 'execute', claim: CLAIM, executionId, after });
-const printed = (frames: readonly Frame[], stream: 'stdout' | 'stderr') =>
-  frames.map((frame) => (frame.type === 'output' && frame.stream === stream ? frame.text : (frame.result?.[stream] ?? ''))).join('');
 
 describe('an execution', () => {
   it('runs once however often it is asked for, and its frames come again from any number', async () => {
@@ -140,8 +138,9 @@ describe('a cancel', () => {
   });
 });
 
+const file = (path: string, content = 'x') => ({ path, contentBase64: Buffer.from(content).toString('base64') });
+
 describe('files that can not be placed', () => {
-  const file = (path: string, content = 'x') => ({ path, contentBase64: Buffer.from(content).toString('base64') });
   it.each([
     ['a way out', [file('../a')]],
     ['an absolute path', [file('/etc/a')]],

@@ -25,6 +25,12 @@ export interface Frame extends SupervisorFrame {
   readonly result?: Readonly<Record<string, unknown>>;
 }
 
+/** All that the frames say was printed. */
+export function printed(frames: readonly Frame[], stream: 'stdout' | 'stderr'): string {
+  const told = frames.map((frame) => (frame.type === 'output' && frame.stream === stream ? frame.text : frame.result?.[stream]));
+  return told.filter((text) => typeof text === 'string').join('');
+}
+
 /** Limits of an execution with some of them changed. */
 export const limitsOf = (more: Partial<SandboxLimits> = {}) => SandboxLimits.parse(more);
 
@@ -76,14 +82,19 @@ export class SupervisorProcess {
     return this.child.pid ?? 0;
   }
 
-  /** A connection that has been greeted. */
+  /** A connection whose greeting was read. */
   async connect(): Promise<Peer> {
+    const peer = await this.connectUngreeted();
+    await peer.next('hello');
+    return peer;
+  }
+
+  async connectUngreeted(): Promise<Peer> {
     const until = Date.now() + PATIENCE_MS;
     for (;;) {
       const peer = await Peer.open(this.port).catch(() => null);
       if (peer) {
         this.peers.push(peer);
-        await peer.next('hello');
         return peer;
       }
       if (!this.alive || Date.now() > until) throw new Error(`the supervisor can't be reached: ${this.stderr}`);
@@ -209,16 +220,14 @@ export class Peer {
 
 function command(folder: string, settings: Readonly<Record<string, string>>): string[] {
   const start = "import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()";
-  return [
-    'bwrap',
-    ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--as-pid-1', '--die-with-parent'],
-    ...['--cap-drop', 'ALL', '--uid', '1000', '--gid', '1000', '--clearenv'],
-    ...Object.entries(settings).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...['--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
-    ...['--proc', '/proc', '--dev', '/dev', '--size', String(128 * 1024 * 1024), '--tmpfs', '/tmp'],
-    ...['--size', String(8 * 1024 * 1024), '--tmpfs', '/dev/shm', '--ro-bind', folder, '/opt/etude/runner', '--remount-ro', '/'],
-    ...['/usr/bin/python3', '-s', '-S', '-B', '-P', '-X', 'utf8', '-c', start],
-  ];
+  const walls =
+    '--unshare-user --unshare-pid --unshare-ipc --unshare-uts --as-pid-1 --die-with-parent --cap-drop ALL --uid 1000 --gid 1000';
+  const system = '--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev';
+  const writable = `--size ${128 * 1024 * 1024} --tmpfs /tmp --size ${8 * 1024 * 1024} --tmpfs /dev/shm`;
+  const environment = Object.entries(settings).flatMap(([name, value]) => ['--setenv', name, value]);
+  const mounts = [...system.split(' '), ...writable.split(' '), '--ro-bind', folder, '/opt/etude/runner', '--remount-ro', '/'];
+  const python = '/usr/bin/python3 -s -S -B -P -X utf8 -c'.split(' ');
+  return ['bwrap', ...walls.split(' '), '--clearenv', ...environment, ...mounts, ...python, start];
 }
 
 function freePort(): Promise<number> {
