@@ -1,0 +1,109 @@
+"""What a session's interpreter says to process 1: its displays and the end of each cell, never cut by an interrupt."""
+import fcntl
+import os
+import struct
+import threading
+from time import monotonic, sleep
+
+from runner import answer, display
+from runner.media import DISPLAY_BYTES_MAX, DISPLAYS_MAX, has_too_many_values
+
+FIONREAD = 0x541B
+# For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once.
+PRINTED_WAIT_S = 0.1
+
+
+class Interrupts:
+    """SIGINT ends a cell, never the loop around it, and no report in the middle."""
+
+    def __init__(self):
+        self.running = False
+        self.held = False
+        self.pending = False
+
+    def handle(self, *_signal_and_frame):
+        if self.held:
+            self.pending = True
+        elif self.running:
+            raise KeyboardInterrupt
+
+    def release(self):
+        self.held = False
+        if self.pending:
+            self.pending = False
+            self.handle()
+
+
+class Reports:
+    """What goes to process 1, which enforces the same bounds."""
+
+    def __init__(self, control, interrupts):
+        self.control = control
+        self.interrupts = interrupts
+        self.lock = threading.Lock()
+        self.pid = os.getpid()
+        self.main = threading.get_ident()
+        self.begin(0)
+
+    def begin(self, cell):
+        """`cell` is process 1's number for it."""
+        self.cell = cell
+        self.bytes = 0
+        self.displays = 0
+        self.dropped = 0
+
+    def display(self, bundle):
+        if os.getpid() != self.pid:
+            # A fork of the interpreter has no way to report; its text is better than nothing.
+            print(bundle["text/plain"])
+            return
+        _await_printed()
+        body = self._fitting(bundle)
+        self.displays += 1
+        if self.displays > DISPLAYS_MAX or self.bytes + len(body) > DISPLAY_BYTES_MAX:
+            self.dropped += 1
+            return
+        self.bytes += len(body)
+        self._send(body)
+
+    def ended(self, exit_code, error):
+        self._send(display.encoded({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error, "dropped": self.dropped}))
+
+    def _fitting(self, bundle):
+        """The frame, without the media that are too large for what is left of the cell's bounds."""
+        bundle = dict(bundle)
+        left_out = []
+        while True:
+            body = display.encoded({"type": "display", "cell": self.cell, "data": bundle})
+            if len(bundle) == 1 or (self.bytes + len(body) <= DISPLAY_BYTES_MAX and not has_too_many_values(body)):
+                return body
+            largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(display.encoded(bundle[media])))
+            left_out.append(largest)
+            del bundle[largest]
+            bundle["text/plain"] += "\n(its %s is too large to be shown)" % largest
+
+    def _send(self, body):
+        main = threading.get_ident() == self.main
+        self.interrupts.held = self.interrupts.held or main
+        try:
+            with self.lock:
+                self.control.sendall(struct.pack(">I", len(body)) + body)
+        finally:
+            if main:
+                self.interrupts.release()
+
+
+def _await_printed():
+    """So that text and displays come in the order in which they were made, though by different ways."""
+    answer._flush()
+    until = monotonic() + PRINTED_WAIT_S
+    while (_unread(1) or _unread(2)) and monotonic() < until:
+        sleep(0.00005)
+
+
+def _unread(fd):
+    """Bytes in a pipe; 0 where the code made something else of it."""
+    try:
+        return struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
+    except OSError:
+        return 0
