@@ -9,14 +9,16 @@ const OVERLAYFS_MAGIC = 0x794c7630;
 /** Where this cluster's pods are counted: a second kubelet on the machine would end them if both used the default. */
 export const cgroupOf = (place: Pick<Place, 'id'>): string => `/etude-${place.id}`;
 
-/** The folders of that control group: one, or with version 1 one for each controller. */
-export function cgroupDirs(place: Pick<Place, 'id'>): string[] {
-  const hierarchies = globSync('/sys/fs/cgroup/*/cgroup.procs').map((file) => file.slice(0, -'/cgroup.procs'.length));
-  const versionOne = hierarchies.filter((dir) =>
-    /\/(cpu|cpuacct|cpu,cpuacct|cpuset|memory|pids|blkio|freezer|devices|hugetlb|systemd)$/.test(dir),
-  );
-  return (versionOne.length > 1 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
+const CONTROLLERS = /\/(cpu|cpuacct|cpu,cpuacct|cpuset|memory|pids|blkio|freezer|devices|hugetlb|systemd)$/;
+
+/** The folders that this control group is to have: one, or with version 1 one for each controller. */
+function cgroupDirs(place: Pick<Place, 'id'>): string[] {
+  const versionOne = globSync('/sys/fs/cgroup/*/').filter((dir) => CONTROLLERS.test(dir));
+  return (versionOne.length > 0 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
 }
+
+/** Those that it has: on a machine with both versions, the runtime adds one of version 2. */
+export const cgroupDirsLeft = (place: Pick<Place, 'id'>): string[] => globSync(`/sys/fs/cgroup/{,*/}${cgroupOf(place).slice(1)}`);
 
 /** Containers that print little and start fast; images come from archives and never from a registry. */
 async function containerd({ dir }: Place): Promise<string> {

@@ -11,7 +11,7 @@ import { writeIdentities } from './identities.js';
 import { kubenode } from './kubenode.js';
 import { missingForOwnCluster } from './machine.js';
 import { enterNamespaces, joinNetwork, leaveNamespaces } from './namespaces.js';
-import { cgroupDirs, writeNodeConfig } from './node-config.js';
+import { cgroupDirsLeft, writeNodeConfig } from './node-config.js';
 import { identify, isRunning, kubeconfigOf, type Place, readPlace, writePlace } from './place.js';
 
 const PREFIX = 'etude-cluster-';
@@ -85,7 +85,7 @@ export function runningOwnCluster(dir: string): Cluster | null {
 /** Ends it and removes its folder. Pods are not asked: nothing of them outlives the namespaces. */
 async function stopOwnCluster(place: Place): Promise<void> {
   await leaveNamespaces(place.init);
-  for (const dir of cgroupDirs(place)) await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
+  for (const dir of cgroupDirsLeft(place)) await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
   await rm(place.dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
