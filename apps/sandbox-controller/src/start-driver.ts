@@ -56,5 +56,5 @@ async function startKubernetes(config: SandboxControllerConfig, logger: Controll
     AbortSignal.timeout(START_TIMEOUT_MS),
   );
   const free = () => Object.values(driver.figures()).reduce((sum, pool) => sum + pool.free, 0);
-  return { driver, free, check: async () => (driver as { check?: HealthCheck }).check?.() };
+  return { driver, free, check: async () => driver.check() };
 }

@@ -54,6 +54,8 @@ function served(call: AnyCall): ServedCall {
   return { metadata: call.metadata, signal: gone.signal };
 }
 
+const CUT_WAIT_MS = 20;
+
 /** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
 function statusOf(error: EtudeError): Error & { code: number; details: string; metadata: Metadata } {
   const trailers = new Metadata();
@@ -66,11 +68,31 @@ function refuseUndecodable(request: object): void {
   if (problem !== undefined) throw new EtudeError('INVALID_ARGUMENT', `The request is not a valid message: ${problem}.`);
 }
 
-async function* checked(requests: AsyncIterable<object>): AsyncIterable<object> {
-  for await (const request of requests) {
+/**
+ * A client of grpc-js that cancels a call first ends its requests as if they were all, and resets the stream with its next frame.
+ * Looks a moment longer, so that the one is not taken for the other.
+ */
+function cutIsKnown(call: ServerReadableStream<object, object>): Promise<void> {
+  return new Promise((resolve) => {
+    if (call.cancelled) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      call.off('cancelled', done);
+      resolve();
+    };
+    const timer = setTimeout(done, CUT_WAIT_MS);
+    call.once('cancelled', done);
+  });
+}
+
+/** @throws EtudeError CANCELLED where the caller is gone: an upload that was cut is no upload that has ended */
+async function* checked(call: ServerReadableStream<object, object>): AsyncIterable<object> {
+  for await (const request of call as AsyncIterable<object>) {
     refuseUndecodable(request);
     yield request;
   }
+  await cutIsKnown(call);
+  if (call.cancelled) throw new EtudeError('CANCELLED', 'The caller ended the call before its last request.');
 }
 
 /** Resolves when there is room for the next message, or the caller is gone. */
@@ -121,7 +143,7 @@ export function addService<S extends DescService, C>(
     const run = (call: AnyCall, request: object, context: ServedCall) => {
       const opened = settings.open(context);
       if (request !== call) refuseUndecodable(request);
-      return handle(request === call ? checked(call as unknown as AsyncIterable<object>) : request, opened);
+      return handle(request === call ? checked(call as ServerReadableStream<object, object>) : request, opened);
     };
     const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
       const context = served(call);

@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { decodeStatus } from '@etude/contracts/rich-status';
+import { ControllerDirectory } from '@etude/queue/controller-directory';
+import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis } from '@etude/queue/redis';
+import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import type { ServiceError } from '@grpc/grpc-js';
+
+export const TOKEN = 'a token of gateways and controllers';
+
+const APP = fileURLToPath(new URL('..', import.meta.url));
+const TSC = fileURLToPath(new URL('../../../node_modules/.bin/tsc', import.meta.url));
+
+export type SandboxesClient = ServiceClient<typeof Sandboxes>;
+
+export interface TestController {
+  readonly process: TestProcess;
+  readonly address: string;
+  /** As a gateway calls for this tenant. */
+  client(tenant?: string): SandboxesClient;
+  /** Resident memory of the controller itself, in MiB. */
+  residentMiB(): Promise<number>;
+}
+
+export interface TestInstallation {
+  readonly redis: TestRedis;
+  readonly directory: ControllerDirectory;
+  start(env?: Readonly<Record<string, string>>): Promise<TestController>;
+  close(): Promise<void>;
+}
+
+/** The tenant with each call, as a gateway sends it. */
+function forTenant(client: SandboxesClient, tenant: string): SandboxesClient {
+  const calls = Object.entries(client).map(([name, call]) => {
+    if (name === 'close') return [name, call] as const;
+    const send = call as (request: unknown, settings?: object) => unknown;
+    return [name, (request: unknown, settings?: object) => send(request, { ...settings, metadata: { 'etude-tenant': tenant } })] as const;
+  });
+  return Object.fromEntries(calls);
+}
+
+/** A Redis, and controllers as real processes with local sandboxes. Compiles the service first. */
+export async function startInstallation(): Promise<TestInstallation> {
+  await promisify(execFile)(TSC, ['-b', APP]);
+  const redis = await startRedis();
+  const connection = connectRedis(redis.url, 'producer');
+  const directory = new ControllerDirectory(connection, new RedisKeys('etude'));
+  const clients: SandboxesClient[] = [];
+  const processes: TestProcess[] = [];
+  const start = async (env: Readonly<Record<string, string>> = {}): Promise<TestController> => {
+    const before = new Set((await directory.live(0)).map(({ controllerId }) => controllerId));
+    const settings = {
+      ETUDE_REDIS_URL: redis.url,
+      ETUDE_LOG_LEVEL: 'warn',
+      ETUDE_SANDBOX_WARM: '1',
+      ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN,
+      ...env,
+    };
+    const child = await startProcess({ args: [`${APP}dist/main.js`], env: settings });
+    processes.push(child);
+    const found = await until(async () => (await directory.live(0)).find(({ controllerId }) => !before.has(controllerId)), {
+      what: 'the announcement of a controller',
+    });
+    const client = (tenant = 'acme') => {
+      const made = createServiceClient(Sandboxes, found.address, { apiKey: TOKEN });
+      clients.push(made);
+      return forTenant(made, tenant);
+    };
+    const residentMiB = async () => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024;
+    return { process: child, address: found.address, client, residentMiB };
+  };
+  return {
+    redis,
+    directory,
+    start,
+    async close() {
+      for (const client of clients) client.close();
+      await Promise.all(processes.map((child) => child.stop()));
+      connection.disconnect();
+      await redis.stop();
+    },
+  };
+}
+
+/** Etude's code of a call that was refused, and its metadata. */
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<{ code: string; message: string; metadata: Readonly<Record<string, string>> }> {
+  try {
+    await call;
+  } catch (error) {
+    const { metadata, details } = error as ServiceError;
+    const said = decodeStatus(metadata);
+    return { code: said?.code ?? `no code: ${String(error)}`, message: details, metadata: said?.metadata ?? {} };
+  }
+  throw new Error('the call was answered');
+}
+
+export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}

@@ -1,0 +1,285 @@
+import { createHash } from 'node:crypto';
+import type { ExecuteEvent } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Language, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { createServiceClient } from '@etude/contracts/grpc-client';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import {
+  all,
+  refusal,
+  type SandboxesClient,
+  startInstallation,
+  type TestController,
+  type TestInstallation,
+  TOKEN,
+} from './controller.harness.js';
+
+let installation: TestInstallation;
+let controller: TestController;
+let client: SandboxesClient;
+beforeAll(async () => {
+  installation = await startInstallation();
+  controller = await installation.start();
+  client = controller.client();
+}, 120_000);
+afterAll(() => installation.close());
+
+const MIB = 1024 * 1024;
+
+async function create(by: SandboxesClient = client, more: object = {}): Promise<string> {
+  const { name } = await by.createSandbox(more);
+  onTestFinished(async () => void (await by.closeSandbox({ name }).catch(() => undefined)));
+  return name;
+}
+
+function textOf({ event }: ExecuteEvent): string {
+  if (event.case === 'stdout' || event.case === 'stderr') return event.value;
+  return event.case === 'result' ? `=${event.value.exit}` : `<${event.case}>`;
+}
+
+const run = async (name: string, code: string, more: object = {}) =>
+  (await all(client.execute({ name, code, ...more }))).map(textOf).join('');
+
+async function* upload(name: string, path: string, bytes: Uint8Array, offset = 0) {
+  yield { part: { case: 'header' as const, value: { name, path, offset: BigInt(offset) } } };
+  for (let at = offset; at < bytes.length; at += MIB / 2)
+    yield { part: { case: 'chunk' as const, value: bytes.subarray(at, at + MIB / 2) } };
+}
+
+describe('a session over gRPC', () => {
+  it('is made once per request id, listed, and closed once', async () => {
+    const one = controller.client('listed');
+    const name = await create(one, { requestId: 'a', labels: { team: 'x' } });
+    expect((await one.createSandbox({ requestId: 'a', labels: { team: 'x' } })).name).toBe(name);
+    expect((await refusal(one.createSandbox({ requestId: 'a' }))).code).toBe('ALREADY_EXISTS');
+    const other = await create(one);
+    const page = await one.listSandboxes({ pageSize: 1 });
+    const next = await one.listSandboxes({ pageSize: 1, pageToken: page.nextPageToken });
+    expect([...page.sandboxes, ...next.sandboxes].map((sandbox) => sandbox.name)).toEqual([other, name]);
+    expect(await one.closeSandbox({ name })).toMatchObject({ state: SandboxState.CLOSED });
+    expect(await one.closeSandbox({ name })).toMatchObject({ state: SandboxState.CLOSED, labels: { team: 'x' } });
+    expect((await one.listSandboxes({ state: SandboxState.CLOSED })).sandboxes.map((sandbox) => sandbox.name)).toEqual([name]);
+    expect(await refusal(all(one.execute({ name, code: '1' })))).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      metadata: { state: 'closed' },
+    });
+  });
+
+  it('keeps names, files and shows values from cell to cell', async () => {
+    const name = await create();
+    expect(await run(name, 'x = 20\nopen("note", "w").write("hello")')).toContain('=ok');
+    expect(await run(name, 'print(x + 1, open("note").read())')).toBe('21 hello\n=ok');
+    const events = await all(client.execute({ name, code: 'x + 22' }));
+    expect(events[0]?.event).toMatchObject({ case: 'display', value: { text: { 'text/plain': '42' } } });
+    expect(await run(name, 'cat note; cat', { language: Language.SHELL, stdin: ' you' })).toBe('hello you=ok');
+    expect(await run(name, '1/0')).toContain('ZeroDivisionError');
+  });
+
+  it('streams what is printed while the code runs', async () => {
+    const name = await create();
+    const stream = client.execute({
+      name,
+      executionId: 'slow',
+      code: 'import os\nprint("first", flush=True)\nwhile not os.path.exists("go"): pass\nprint("last")',
+    });
+    const events = stream[Symbol.asyncIterator]();
+    const first = (await events.next()).value as ExecuteEvent;
+    expect(textOf(first)).toBe('first\n');
+    await client.uploadFile(upload(name, 'go', new Uint8Array()));
+    const rest: ExecuteEvent[] = [];
+    for (let next = await events.next(); !next.done; next = await events.next()) rest.push(next.value);
+    expect(rest.map(textOf)).toEqual(['last\n', '=ok']);
+    const again = await all(client.execute({ name, executionId: 'slow', resumeToken: first.resumeToken }));
+    expect(again.map(textOf)).toEqual(['last\n', '=ok']);
+    expect(again.map(({ resumeToken }) => resumeToken)).toEqual(rest.map(({ resumeToken }) => resumeToken));
+  });
+
+  it('tells a caller that was cut off exactly what it missed, from every place', async () => {
+    const name = await create();
+    const request = {
+      name,
+      executionId: 'many',
+      code: 'import time\nfor i in range(6):\n    print(i, flush=True)\n    time.sleep(0.02)\ni',
+    };
+    const leaving = new AbortController();
+    const seen: ExecuteEvent[] = [];
+    await expect(async () => {
+      for await (const event of client.execute(request, { signal: leaving.signal })) {
+        seen.push(event);
+        if (seen.length === 2) leaving.abort();
+      }
+    }).rejects.toThrow(/CANCELLED/);
+    const whole = await all(client.execute(request));
+    expect(whole.map(textOf).join('')).toBe('0\n1\n2\n3\n4\n5\n<display>=ok');
+    expect(whole.slice(0, seen.length)).toEqual(seen);
+    for (const [index, { resumeToken }] of whole.entries())
+      expect(await all(client.execute({ name, executionId: 'many', resumeToken }))).toEqual(whole.slice(index + 1));
+  });
+
+  it('runs one execution at a time, which can be cancelled', async () => {
+    const name = await create();
+    const stream = client.execute({ name, executionId: 'endless', code: 'print("on", flush=True)\nwhile True: pass' });
+    const events = stream[Symbol.asyncIterator]();
+    await events.next();
+    expect(await refusal(all(client.execute({ name, code: '1' })))).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      metadata: { executionId: 'endless' },
+    });
+    expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: true });
+    let last: ExecuteEvent | undefined;
+    for (let next = await events.next(); !next.done; next = await events.next()) last = next.value;
+    expect(last && textOf(last)).toBe('=cancelled');
+    expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: false });
+    expect(await run(name, 'print("alive")')).toBe('alive\n=ok');
+  });
+
+  it('holds the limits of the request within those of the session', async () => {
+    const name = await create(client, { limits: { memoryMib: 128 } });
+    expect(await run(name, 'while True: pass', { limits: { wallTime: { seconds: 0n, nanos: 200_000_000 } } })).toContain('=wall');
+    expect((await refusal(all(client.execute({ name, code: '1', limits: { memoryMib: 256 } })))).message).toContain('limits.memory_mib');
+  });
+
+  it('expires by itself unless it is renewed', async () => {
+    const one = await client.createSandbox({ ttl: { seconds: 1n } });
+    const other = await create(client, { ttl: { seconds: 1n } });
+    await client.renewSandbox({ name: other, ttl: { seconds: 60n } });
+    await until(async () => (await client.getSandbox({ name: one.name })).state === SandboxState.EXPIRED);
+    expect(await refusal(all(client.execute({ name: one.name, code: '1' })))).toMatchObject({ metadata: { state: 'expired' } });
+    expect(await run(other, 'print(1)')).toBe('1\n=ok');
+  });
+});
+
+describe('files of a session over gRPC', () => {
+  it('are 100 MiB up and down in bounded memory', async () => {
+    const name = await create(client, { limits: { diskMib: 300, fileSizeMib: 200 } });
+    const bytes = new Uint8Array(100 * MIB).map((_, i) => i >> 12);
+    await client.uploadFile(upload(name, 'warm', bytes.subarray(0, 8 * MIB)));
+    const before = await controller.residentMiB();
+    let most = before;
+    const watch = setInterval(() => void controller.residentMiB().then((now) => (most = Math.max(most, now))), 20);
+    onTestFinished(() => clearInterval(watch));
+    const started = performance.now();
+    expect(await client.uploadFile(upload(name, 'data/big', bytes))).toMatchObject({ path: 'data/big', sizeBytes: BigInt(bytes.length) });
+    const uploaded = performance.now();
+    const digest = createHash('sha256');
+    for await (const { chunk, sizeBytes } of client.downloadFile({ name, path: 'data/big' })) {
+      digest.update(chunk);
+      expect(sizeBytes).toBe(BigInt(bytes.length));
+    }
+    const grown = Math.round(most - before);
+    const times = { upMs: Math.round(uploaded - started), downMs: Math.round(performance.now() - uploaded) };
+    process.stdout.write(`${JSON.stringify({ grownMiB: grown, beforeMiB: Math.round(before), ...times })}\n`);
+    expect(digest.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'));
+    expect(grown).toBeLessThan(100);
+  }, 120_000);
+
+  it('are listed in pages, looked at, and deleted', async () => {
+    const name = await create();
+    for (const path of ['b', 'a/x', 'c']) await client.uploadFile(upload(name, path, Buffer.from(path)));
+    const first = await client.listSandboxFiles({ name, pageSize: 2 });
+    const second = await client.listSandboxFiles({ name, pageSize: 2, pageToken: first.nextPageToken });
+    expect([...first.files, ...second.files].map(({ path }) => path)).toEqual(['a/x', 'b', 'c']);
+    expect(second.nextPageToken).toBe('');
+    expect(await client.getSandboxFile({ name, path: 'a/x' })).toMatchObject({ sizeBytes: 3n, uploadedBytes: 0n });
+    await client.deleteSandboxFile({ name, path: 'b' });
+    for (const call of [client.getSandboxFile({ name, path: 'b' }), all(client.downloadFile({ name, path: 'b' }))])
+      expect((await refusal(call)).code).toBe('NOT_FOUND');
+    expect((await refusal(client.getSandboxFile({ name, path: '../secret' }))).code).toBe('INVALID_ARGUMENT');
+  });
+
+  it('go on where an upload was cut', async () => {
+    const name = await create();
+    const bytes = new Uint8Array(2 * MIB).map((_, i) => i >> 8);
+    const cut = new AbortController();
+    async function* half() {
+      for await (const part of upload(name, 'f', bytes.subarray(0, MIB))) yield part;
+      await until(async () => (await client.getSandboxFile({ name, path: 'f' }).catch(() => null))?.uploadedBytes === BigInt(MIB));
+      cut.abort();
+      await new Promise(() => undefined);
+    }
+    await expect(client.uploadFile(half(), { signal: cut.signal })).rejects.toThrow(/CANCELLED/);
+    expect(await client.getSandboxFile({ name, path: 'f' })).toMatchObject({ sizeBytes: 0n, uploadedBytes: BigInt(MIB) });
+    expect((await refusal(client.uploadFile(upload(name, 'f', bytes, 5)))).code).toBe('INVALID_ARGUMENT');
+    expect(await client.uploadFile(upload(name, 'f', bytes, MIB))).toMatchObject({ sizeBytes: BigInt(bytes.length) });
+    expect(await run(name, 'import hashlib\nprint(hashlib.sha256(open("f", "rb").read()).hexdigest())')).toContain(
+      createHash('sha256').update(bytes).digest('hex'),
+    );
+  });
+});
+
+describe('who may call', () => {
+  it('is found out by the token and the tenant', async () => {
+    for (const apiKey of [undefined, 'wrong', `${TOKEN} `]) {
+      const stranger = createServiceClient(Sandboxes, controller.address, { apiKey });
+      onTestFinished(() => stranger.close());
+      expect((await refusal(stranger.listSandboxes({}, { metadata: { 'etude-tenant': 'acme' } }))).code).toBe('UNAUTHENTICATED');
+    }
+    const nobody = createServiceClient(Sandboxes, controller.address, { apiKey: TOKEN });
+    onTestFinished(() => nobody.close());
+    expect((await refusal(nobody.listSandboxes({}))).code).toBe('TENANT_MISSING');
+  });
+
+  it('never reaches another tenant', async () => {
+    const name = await create();
+    await client.uploadFile(upload(name, 'f', Buffer.from('mine')));
+    const other = controller.client('other');
+    const calls: Array<Promise<unknown>> = [
+      other.getSandbox({ name }),
+      other.renewSandbox({ name }),
+      other.closeSandbox({ name }),
+      all(other.execute({ name, code: '1' })),
+      other.cancelExecution({ name, executionId: 'x' }),
+      other.uploadFile(upload(name, 'f', Buffer.from('yours'))),
+      all(other.downloadFile({ name, path: 'f' })),
+      other.getSandboxFile({ name, path: 'f' }),
+      other.listSandboxFiles({ name }),
+      other.deleteSandboxFile({ name, path: 'f' }),
+    ];
+    expect((await Promise.all(calls.map(refusal))).map(({ code }) => code)).toEqual(calls.map(() => 'NOT_FOUND'));
+    expect((await other.listSandboxes({})).sandboxes).toEqual([]);
+    expect(await run(name, 'print(open("f").read())')).toBe('mine\n=ok');
+  });
+
+  it('has so many open and no more', async () => {
+    const small = await installation.start({ ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: '1' });
+    onTestFinished(async () => void (await small.process.stop()));
+    const crowded = small.client('crowded');
+    const { name } = await crowded.createSandbox({});
+    expect(await refusal(crowded.createSandbox({}))).toMatchObject({ code: 'SANDBOX_CAPACITY', metadata: { openMax: '1' } });
+    await crowded.closeSandbox({ name });
+    await crowded.createSandbox({});
+  });
+});
+
+describe('a controller that goes', () => {
+  it('says that the sessions are lost when it is stopped', async () => {
+    const going = await installation.start();
+    const { name } = await going.client('gone').createSandbox({});
+    expect(await going.process.stop()).toBe(0);
+    expect(await controller.client('gone').getSandbox({ name })).toMatchObject({
+      state: SandboxState.LOST,
+      stateReason: 'infra: the controller that held it was stopped',
+    });
+  });
+
+  it('is found dead after a SIGKILL, and its sessions lost', async () => {
+    const going = await installation.start();
+    const { name } = await going.client('killed').createSandbox({});
+    await going.process.kill();
+    const killed = controller.client('killed');
+    const lost = await until(
+      async () => {
+        const sandbox = await killed.getSandbox({ name });
+        return sandbox.state === SandboxState.LOST ? sandbox : null;
+      },
+      { timeoutMs: 20_000, what: 'the loss of the session' },
+    );
+    expect(lost.stateReason).toContain('the controller that held it ended');
+    expect(await refusal(all(killed.execute({ name, code: '1' })))).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      metadata: { state: 'lost' },
+    });
+    expect((await installation.directory.dead()).length).toBe(0);
+  }, 60_000);
+});
