@@ -1,10 +1,15 @@
-"""Tries every control from inside, as code would meet it. Prints control names with what was found instead."""
+"""Tries every control from inside, as code would meet it. Prints control names with what was found instead.
+
+Its stdin is the limits of the run as JSON. In a pod they have one field more, `pod`, `{"internet": false}` where not even a
+socket may be opened, `{"internet": true}` where a NetworkPolicy decides what it reaches.
+"""
 import json
 import os
 import resource
 import socket
 
 limits = json.loads(input())
+pod = limits.get("pod")
 failed = {}
 
 
@@ -36,20 +41,43 @@ def soft(kind):
     return resource.getrlimit(kind)[0]
 
 
-with open("/proc/net/dev") as file:
-    devices = [line.partition(":")[0].strip() for line in file.readlines()[2:]]
-expect("network", devices == ["lo"], "it has the network devices %s" % devices)
+def writable_folders():
+    """Outside of what is meant to be written to, without following what leads elsewhere."""
+    for folder, _folders, _files in os.walk("/"):
+        if not folder.startswith(("/proc", "/sys", "/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts")) and os.access(folder, os.W_OK):
+            yield folder
+
+
+def check_bubblewrap():
+    with open("/proc/net/dev") as file:
+        devices = [line.partition(":")[0].strip() for line in file.readlines()[2:]]
+    expect("network", devices == ["lo"], "it has the network devices %s" % devices)
+    visible = sorted(os.listdir("/"))
+    expect("mounts", set(visible) <= {"bin", "dev", "etc", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
+    expect("mounts", "etc" not in visible or os.listdir("/etc") == ["alternatives"], "it sees the settings of the host")
+    for path in ("/", "/usr", "/dev", "/run/etude"):
+        expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
+
+
+def check_pod():
+    closed = [socket.AF_PACKET, socket.AF_VSOCK] + ([] if pod["internet"] else [socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK])
+    for family in closed:
+        expect("network", refused(lambda: socket.socket(family, socket.SOCK_DGRAM)), "sockets of %s can be opened" % family.name)
+    written = list(writable_folders())
+    expect("mounts", not written, "%s can be written" % written[:10])
+    expect("token", not os.path.exists("/var/run/secrets/kubernetes.io"), "it has a service account token")
+    expect("environment", not os.environ and not open("/proc/self/environ").read().strip(chr(0)), "it sees the pod's environment")
+    with open("/proc/self/oom_score_adj") as file:
+        expect("memory", file.read().strip() == "1000", "the kernel would not end it before the supervisor")
+    expect("syscalls", refused(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)), "no filter of the runner's own is active")
+
+
+check_pod() if pod else check_bubblewrap()
 expect("network", refused(lambda: connect(("192.0.2.1", 9))), "an address outside can be reached")
 
 pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
 expect("processes", os.getppid() == 1 and len(pids) <= 8, "it sees the processes %s" % pids)
 expect("hiding", refused(lambda: os.listdir("/proc/1/fd")) and refused(lambda: open("/proc/1/mem")), "the supervisor can be read")
-
-visible = sorted(os.listdir("/"))
-expect("mounts", set(visible) <= {"bin", "dev", "etc", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
-expect("mounts", "etc" not in visible or os.listdir("/etc") == ["alternatives"], "it sees the settings of the host")
-for path in ("/", "/usr", "/dev", "/run/etude"):
-    expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
 
 expect("identity", os.getuid() != 0 and int(status("CapEff"), 16) == 0 and status("NoNewPrivs") == "1", "it has privileges")
 expect("syscalls", status("Seccomp") == "2", "no system call filter is active")

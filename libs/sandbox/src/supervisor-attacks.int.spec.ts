@@ -43,6 +43,13 @@ while True:
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
+  it('finds every wall of a pod in its place', async () => {
+    const limits = limitsOf({ processes: 8, memoryMiB: 128 });
+    const probe = readFileSync(new URL('../runner/probe.py', import.meta.url), 'utf8');
+    const run = program(probe, JSON.stringify({ ...limits, pod: { internet: false } }));
+    expect(await peer.run(run, { limits })).toMatchObject({ exit: 'ok', stdout: '{}\n' });
+  });
+
   it('finds nothing of the settings of process 1', async () => {
     const code = `
 import os

@@ -225,7 +225,17 @@ function command(folder: string, settings: Readonly<Record<string, string>>): st
   const system = '--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev';
   const writable = `--size ${128 * 1024 * 1024} --tmpfs /tmp --size ${8 * 1024 * 1024} --tmpfs /dev/shm`;
   const environment = Object.entries(settings).flatMap(([name, value]) => ['--setenv', name, value]);
-  const mounts = [...system.split(' '), ...writable.split(' '), '--ro-bind', folder, '/opt/etude/runner', '--remount-ro', '/'];
+  const mounts = [
+    ...system.split(' '),
+    ...writable.split(' '),
+    '--ro-bind',
+    folder,
+    '/opt/etude/runner',
+    '--remount-ro',
+    '/dev',
+    '--remount-ro',
+    '/',
+  ];
   const python = '/usr/bin/python3 -s -S -B -P -X utf8 -c'.split(' ');
   return ['bwrap', ...walls.split(' '), '--clearenv', ...environment, ...mounts, ...python, start];
 }
