@@ -1,4 +1,5 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { SANDBOX_DRIVERS } from './stack/stack-options.js';
 
 /** For commander's argParser: a whole number between two bounds. */
 export function integer(min: number, max: number): (text: string) => number {
@@ -29,3 +30,9 @@ export function keyValue(text: string, before: Readonly<Record<string, string>> 
 }
 
 export const repeated = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** `--sandbox`, for commands that start a stack. */
+export const sandboxDriver = () =>
+  new Option('--sandbox <where>', 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own')
+    .choices([...SANDBOX_DRIVERS])
+    .default('local');

@@ -19,9 +19,9 @@ import { table } from '../output.js';
 import { ensureLocalKey } from '../stack/key-file.js';
 import { keyPath } from '../stack/home.js';
 import { findStack } from '../stack/stack-lock.js';
-import type { StackOptions } from '../stack/stack-options.js';
+import type { SandboxDriver, StackOptions } from '../stack/stack-options.js';
 import { startStack } from '../stack/start-stack.js';
-import { requireMachine } from '../stack/up.js';
+import { FIRST_CLUSTER, requireMachine } from '../stack/up.js';
 import { SCRIPTED } from '../tasks/task-lines.js';
 import { type Round, runRound } from './demo-round.js';
 
@@ -113,8 +113,12 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   return summary.solved === summary.tasks ? EXIT.ok : EXIT.failed;
 }
 
+export interface DemoOptions {
+  readonly sandbox: SandboxDriver;
+}
+
 /** `etude demo`: a stack of its own with a scripted model, from nothing, and gone when it ends. */
-export async function demo(cli: Cli): Promise<number> {
+export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> {
   await requireMachine(cli);
   const home = await freshHome(cli);
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
@@ -127,12 +131,15 @@ export async function demo(cli: Cli): Promise<number> {
     rolloutWorkers: 1,
     concurrency: 4,
     scripted: script,
+    sandbox,
     foreground: true,
   };
+  if (sandbox === 'kubernetes') cli.out.note(FIRST_CLUSTER);
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(options, {
     environment: cli.settings.environment,
-    onNote: (note) => cli.out.status(note),
+    // A cluster takes minutes the first time: that is worth lines that stay.
+    onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
     signal: cli.signal,
   });
   cli.out.status('');

@@ -14,6 +14,12 @@ export interface Program {
   /** Text in its output that says it takes work. */
   readonly ready: string;
   readonly logPath: string;
+  readonly readyTimeoutMs?: number;
+  readonly stopTimeoutMs?: number;
+  /** Not started again when it dies. */
+  readonly once?: boolean;
+  /** Lines of its output that say how its start goes, by their first group. */
+  readonly progress?: RegExp;
 }
 
 const READY_TIMEOUT_MS = 60_000;
@@ -45,6 +51,8 @@ export class ManagedProcess {
   readonly name: string;
   restarts = 0;
   ready = false;
+  /** The line that said it is ready. */
+  readyLine = '';
   #child: ChildProcess | null = null;
   #tail = '';
   readonly #stopping = new AbortController();
@@ -62,7 +70,7 @@ export class ManagedProcess {
     return this.#child?.pid ?? null;
   }
 
-  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes over a minute */
+  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes too long (a minute unless it says otherwise) */
   async start(): Promise<void> {
     const child = this.#spawn();
     const how = await this.#becomesReady(child);
@@ -79,7 +87,7 @@ export class ManagedProcess {
     this.#stopping.abort();
     const child = this.#child;
     if (child && !isOver(child)) {
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      const timer = setTimeout(() => child.kill('SIGKILL'), this.program.stopTimeoutMs ?? STOP_TIMEOUT_MS);
       child.kill('SIGTERM');
       if (!isOver(child)) await once(child, 'exit');
       clearTimeout(timer);
@@ -100,20 +108,29 @@ export class ManagedProcess {
   #hear(text: string): void {
     this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
     if (!this.#log.writableEnded) this.#log.write(text);
+    const { progress } = this.program;
+    if (!progress || this.ready) return;
+    for (const line of text.split('\n')) {
+      const said = progress.exec(line)?.[1];
+      if (said) this.onChange(said);
+    }
   }
 
   async #becomesReady(child: ChildProcess): Promise<string> {
+    const timeoutMs = this.program.readyTimeoutMs ?? READY_TIMEOUT_MS;
     let said = '';
     let timer: NodeJS.Timeout | undefined;
     try {
       return await new Promise<string>((resolve) => {
-        timer = setTimeout(() => resolve(`was not ready within ${READY_TIMEOUT_MS / 1_000} s`), READY_TIMEOUT_MS);
+        timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
         child.once('error', (error) => resolve(`could not be started: ${error.message}`));
         // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
         child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
         child.stdout?.on('data', (chunk: Buffer) => {
           said = (said + chunk.toString()).slice(-TAIL_CHARS);
-          if (said.includes(this.program.ready)) resolve('ready');
+          if (!said.includes(this.program.ready)) return;
+          this.readyLine = said.split('\n').find((line) => line.includes(this.program.ready)) ?? '';
+          resolve('ready');
         });
       });
     } finally {
@@ -134,7 +151,9 @@ export class ManagedProcess {
       if (!isOver(child)) await once(child, 'exit');
       this.ready = false;
       if (this.#stopping.signal.aborted) return;
-      this.onChange(`${this.name} ended with ${child.exitCode ?? child.signalCode}; starting it again`);
+      const how = child.exitCode ?? child.signalCode;
+      if (this.program.once) return this.onChange(`${this.name} ended with ${how}; ./etude down and up start another one`);
+      this.onChange(`${this.name} ended with ${how}; starting it again`);
       waitMs = performance.now() - since > STEADY_MS ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
       try {
         await sleep(waitMs, undefined, { signal: this.#stopping.signal });
@@ -143,8 +162,7 @@ export class ManagedProcess {
       }
       this.restarts++;
       child = this.#spawn();
-      const how = await this.#becomesReady(child);
-      if (how === 'ready') this.#nowReady('is back');
+      if ((await this.#becomesReady(child)) === 'ready') this.#nowReady('is back');
       else child.kill('SIGKILL');
     }
   }

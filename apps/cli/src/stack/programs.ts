@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { keysPath, logPath, memoryPath, redisPath } from './home.js';
 import type { Program } from './managed-process.js';
 import { freePort } from './ports.js';
+import { type ClusterReady, clusterProgram, kubernetesSettings } from './sandbox-cluster.js';
 import type { StackOptions } from './stack-options.js';
 
 export interface Endpoints {
@@ -22,6 +23,10 @@ export interface ProgramContext {
   readonly redisPassword: string;
   /** By which this stack's gateway and sandbox controller know each other. */
   readonly sandboxToken: string;
+  /** null where code runs in processes of this machine. */
+  readonly cluster: ClusterReady | null;
+  /** Of the sandbox controller's health and metrics. */
+  readonly sandboxHttpPort: number;
 }
 
 export const newPassword = () => randomBytes(24).toString('base64url');
@@ -68,6 +73,9 @@ export function redisProgram({ options, endpoints, environment, redisPassword }:
   };
 }
 
+export const sandboxClusterProgram = (options: StackOptions, environment: ProgramContext['environment']): Program =>
+  clusterProgram({ ...options, environment: inherited(environment, false), tied });
+
 /**
  * V8's young generation, in MiB: services that mostly wait keep about 20 MiB less each than with its default, and allocate
  * too little for the more frequent collections to show.
@@ -100,7 +108,7 @@ const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_H
 
 /** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
 export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
-  const { options, endpoints, environment, redisPassword, sandboxToken } = context;
+  const { options, endpoints, environment, redisPassword, sandboxToken, cluster } = context;
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
   const memory = {
     ETUDE_MEMORY_PATH: memoryPath(options.home),
@@ -118,12 +126,17 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
   const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
   const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
+  const sandbox = {
+    ...inside,
+    ETUDE_HTTP_PORT: String(context.sandboxHttpPort),
+    ...(cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' }),
+  };
   const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>
     service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
   );
   return Promise.all([
     service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
-    service('sandbox-controller', inside),
+    service('sandbox-controller', sandbox),
     ...workers,
     service('gateway', { ...memory, ...grpc, ...inside }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
   ]);

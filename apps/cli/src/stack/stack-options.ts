@@ -1,5 +1,9 @@
 import { z } from 'zod';
 
+/** Where code runs: in processes of this machine, or in pods. */
+export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
+export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
+
 /** What the supervisor is told on its command line. No secrets: those go through its environment. */
 export const StackOptions = z.object({
   home: z.string(),
@@ -11,6 +15,7 @@ export const StackOptions = z.object({
   concurrency: z.number().int(),
   /** Script file of the scripted model instead of a model. */
   scripted: z.string().nullable(),
+  sandbox: z.enum(SANDBOX_DRIVERS),
   /** Ends when its stdin does. */
   foreground: z.boolean(),
 });

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
+import { SANDBOX_DRIVERS } from './stack-options.js';
 import { statePath } from './home.js';
 
 const ProcessState = z.object({
@@ -21,6 +22,16 @@ export const StackState = z.object({
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),
   model: z.string(),
+  /** Where code runs. */
+  sandbox: z.object({
+    driver: z.enum(SANDBOX_DRIVERS),
+    /** Of the controller's health and metrics, on loopback. */
+    httpPort: z.number().int(),
+    /** Of the pods; null where there are none. */
+    image: z.string().nullable(),
+    namespace: z.string().nullable(),
+    kubeconfig: z.string().nullable(),
+  }),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(ProcessState),

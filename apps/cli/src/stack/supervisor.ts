@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { ManagedProcess, type Program } from './managed-process.js';
 import { choosePort } from './ports.js';
-import { type Endpoints, newPassword, redisProgram, scriptedModelProgram, servicePrograms } from './programs.js';
+import { type Endpoints, newPassword, redisProgram, sandboxClusterProgram, scriptedModelProgram, servicePrograms } from './programs.js';
+import { ClusterReady } from './sandbox-cluster.js';
 import { holdStack } from './stack-lock.js';
 import type { Report, StackOptions } from './stack-options.js';
 import { removeStackState, type StackState, writeStackState } from './stack-state.js';
@@ -18,11 +19,16 @@ function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: SupervisorDeps['envir
   return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
 }
 
+/** What the services work with. */
+const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster']);
+
 /** Every process of one stack, in the order in which they start. */
 class Stack {
   readonly processes: ManagedProcess[] = [];
   ready = false;
   endpoints: Endpoints | null = null;
+  cluster: ClusterReady | null = null;
+  sandboxHttpPort = 0;
   readonly #startedAt = Date.now();
 
   constructor(
@@ -37,6 +43,13 @@ class Stack {
       redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
       scripted: this.options.scripted,
       model: this.options.scripted ? 'scripted' : modelName(this.deps.environment),
+      sandbox: {
+        driver: this.options.sandbox,
+        httpPort: this.sandboxHttpPort,
+        image: this.cluster?.image ?? null,
+        namespace: this.cluster?.namespace ?? null,
+        kubeconfig: this.cluster?.kubeconfig ?? null,
+      },
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -53,10 +66,16 @@ class Stack {
     if (failure) throw failure.reason as Error;
   }
 
+  /** What the cluster said of itself; null where there is none. */
+  clusterReady(): ClusterReady | null {
+    const line = this.processes.find(({ name }) => name === 'cluster')?.readyLine;
+    return line === undefined ? null : ClusterReady.parse(JSON.parse(line));
+  }
+
   /** What takes work stops before what it works with. */
   async stop(): Promise<void> {
     this.ready = false;
-    const base = this.processes.filter(({ name }) => name === 'redis' || name === 'model');
+    const base = this.processes.filter(({ name }) => BASE.has(name));
     await Promise.all(this.processes.filter((process) => !base.includes(process)).map((process) => process.stop()));
     await Promise.all(base.map((process) => process.stop()));
   }
@@ -91,13 +110,12 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
   }
   const starting = (async () => {
     stack.endpoints = await chooseEndpoints(options);
-    const context = {
-      options,
-      endpoints: stack.endpoints,
-      environment: deps.environment,
-      redisPassword: newPassword(),
-      sandboxToken: newPassword(),
-    };
+    stack.sandboxHttpPort = await choosePort(0);
+    if (options.sandbox === 'kubernetes') await stack.start([sandboxClusterProgram(options, deps.environment)]);
+    stack.cluster = stack.clusterReady();
+    const { endpoints, cluster, sandboxHttpPort } = stack;
+    const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
+    const context = { options, endpoints, environment: deps.environment, cluster, sandboxHttpPort, ...secrets };
     await stack.start([redisProgram(context), ...(options.scripted ? [scriptedModelProgram(context)] : [])]);
     await stack.start(await servicePrograms(context));
     stack.ready = true;

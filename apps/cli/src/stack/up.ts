@@ -7,17 +7,20 @@ import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
 import { ensureLocalKey } from './key-file.js';
 import { findStack } from './stack-lock.js';
-import type { StackOptions } from './stack-options.js';
+import type { SandboxDriver, StackOptions } from './stack-options.js';
 import type { StackState } from './stack-state.js';
 import { startStack } from './start-stack.js';
 
 const START_TIMEOUT_MS = 120_000;
+
+export const FIRST_CLUSTER = 'the first start of a cluster of its own compiles Kubernetes and builds an image: some minutes, once';
 
 export interface UpOptions {
   readonly detach?: boolean;
   readonly scripted?: string;
   readonly rolloutWorkers: number;
   readonly concurrency: number;
+  readonly sandbox: SandboxDriver;
 }
 
 /** @throws CliError with the lines that set a model where none is set */
@@ -44,7 +47,8 @@ export async function requireMachine(cli: Cli): Promise<void> {
 
 function summary(state: StackState, home: string): string {
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
-  return [`gateway on ${state.address}; ${model}`, `state, key and logs in ${home}`].join('\n');
+  const code = state.sandbox.driver === 'kubernetes' ? `code runs in pods of ${state.sandbox.image ?? ''}` : 'code runs in bubblewrap';
+  return [`gateway on ${state.address}; ${model}`, code, `state, key and logs in ${home}`].join('\n');
 }
 
 /** A stack that another process is starting right now counts once it is ready. */
@@ -70,6 +74,7 @@ export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolea
     rolloutWorkers: options.rolloutWorkers,
     concurrency: options.concurrency,
     scripted,
+    sandbox: options.sandbox,
     foreground: options.foreground,
   };
 }
@@ -90,6 +95,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
   ensureLocalKey(cli.home);
+  if (options.sandbox === 'kubernetes') cli.out.note(FIRST_CLUSTER);
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
     environment: cli.settings.environment,
     onNote: (note) => cli.out.note(note),

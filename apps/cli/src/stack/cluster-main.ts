@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { ClusterReady } from './sandbox-cluster.js';
+
+/** Of the manifests in k8s/. */
+const NAMESPACE = 'etude-sandboxes';
+const KUBECTL_TIMEOUT_MS = 60_000;
+
+const { root, templates } = z.object({ root: z.string(), templates: z.string() }).parse(JSON.parse(process.argv[2] ?? '{}'));
+/** Set by `test/cluster run`, except for the namespace and the templates, which are the user's. */
+const environment = z
+  .object({
+    KUBECONFIG: z.string().min(1),
+    ETUDE_CLUSTER_DIR: z.string().default(''),
+    ETUDE_SANDBOX_IMAGE: z.string().min(1),
+    ETUDE_SANDBOX_NAMESPACE: z.string().default(''),
+    ETUDE_SANDBOX_TEMPLATES_PATH: z.string().default(''),
+  })
+  .parse(process.env);
+const { KUBECONFIG: kubeconfig, ETUDE_SANDBOX_IMAGE: image } = environment;
+
+const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
+
+/** A cluster of our own brings its kubectl along. */
+async function kubectl(...args: string[]): Promise<string> {
+  const own = environment.ETUDE_CLUSTER_DIR !== '';
+  const [command, before] = own
+    ? [process.execPath, [join(root, 'test/cluster/dist/main.js'), 'kubectl']]
+    : ['kubectl', ['--kubeconfig', kubeconfig]];
+  const { stdout } = await promisify(execFile)(command, [...before, ...args], { cwd: root, timeout: KUBECTL_TIMEOUT_MS });
+  return stdout;
+}
+
+/** This machine's address as a node sees it. Nothing is sent. */
+async function addressTowards(node: string): Promise<string> {
+  const socket = createSocket(isIP(node) === 6 ? 'udp6' : 'udp4');
+  try {
+    socket.connect(9, node);
+    await once(socket, 'connect');
+    return socket.address().address;
+  } finally {
+    socket.close();
+  }
+}
+
+/** The manifests are for a controller inside of the cluster; this one is outside. */
+async function admitThisMachine(): Promise<void> {
+  const nodes = await kubectl('get', 'nodes', '-o', 'jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}');
+  const address = await addressTowards(nodes.trim().split(' ')[0] ?? '');
+  const from = [{ ipBlock: { cidr: `${address}/${isIP(address) === 6 ? 128 : 32}` } }];
+  const patch = JSON.stringify([{ op: 'replace', path: '/spec/ingress/0/from', value: from }]);
+  await kubectl('patch', 'networkpolicy', 'controller-to-supervisor', '-n', NAMESPACE, '--type=json', '-p', patch);
+}
+
+/** A namespace that was named is taken as it is: whoever gave it may not want to give more. */
+async function prepareNamespace(): Promise<string> {
+  if (environment.ETUDE_SANDBOX_NAMESPACE) return environment.ETUDE_SANDBOX_NAMESPACE;
+  note('applying k8s/');
+  await kubectl('apply', '-k', join(root, 'k8s'));
+  await admitThisMachine();
+  return NAMESPACE;
+}
+
+/** Small requests, so that a laptop has room for as many pods as tasks run at once. */
+function writeTemplates(): string {
+  if (environment.ETUDE_SANDBOX_TEMPLATES_PATH) return environment.ETUDE_SANDBOX_TEMPLATES_PATH;
+  const standard = { image, cpuRequest: '50m', warm: { free: 4, max: 24 } };
+  writeFileSync(templates, `${JSON.stringify({ default: standard }, null, 2)}\n`);
+  return templates;
+}
+
+const stay = setInterval(() => undefined, 60_000);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
+try {
+  const namespace = await prepareNamespace();
+  const said: ClusterReady = { ready: true, kubeconfig, namespace, image, templates: writeTemplates() };
+  process.stdout.write(`${JSON.stringify(said)}\n`);
+} catch (error) {
+  clearInterval(stay);
+  note(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
