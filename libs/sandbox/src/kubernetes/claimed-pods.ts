@@ -5,7 +5,7 @@ import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
 import type { PodApi, PodFeed } from './pod-cluster.js';
 import type { OpenLink } from './pod-connector.js';
 import { supervisorNameOf } from './pod-identity.js';
-import type { PodLink } from './pod-link.js';
+import type { PodConnection } from './pod-link.js';
 import { placeOf, type PodPlace } from './pod-place.js';
 import { podProblem } from './pod-state.js';
 import type { KubeLogger, PodView } from './pod-view.js';
@@ -22,8 +22,8 @@ export interface ClaimedDeps {
 interface Held {
   readonly place: PodPlace;
   readonly token: string;
-  readonly end: (link: PodLink | null) => Promise<void>;
-  link: PodLink;
+  readonly end: (link: PodConnection | null) => Promise<void>;
+  link: PodConnection;
   /** The last that the watch told. */
   view: PodView | null;
   /** The watch saw its end. */
@@ -64,7 +64,7 @@ export class ClaimedPods {
   }
 
   /** @param end ends the pod, for good; called once, when it is released or lost */
-  hold(place: PodPlace, token: string, link: PodLink, end: (link: PodLink | null) => Promise<void>): ClaimedSandbox {
+  hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
     const view = this.deps.feed.pods.get(place.pod);
     const held: Held = { place, token, end, link, view: view?.uid === place.uid ? view : null, gone: false };
     this.held.add(held);
@@ -94,7 +94,7 @@ export class ClaimedPods {
     for (const { link, place } of this.held) link.send({ type: 'lease', claim: place.claim, leaseMs: this.deps.settings.leaseMs });
   }
 
-  private async finish(held: Held, link: PodLink | null): Promise<void> {
+  private async finish(held: Held, link: PodConnection | null): Promise<void> {
     if (this.held.delete(held)) await held.end(link);
   }
 
@@ -126,11 +126,11 @@ export class ClaimedPods {
     };
   }
 
-  private async reconnect(held: Held): Promise<PodLink | LostSandbox | 'refused' | 'silent'> {
+  private async reconnect(held: Held): Promise<PodConnection | LostSandbox | 'refused' | 'silent'> {
     const { settings, open, log } = this.deps;
     const { place, token } = held;
     const address = { ip: place.ip, port: settings.port, supervisor: supervisorNameOf({ name: place.pod, uid: place.uid }) };
-    let link: PodLink;
+    let link: PodConnection;
     try {
       link = await open(address, settings, this.stop.signal);
     } catch (error) {

@@ -8,8 +8,9 @@ import { KubeApi } from './kube-api.js';
 import type { PodApi, PodFeed } from './pod-cluster.js';
 import type { OpenLink } from './pod-connector.js';
 import { ANNOTATIONS, claimDigestOf, LABELS, supervisorNameOf, tokenOf } from './pod-identity.js';
-import { PodLink } from './pod-link.js';
+import { type PodConnection, PodLink } from './pod-link.js';
 import { readPlace, type PodPlace } from './pod-place.js';
+import { PodProof } from './pod-proof.js';
 import { PodReaper } from './pod-reaper.js';
 import type { RosterPod } from './pod-roster.js';
 import { podFilter, templateDigest } from './pod-spec.js';
@@ -27,6 +28,10 @@ export interface KubernetesDriverOptions {
   readonly templates: SandboxTemplates;
   readonly logger: KubeLogger;
   readonly settings?: Partial<PoolSettings>;
+  /** Controls that pods need not enforce, by the names of runner/probe.py. */
+  readonly allowMissingControls?: readonly string[];
+  /** There is no other controller: pods that nobody has claimed end with this one, instead of waiting for another. */
+  readonly alone?: boolean;
   /** This controller; default a random one. */
   readonly controller?: string;
 }
@@ -41,8 +46,10 @@ export interface ClusterOptions {
 /** What the driver is made of; a test brings its own. */
 export interface KubernetesDriverParts {
   readonly api: PodApi;
-  readonly feed: PodFeed & { close(): void | Promise<void> };
+  readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
   readonly open?: OpenLink;
+  /** Whether a template serves no claim before its pods were tried from inside. */
+  readonly probed?: boolean;
 }
 
 const now = () => performance.now();
@@ -50,6 +57,7 @@ const now = () => performance.now();
 /** Sandboxes as pods, out of a warm pool that all controllers of an installation share. */
 export class KubernetesDriver implements SandboxDriver {
   private readonly pools = new Map<string, TemplatePool>();
+  private readonly proofs = new Map<string, PodProof>();
   private readonly claimed: ClaimedPods;
   private readonly reaper: PodReaper;
   private readonly unsubscribe: () => void;
@@ -67,8 +75,11 @@ export class KubernetesDriver implements SandboxDriver {
     const shared = { api, feed, open: this.open, settings, log: options.logger, now, pace: new ClaimPace(now) };
     this.settings = settings;
     this.controller = options.controller ?? randomUUID();
-    for (const [name, template] of Object.entries(options.templates))
-      this.pools.set(name, new TemplatePool(this.kind(name, template), shared));
+    for (const [name, template] of Object.entries(options.templates)) {
+      const pool = new TemplatePool(this.kind(name, template), shared);
+      this.pools.set(name, pool);
+      if (parts.probed) this.proofs.set(name, this.proof(name, template, pool));
+    }
     this.claimed = new ClaimedPods(shared);
     this.reaper = new PodReaper({ ...shared, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
@@ -78,8 +89,9 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   /**
-   * Connects to the cluster, takes over what other controllers left, and starts filling the pools.
+   * Connects to the cluster, takes over what other controllers left, starts filling the pools, and tries every wall of a pod from inside.
    *
+   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it
    * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
    */
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
@@ -87,12 +99,29 @@ export class KubernetesDriver implements SandboxDriver {
     const feed = new PodWatch(api, { selector: `${LABELS.pool}=${options.installation}`, logger: options.logger });
     feed.start();
     await feed.synced(signal);
-    return new KubernetesDriver(options, { api, feed });
+    const driver = new KubernetesDriver(options, { api, feed, probed: true });
+    try {
+      await Promise.all([...driver.proofs.values()].map((proof) => proof.attempt()));
+      return driver;
+    } catch (error) {
+      await driver.close();
+      throw error;
+    }
   }
 
   async claim(shape: SandboxShape, signal: AbortSignal, onQueued?: (before: number) => void): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
+    await this.proofs.get(shape.template)?.ensure();
+    return this.claimFrom(pool, shape, signal, onQueued);
+  }
+
+  private async claimFrom(
+    pool: TemplatePool,
+    shape: SandboxShape,
+    signal: AbortSignal,
+    onQueued?: (before: number) => void,
+  ): Promise<ClaimedSandbox> {
     const claim = newClaim();
     const { pod, link, token } = await pool.claim(claim, signal, onQueued);
     const place: PodPlace = {
@@ -119,6 +148,15 @@ export class KubernetesDriver implements SandboxDriver {
     return this.claimed.hold(place, token, link, (last) => this.endAttached(place, pool, pod, last));
   }
 
+  /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster are not followed just now */
+  check(): void {
+    const { lastError = null } = this.parts.feed.state ?? {};
+    if (lastError !== null)
+      throw new EtudeError('SANDBOX_UNAVAILABLE', `the pods of the cluster are not followed just now: ${lastError}`, {
+        metadata: { exit: 'infra' },
+      });
+  }
+
   /** By template. */
   figures(): Record<string, PoolFigures> {
     return Object.fromEntries([...this.pools].map(([name, pool]) => [name, pool.figures()]));
@@ -127,7 +165,7 @@ export class KubernetesDriver implements SandboxDriver {
   async close(): Promise<void> {
     this.reaper.close();
     const claimed = this.claimed.close();
-    for (const pool of this.pools.values()) pool.stop();
+    for (const pool of this.pools.values()) pool.stop(this.options.alone ?? false);
     await Promise.all([...this.pools.values()].map((pool) => pool.drained()));
     await claimed;
     this.unsubscribe();
@@ -138,6 +176,12 @@ export class KubernetesDriver implements SandboxDriver {
     const { installation, tokenSecret } = this.options;
     const context = { installation, controller: this.controller, filter: podFilter(template) };
     return { name, template, context, tokenSecret, digest: templateDigest(name, template, context) };
+  }
+
+  private proof(name: string, template: SandboxTemplate, pool: TemplatePool): PodProof {
+    const { allowMissingControls: allowMissing = [], logger: log } = this.options;
+    const shape = { template: name, memoryMiB: template.memoryMiB, diskMiB: template.diskMiB };
+    return new PodProof(name, template, { allowMissing, log, claim: (signal) => this.claimFrom(pool, shape, signal) });
   }
 
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {
@@ -170,7 +214,7 @@ export class KubernetesDriver implements SandboxDriver {
     }
   }
 
-  private async reach(place: PodPlace, token: string, signal: AbortSignal): Promise<PodLink> {
+  private async reach(place: PodPlace, token: string, signal: AbortSignal): Promise<PodConnection> {
     const { leaseMs, bindTimeoutMs, port } = this.settings;
     const address = { ip: place.ip, port, supervisor: supervisorNameOf({ name: place.pod, uid: place.uid }) };
     try {
@@ -191,7 +235,7 @@ export class KubernetesDriver implements SandboxDriver {
     place: PodPlace,
     pool: TemplatePool | undefined,
     pod: RosterPod | undefined,
-    link: PodLink | null,
+    link: PodConnection | null,
   ): Promise<void> {
     if (pool && pod) return pool.remove(pod, link);
     await link?.destroy();

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { supervisorNameOf } from './pod-identity.js';
-import { PodLink, type LinkTimes, type PodAddress } from './pod-link.js';
+import type { LinkTimes, PodAddress, PodConnection } from './pod-link.js';
 import type { RosterPod } from './pod-roster.js';
 
-export type OpenLink = (address: PodAddress, times: LinkTimes, signal: AbortSignal) => Promise<PodLink>;
+export type OpenLink = (address: PodAddress, times: LinkTimes, signal: AbortSignal) => Promise<PodConnection>;
 
 const FIRST_WAIT_MS = 20;
 const WAIT_MAX_MS = 1_000;
@@ -15,7 +15,7 @@ export class PodConnector {
   constructor(
     private readonly open: OpenLink,
     private readonly times: LinkTimes & { readonly port: number },
-    private readonly connected: (pod: RosterPod, link: PodLink) => void,
+    private readonly connected: (pod: RosterPod, link: PodConnection) => void,
   ) {}
 
   /** Call it whenever something about the pod changed. */
@@ -45,14 +45,14 @@ export class PodConnector {
   }
 
   /** null: not yet. Why does not matter while the pod starts; what is wrong with it is told by its status. */
-  private async attempt(pod: RosterPod, signal: AbortSignal): Promise<PodLink | null> {
+  private async attempt(pod: RosterPod, signal: AbortSignal): Promise<PodConnection | null> {
     const { ip } = pod.view ?? {};
     if (!ip || pod.uid === null) return null;
     const address = { ip, port: this.times.port, supervisor: supervisorNameOf({ name: pod.name, uid: pod.uid }) };
     return this.open(address, this.times, signal).catch(() => null);
   }
 
-  private hand(pod: RosterPod, link: PodLink, stop: AbortController): void {
+  private hand(pod: RosterPod, link: PodConnection, stop: AbortController): void {
     if (stop.signal.aborted || pod.state !== 'starting') return link.abandon();
     this.trying.delete(pod);
     this.connected(pod, link);

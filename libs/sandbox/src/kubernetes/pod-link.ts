@@ -18,12 +18,24 @@ export interface LinkTimes {
 /** `claimed`: another claim was first. `refused`: for good, such as a wrong token. `silent`: no answer in time, or no connection. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
+/** A connection to the supervisor of one pod. Its end is no end of the pod: the lease is. */
+export interface PodConnection extends SandboxLink {
+  /** Whether `destroy` was called. */
+  readonly ending: boolean;
+  /** Whether the claim was bound on a newer connection, by this process or another. */
+  readonly superseded: boolean;
+  /** Compare-and-set: whoever is first owns the pod. The same claim again is bound again. */
+  bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome>;
+  /** Ends the connection, and not the pod. */
+  abandon(): void;
+}
+
 /** After `close`, for process 1 to end. */
 const END_TIMEOUT_MS = 2_000;
 const HELLO_BYTES_MAX = 64 * 1024;
 
-/** A connection to the supervisor of one pod. Its end is no end of the pod: the lease is. */
-export class PodLink implements SandboxLink {
+/** Over TCP. */
+export class PodLink implements PodConnection {
   /** Resolves when the connection is over; after `destroy` that is when process 1 has ended, as far as can be seen from here. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
@@ -90,7 +102,6 @@ export class PodLink implements SandboxLink {
     return null;
   }
 
-  /** Whether the claim was bound on a newer connection, by this process or another. */
   get superseded(): boolean {
     return this.taken;
   }
@@ -99,7 +110,6 @@ export class PodLink implements SandboxLink {
     return this.problem;
   }
 
-  /** Compare-and-set: whoever is first owns the pod. The same claim again is bound again. */
   async bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome> {
     this.send({ type: 'bind', claim, token, leaseMs });
     const timer = setTimeout(() => this.abandon(), timeoutMs);
@@ -110,7 +120,6 @@ export class PodLink implements SandboxLink {
     return { outcome: 'silent', reason: frame ? `it answered "${frame.type}"` : this.complaint() || 'it did not answer' };
   }
 
-  /** Whether `destroy` was called. */
   get ending(): boolean {
     return this.doomed;
   }
@@ -125,7 +134,6 @@ export class PodLink implements SandboxLink {
     return this.gone;
   }
 
-  /** Ends the connection, and not the pod. */
   abandon(): void {
     this.socket.destroy();
   }

@@ -1,6 +1,6 @@
 import { LABELS } from './pod-identity.js';
 import type { PodChange } from './pod-store.js';
-import type { PodLink } from './pod-link.js';
+import type { PodConnection } from './pod-link.js';
 import type { PodView } from './pod-view.js';
 
 /**
@@ -17,7 +17,7 @@ export interface RosterPod {
   view: PodView | null;
   state: RosterState;
   /** Only while `free`. */
-  link: PodLink | null;
+  link: PodConnection | null;
   /** Whether the watch has shown it. */
   seen: boolean;
   /** Made from another version of the template. */

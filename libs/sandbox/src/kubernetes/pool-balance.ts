@@ -74,7 +74,7 @@ export class PoolBalance {
         startMs: this.startMs,
         adopt: this.adopting,
         startsMax: settings.startsMax,
-        quiet: pace.quietFor(settings.quietMs),
+        moment: pace.quietFor(settings.calmMs) ? 'calm' : pace.quietFor(settings.quietMs) ? 'quiet' : 'busy',
       },
     );
     this.owed = plan.owed;

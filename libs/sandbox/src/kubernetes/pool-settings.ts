@@ -4,8 +4,10 @@ export interface PoolSettings {
   readonly port: number;
   /** Pods that may be starting at the same time. Starting one takes a quarter second of its node's processor. */
   readonly startsMax: number;
-  /** Pods are replaced and removed when no claim came for this long, or when claims need them. */
+  /** Pods are replaced and removed one by one when no claim came for this long, or when claims need them. */
   readonly quietMs: number;
+  /** And up to `startsMax` at a time when none came for this long. */
+  readonly calmMs: number;
   /** A used pod is removed after this long at the latest. */
   readonly removalMaxMs: number;
   /** How long a claim waits for a pod. */
@@ -39,7 +41,8 @@ export interface PoolSettings {
 export const POOL_SETTINGS: PoolSettings = {
   port: 7070,
   startsMax: 3,
-  quietMs: 200,
+  quietMs: 60,
+  calmMs: 1_500,
   removalMaxMs: 5_000,
   claimWaitMs: 30_000,
   waitingMax: 1_000,

@@ -3,7 +3,7 @@ import { ClaimQueue } from './claim-queue.js';
 import type { PodApi } from './pod-cluster.js';
 import { PodConnector, type OpenLink } from './pod-connector.js';
 import { LABELS, numberOf, tokenOf } from './pod-identity.js';
-import type { PodLink } from './pod-link.js';
+import type { PodConnection } from './pod-link.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
 import type { PodChange } from './pod-store.js';
@@ -41,17 +41,17 @@ export interface PoolFigures {
 /** A pod that this process has bound. */
 export interface BoundPod {
   readonly pod: RosterPod;
-  readonly link: PodLink;
+  readonly link: PodConnection;
   readonly token: string;
 }
 
 interface FreePod {
   readonly pod: RosterPod;
-  readonly link: PodLink;
+  readonly link: PodConnection;
 }
 
 /** How often is looked after what is not told by an event: whether it is quiet, what is late. */
-const TICK_MS = 50;
+const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
 
 /** The pods of one template, as this controller sees and uses them. */
@@ -136,13 +136,14 @@ export class TemplatePool {
         void this.remove(free.pod, free.link);
         throw signal.reason as Error;
       }
+      this.balance.oweNot();
       signal.throwIfAborted();
       free = this.take();
     }
   }
 
   /** Ends a pod of this process, when there is time. Resolves when its process 1 has ended. */
-  remove(pod: RosterPod, link: PodLink | null): Promise<void> {
+  remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
     this.roster.move(pod, 'ending');
     this.changed();
     return new Promise((ended) => {
@@ -167,15 +168,19 @@ export class TemplatePool {
     this.roster.move(pod, 'ours');
     const token = tokenOf(this.kind.tokenSecret, pod.view?.labels[LABELS.nonce] ?? '');
     if (await this.bind({ pod, link }, `retire-${this.kind.context.controller}`, token)) await this.remove(pod, link);
+    else this.changed();
   }
 
-  /** Claims and creates no more. Pods that wait for a claim are left to other controllers. */
-  stop(): void {
+  /** Claims and creates no more. Pods that wait for a claim are left to other controllers, or ended with `all`. */
+  stop(all: boolean): void {
     this.closed = true;
     clearTimeout(this.timer);
     this.starter.close();
     this.connector.close();
-    for (const pod of this.roster) this.letGo(pod)?.abandon();
+    for (const pod of this.roster) {
+      this.letGo(pod)?.abandon();
+      if (all && (pod.state === 'free' || pod.state === 'starting')) void this.remove(pod, null);
+    }
     this.queue.refuse(0, () => claimRefusal(this.kind.name, this.kind.template.warm.max, 0, { exit: 'infra', message: 'shutting down' }));
   }
 
@@ -199,7 +204,7 @@ export class TemplatePool {
     return best && link ? this.reserve(best, link) : null;
   }
 
-  private reserve(pod: RosterPod, link: PodLink): FreePod {
+  private reserve(pod: RosterPod, link: PodConnection): FreePod {
     this.roster.move(pod, 'ours');
     this.balance.owe();
     return { pod, link };
@@ -219,7 +224,6 @@ export class TemplatePool {
     const { leaseMs, bindTimeoutMs } = this.deps.settings;
     const bound = await link.bind(claim, token, leaseMs, bindTimeoutMs);
     if (bound.outcome === 'bound') return true;
-    this.balance.oweNot();
     link.abandon();
     if (bound.outcome === 'claimed') this.conflicts += 1;
     else this.deps.log.warn({ pod: pod.name, outcome: bound.outcome }, `a sandbox pod could not be bound: ${bound.reason}`);
@@ -243,7 +247,7 @@ export class TemplatePool {
     this.connector.look(pod);
   }
 
-  private connected(pod: RosterPod, link: PodLink): void {
+  private connected(pod: RosterPod, link: PodConnection): void {
     this.starter.worked();
     if (pod.mine && pod.order === 0) this.balance.started(pod);
     pod.order = numberOf(`${this.kind.context.controller} ${pod.uid}`);
@@ -258,13 +262,13 @@ export class TemplatePool {
   }
 
   /** A free pod whose connection ends is connected again, or has ended, which the watch will tell. */
-  private async watchOver(pod: RosterPod, link: PodLink): Promise<void> {
+  private async watchOver(pod: RosterPod, link: PodConnection): Promise<void> {
     await link.gone;
     if (pod.state === 'free' && pod.link === link) this.reconnect(pod);
     this.changed();
   }
 
-  private letGo(pod: RosterPod): PodLink | null {
+  private letGo(pod: RosterPod): PodConnection | null {
     const { link } = pod;
     pod.link = null;
     return link;
@@ -314,15 +318,23 @@ export class TemplatePool {
     this.obstacle = null;
     for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
     const plan = this.balance.plan(this.roster, this.queue.length);
-    this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
+    // One that can't be placed tells as much as ten.
+    const startsMax = this.obstacle ? 0 : this.starter.startsMax;
+    this.starter.start(Math.min(plan.create, startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     if (plan.surplus > 0 && this.balance.overfull) this.retireOne((pod) => !pod.outdated);
-    // Pods of a former template leave when their places are needed, otherwise after the reaper's time.
-    if (this.queue.length > 0 && plan.short === 0 && plan.create === 0) this.retireOne((pod) => pod.outdated);
+    this.retireOutdated(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
     this.lane.tick(pace.quietFor(settings.quietMs) || (this.queue.length > 0 && plan.short === 0));
     clearTimeout(this.timer);
     const busy = plan.short > 0 || plan.surplus > 0 || this.queue.length > 0 || !this.lane.idle || this.starter.problem !== null;
     this.timer = setTimeout(() => this.changed(), busy ? TICK_MS : IDLE_TICK_MS);
+  }
+
+  /** Pods of a former template leave one by one, sooner when the pods of this one lack the room. */
+  private retireOutdated(pressed: boolean): void {
+    if (!this.lane.idle) return;
+    const { surplusAfterMs } = this.deps.settings;
+    this.retireOne((pod) => pod.outdated && (pressed || this.deps.now() - pod.sinceMs > surplusAfterMs));
   }
 
   private retireOne(which: (pod: RosterPod) => boolean): void {

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SupervisorFrame } from '../frame-channel.js';
+import { encodeFrame, FrameReader } from '../frames.js';
+import { PodLink } from './pod-link.js';
+
+const never = new AbortController().signal;
+const TIMES = { connectTimeoutMs: 2_000, helloTimeoutMs: 2_000 };
+const HELLO = { type: 'hello', protocol: 2, sandbox: 'pod/uid' };
+
+/** A supervisor in its place: says hello, and answers each frame with what the test gives. */
+async function supervisor(
+  hello: SupervisorFrame | null,
+  answer: (frame: SupervisorFrame, socket: Socket) => SupervisorFrame[],
+): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const reader = new FrameReader();
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    if (hello) socket.write(encodeFrame(hello));
+    socket.on('data', (chunk: Buffer) => {
+      for (const frame of reader.feed(chunk) as SupervisorFrame[])
+        for (const reply of answer(frame, socket)) socket.write(encodeFrame(reply));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const open = (port: number, times = TIMES) => PodLink.open({ ip: '127.0.0.1', port, supervisor: 'pod/uid' }, times, never);
+
+describe('the connection to a pod', () => {
+  it('is made only to the pod that was meant', async () => {
+    const port = await supervisor({ ...HELLO, sandbox: 'pod/another' }, () => []);
+    await expect(open(port)).rejects.toThrow('is pod/another and not pod/uid any more');
+  });
+
+  it('is given up where nobody says hello', async () => {
+    const port = await supervisor(null, () => []);
+    await expect(open(port, { ...TIMES, helloTimeoutMs: 30 })).rejects.toThrow('did not say hello');
+  });
+
+  it('binds with claim and token', async () => {
+    const heard: SupervisorFrame[] = [];
+    const port = await supervisor(HELLO, (frame) => {
+      heard.push(frame);
+      return [{ type: 'bound', claim: frame.claim }];
+    });
+    const link = await open(port);
+    onTestFinished(() => link.abandon());
+    expect(await link.bind('c1', 'token', 15_000, 1_000)).toEqual({ outcome: 'bound' });
+    expect(heard).toEqual([{ type: 'bind', claim: 'c1', token: 'token', leaseMs: 15_000 }]);
+  });
+
+  it('tells a pod that another claim holds from one that answers nothing', async () => {
+    const claimed = await open(await supervisor(HELLO, () => [{ type: 'refused', code: 'claimed', reason: 'another claim holds it' }]));
+    onTestFinished(() => claimed.abandon());
+    expect(await claimed.bind('c1', 't', 1_000, 1_000)).toMatchObject({ outcome: 'claimed' });
+    const silent = await open(await supervisor(HELLO, () => []));
+    expect(await silent.bind('c1', 't', 1_000, 30)).toMatchObject({ outcome: 'silent' });
+    expect(silent.alive).toBe(false);
+  });
+
+  it('ends where another connection took its claim', async () => {
+    const link = await open(await supervisor(HELLO, () => [{ type: 'refused', code: 'superseded', reason: 'bound elsewhere' }]));
+    onTestFinished(() => link.abandon());
+    link.send({ type: 'lease' });
+    expect(await link.receive()).toBeNull();
+    expect(link.superseded).toBe(true);
+  });
+
+  it('asks process 1 to end, and has ended when that has', async () => {
+    const port = await supervisor(HELLO, (frame, socket) => {
+      if (frame.type === 'close') socket.end();
+      return [];
+    });
+    const link = await open(port);
+    await link.destroy();
+    expect(link.alive).toBe(false);
+  });
+});

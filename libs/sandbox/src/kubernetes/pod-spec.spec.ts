@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { tokenDigestOf, tokenOf } from './pod-identity.js';
+import { podFilter, podManifest, templateDigest, userOf } from './pod-spec.js';
+import { SandboxTemplate, SandboxTemplates, defaultTemplates } from './sandbox-template.js';
+
+const context = { installation: 'etude', controller: 'c1', filter: 'ff' };
+const variety = { slot: 7, nonce: 'n', token: tokenOf('secret', 'n'), user: 123_456 };
+const template = (more: object = {}) => SandboxTemplate.parse({ image: 'sandbox:1', ...more });
+const manifest = (more: object = {}) => podManifest('default', template(more), context, variety, 'd');
+const digest = (more: object) => templateDigest('default', template(more), context);
+const container = (more: object = {}) => manifest(more).spec.containers[0];
+
+describe('the pod of a sandbox', () => {
+  it('keeps to the restricted standard with a read-only root', () => {
+    expect(manifest().spec.securityContext).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 123_456,
+      runAsGroup: 123_456,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(container()?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      privileged: false,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+
+  it('has no account, no services, no names and no second life', () => {
+    expect(manifest().spec).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      restartPolicy: 'Never',
+      dnsPolicy: 'None',
+      activeDeadlineSeconds: 129_600,
+    });
+  });
+
+  it('requests all it may use, disk and shared memory included', () => {
+    const { requests, limits } = container({ memoryMiB: 512, diskMiB: 128, cpu: '500m' })?.resources ?? {};
+    expect(requests).toEqual(limits);
+    expect(limits).toEqual({ cpu: '500m', memory: '744Mi', 'ephemeral-storage': '16Mi' });
+  });
+
+  it('sets aside less processor time only where the template says so', () => {
+    const { requests, limits } = container({ cpu: '1', cpuRequest: '50m' })?.resources ?? {};
+    expect([requests?.cpu, limits?.cpu]).toEqual(['50m', '1']);
+  });
+
+  it('holds the digest of its token and not the token', () => {
+    expect(JSON.stringify(manifest())).not.toContain(variety.token);
+    expect(container()?.env).toContainEqual({ name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: tokenDigestOf(variety.token) });
+  });
+
+  it('has a place in its name, so that no place is taken twice', () => {
+    expect(manifest().metadata.name).toBe('etude-default-7');
+  });
+
+  it('takes runtime class, user namespace and placement from the template', () => {
+    const spec = manifest({
+      runtimeClassName: 'gvisor',
+      hostUsers: false,
+      nodeSelector: { pool: 'a' },
+      tolerations: [{ operator: 'Exists' }],
+    }).spec;
+    expect(spec).toMatchObject({
+      runtimeClassName: 'gvisor',
+      hostUsers: false,
+      nodeSelector: { pool: 'a' },
+      tolerations: [{ operator: 'Exists' }],
+    });
+  });
+
+  it('never lets labels of the operator take the place of its own', () => {
+    const more = { egress: ['10.0.0.0/8'], egressEnforcedBy: { 'etude.dev/state': 'claimed', 'allow-egress': 'mirror' } };
+    expect(manifest(more).metadata.labels).toMatchObject({ 'etude.dev/state': 'warm', 'allow-egress': 'mirror' });
+  });
+
+  it('runs as a user that a user namespace of its own can hold', () => {
+    expect(userOf(template({ hostUsers: false }), 0.999_999)).toBeLessThan(65_536);
+    expect(userOf(template(), 0)).toBeGreaterThanOrEqual(100_000);
+    expect(userOf(template(), 0.999_999)).toBeLessThan(2 ** 31);
+  });
+
+  it('gives cells no internet sockets unless there is an egress list', () => {
+    const open = template({ egress: ['10.0.0.0/8'], egressEnforcedBy: { 'allow-egress': 'mirror' } });
+    expect(podFilter(template())).not.toBe(podFilter(open));
+  });
+
+  it('changes its digest with the template, and not with its sizes', () => {
+    expect(digest({ image: 'sandbox:2' })).not.toBe(digest({}));
+    expect(digest({ warm: { free: 9, max: 20 } })).toBe(digest({}));
+  });
+});
+
+describe('sandbox templates', () => {
+  it('have one named default', () => {
+    expect(defaultTemplates('sandbox:1').default?.warm).toEqual({ min: 0, max: 16, free: 2 });
+    expect(SandboxTemplates.safeParse({ gpu: { image: 'sandbox:1' } }).success).toBe(false);
+  });
+
+  it('refuse an egress list that nothing enforces', () => {
+    const parsed = SandboxTemplate.safeParse({ image: 'sandbox:1', egress: ['10.0.0.0/8'] });
+    expect(parsed.error?.issues[0]).toMatchObject({ path: ['egress'], message: expect.stringContaining('NetworkPolicy') });
+  });
+
+  it('refuse more free pods than there may be', () => {
+    expect(SandboxTemplate.safeParse({ image: 'sandbox:1', warm: { free: 9, max: 8 } }).success).toBe(false);
+  });
+});

@@ -1,0 +1,193 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { SupervisorFrame } from '../frame-channel.js';
+import type { PodManifest } from './kube-api.js';
+import type { PodApi, PodFeed } from './pod-cluster.js';
+import type { OpenLink } from './pod-connector.js';
+import type { BindOutcome, PodConnection } from './pod-link.js';
+import { type PodChange, PodStore } from './pod-store.js';
+import type { PodView } from './pod-view.js';
+
+interface SimulatedPod {
+  view: PodView;
+  owner: string | null;
+  readonly links: Set<SimulatedLink>;
+}
+
+const status = { reason: '', message: '', conditions: {}, containers: [] };
+
+/** Names, uids and claims as a cluster and its supervisors decide them, in memory. Watches tell of changes as late as asked. */
+export class SimulatedCluster {
+  readonly pods = new Map<string, SimulatedPod>();
+  mostPods = 0;
+  creations = 0;
+  /** Every successful bind of a claim that serves somebody: the uid of its pod. */
+  readonly bound: string[] = [];
+  /** What a creation fails with. */
+  refuse: EtudeError | null = null;
+  startMs = 2;
+  private readonly feeds = new Set<SimulatedFeed>();
+  private uids = 0;
+  private version = 0;
+
+  readonly api: PodApi = {
+    createPod: (manifest) => this.create(manifest),
+    getPod: (name) => Promise.resolve(this.pods.get(name)?.view ?? null),
+    deletePod: (name, { uid }) => Promise.resolve(this.delete(name, uid)),
+    patchPod: (name, uid, { labels }) => {
+      const pod = this.pods.get(name);
+      if (pod?.view.uid !== uid) return Promise.resolve(null);
+      this.change(pod, { labels: { ...pod.view.labels, ...(labels as Record<string, string>) } });
+      return Promise.resolve(pod.view);
+    },
+  };
+
+  readonly open: OpenLink = (address) => {
+    const pod = [...this.pods.values()].find(({ view }) => `${view.name}/${view.uid}` === address.supervisor);
+    if (pod?.view.phase !== 'Running') return Promise.reject(new Error('nobody answers'));
+    const link = new SimulatedLink(pod, this);
+    pod.links.add(link);
+    return Promise.resolve(link);
+  };
+
+  /** What a controller's watch tells, each change `delayMs()` after it happened and never before an earlier one. */
+  feed(delayMs: () => number): SimulatedFeed {
+    const feed = new SimulatedFeed(delayMs, () => this.feeds.delete(feed));
+    for (const { view } of this.pods.values()) feed.store.apply('ADDED', view);
+    this.feeds.add(feed);
+    return feed;
+  }
+
+  /** Its process 1 ends, and with it all connections. */
+  end(pod: SimulatedPod): void {
+    if (pod.view.phase === 'Succeeded') return;
+    this.change(pod, { phase: 'Succeeded' });
+    for (const link of pod.links) link.close();
+  }
+
+  private async create({ metadata }: PodManifest): Promise<PodView> {
+    await turn();
+    if (this.refuse) throw this.refuse;
+    if (this.pods.has(metadata.name))
+      throw new EtudeError('SANDBOX_UNAVAILABLE', 'there is one', { metadata: { exit: 'infra', reason: 'AlreadyExists', status: '409' } });
+    this.uids += 1;
+    this.creations += 1;
+    const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels, annotations: {}, createdAtMs: this.uids };
+    const place = { ip: null, nodeName: 'node', phase: 'Pending' as const, ready: false, deleting: false, status };
+    const pod: SimulatedPod = { view: { ...identity, ...place, resourceVersion: '0' }, owner: null, links: new Set() };
+    this.pods.set(metadata.name, pod);
+    this.mostPods = Math.max(this.mostPods, this.pods.size);
+    this.change(pod, {}, 'ADDED');
+    setTimeout(() => pod.view.phase === 'Pending' && this.change(pod, { phase: 'Running', ip: '127.0.0.1', ready: true }), this.startMs);
+    return pod.view;
+  }
+
+  private delete(name: string, uid: string): 'deleted' | 'gone' {
+    const pod = this.pods.get(name);
+    if (pod?.view.uid !== uid) return 'gone';
+    this.end(pod);
+    this.change(pod, { deleting: true });
+    setTimeout(() => {
+      if (this.pods.get(name) !== pod) return;
+      this.pods.delete(name);
+      this.change(pod, {}, 'DELETED');
+    }, this.startMs);
+    return 'deleted';
+  }
+
+  private change(pod: SimulatedPod, to: Partial<PodView>, type: 'ADDED' | 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
+    this.version += 1;
+    pod.view = { ...pod.view, ...to, resourceVersion: String(this.version) };
+    for (const feed of this.feeds) feed.tell(type, pod.view);
+  }
+}
+
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+
+export class SimulatedFeed implements PodFeed {
+  readonly store = new PodStore();
+  private readonly listeners = new Set<(change: PodChange) => void>();
+  private before: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly delayMs: () => number,
+    private readonly left: () => void,
+  ) {}
+
+  get pods(): ReadonlyMap<string, PodView> {
+    return this.store.pods;
+  }
+
+  subscribe(listener: (change: PodChange) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', view: PodView): void {
+    const late = new Promise<void>((resolve) => setTimeout(resolve, this.delayMs()));
+    this.before = Promise.all([this.before, late]).then(() => {
+      for (const change of this.store.apply(type, view)) for (const listener of this.listeners) listener(change);
+      return undefined;
+    });
+  }
+
+  close(): Promise<void> {
+    this.left();
+    this.listeners.clear();
+    return Promise.resolve();
+  }
+}
+
+class SimulatedLink implements PodConnection {
+  readonly gone: Promise<void>;
+  ending = false;
+  superseded = false;
+  private over = false;
+  private tell: () => void = () => undefined;
+
+  constructor(
+    private readonly pod: SimulatedPod,
+    private readonly cluster: SimulatedCluster,
+  ) {
+    this.gone = new Promise((resolve) => (this.tell = resolve));
+  }
+
+  get alive(): boolean {
+    return !this.over && !this.ending;
+  }
+
+  async bind(claim: string): Promise<BindOutcome> {
+    await turn();
+    if (this.over) return { outcome: 'silent', reason: 'it ended' };
+    if (this.pod.owner !== null && this.pod.owner !== claim) return { outcome: 'claimed', reason: 'another claim holds it' };
+    this.pod.owner = claim;
+    if (claim.startsWith('claim-')) this.cluster.bound.push(this.pod.view.uid);
+    return { outcome: 'bound' };
+  }
+
+  send(_frame: SupervisorFrame): void {}
+
+  async receive(): Promise<SupervisorFrame | null> {
+    await this.gone;
+    return null;
+  }
+
+  complaint(): string {
+    return '';
+  }
+
+  destroy(): Promise<void> {
+    this.ending = true;
+    if (!this.over) this.cluster.end(this.pod);
+    return this.gone;
+  }
+
+  abandon(): void {
+    this.close();
+  }
+
+  close(): void {
+    this.over = true;
+    this.pod.links.delete(this);
+    this.tell();
+  }
+}
