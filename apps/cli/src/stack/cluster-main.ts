@@ -12,7 +12,9 @@ import type { ClusterReady } from './sandbox-cluster.js';
 const NAMESPACE = 'etude-sandboxes';
 const KUBECTL_TIMEOUT_MS = 60_000;
 
-const { root, templates } = z.object({ root: z.string(), templates: z.string() }).parse(JSON.parse(process.argv[2] ?? '{}'));
+const { root, templates, installation } = z
+  .object({ root: z.string(), templates: z.string(), installation: z.string() })
+  .parse(JSON.parse(process.argv[2] ?? '{}'));
 /** Set by `test/cluster run`, except for the namespace and the templates, which are the user's. */
 const environment = z
   .object({
@@ -75,10 +77,21 @@ function writeTemplates(): string {
   return templates;
 }
 
+let namespace = '';
+
+/** Pods that wait for a claim would wait until they end by themselves. A cluster of our own takes them with it. */
+async function leave(): Promise<never> {
+  if (environment.ETUDE_CLUSTER_DIR === '' && namespace) {
+    const ended = kubectl('delete', 'pods', '-n', namespace, '-l', `etude.dev/pool=${installation}`, '--wait=false');
+    await ended.catch((error: unknown) => note(`its pods end by themselves: ${(error as Error).message}`));
+  }
+  process.exit(0);
+}
+
 const stay = setInterval(() => undefined, 60_000);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void leave());
 try {
-  const namespace = await prepareNamespace();
+  namespace = await prepareNamespace();
   const said: ClusterReady = { ready: true, kubeconfig, namespace, image, templates: writeTemplates() };
   process.stdout.write(`${JSON.stringify(said)}\n`);
 } catch (error) {

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
-import { table } from '../output.js';
+import { plural, table } from '../output.js';
+import { type PoolFigures, poolFigures } from './pool-figures.js';
 import { findStack } from './stack-lock.js';
 import type { StackState } from './stack-state.js';
 
@@ -40,7 +41,19 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-function stateText(state: StackState, home: string): string {
+/** '' where the controller does not say. */
+function poolText({ ready, sessions, waiting }: Partial<PoolFigures>): string {
+  if (ready === undefined) return '';
+  return ` · ${ready} ready, ${plural(sessions ?? 0, 'session')} of callers, ${plural(waiting ?? 0, 'claim')} waiting`;
+}
+
+function sandboxText({ sandbox }: StackState, pool: Partial<PoolFigures>): string {
+  const where =
+    sandbox.driver === 'kubernetes' ? `kubernetes, namespace ${sandbox.namespace ?? ''}, image ${sandbox.image ?? ''}` : 'local';
+  return `${where}${poolText(pool)}`;
+}
+
+function stateText(state: StackState, home: string, pool: Partial<PoolFigures>): string {
   const rows = state.processes.map(({ name, pid, ready, restarts }) => [
     name,
     ready ? 'ready' : 'not ready',
@@ -51,6 +64,7 @@ function stateText(state: StackState, home: string): string {
   const head = table([
     ['gateway', state.address],
     ['model', model],
+    ['sandboxes', sandboxText(state, pool)],
     ['home', home],
     ['since', new Date(state.startedAt).toISOString()],
   ]);
@@ -64,6 +78,7 @@ export async function status(cli: Cli): Promise<number> {
     cli.out.data({ running: false }, `nothing runs in ${cli.home}; ./etude up starts it`);
     return EXIT.unavailable;
   }
-  cli.out.data({ running: true, ...state }, stateText(state, cli.home));
+  const pool = await poolFigures(state.sandbox.httpPort);
+  cli.out.data({ running: true, ...state, sandbox: { ...state.sandbox, ...pool } }, stateText(state, cli.home, pool));
   return state.ready ? EXIT.ok : EXIT.unavailable;
 }

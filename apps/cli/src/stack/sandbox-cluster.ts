@@ -34,12 +34,15 @@ export interface ClusterContext {
 const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 const secretPath = (home: string) => join(home, 'sandbox-secret');
 
+/** Tells the pods of this home from those of others in one namespace. */
+const installationOf = (home: string) => `local-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
+
 /**
  * The cluster whose pods run the code: the one of KUBECONFIG, else kind where it works, else one of the project's own. One that was
  * started for this stack ends with it; a given one stays.
  */
 export function clusterProgram({ home, root, environment, tied }: ClusterContext): Program {
-  const inside = [process.execPath, INSIDE, JSON.stringify({ root, templates: templatesPath(home) })];
+  const inside = [process.execPath, INSIDE, JSON.stringify({ root, templates: templatesPath(home), installation: installationOf(home) })];
   return {
     name: 'cluster',
     ...tied(process.execPath, [join(root, 'test/cluster/dist/main.js'), 'run', ...inside]),
@@ -63,9 +66,6 @@ function tokenSecret(home: string): string {
   }
   return readFileSync(path, 'utf8').trim();
 }
-
-/** Tells the pods of this home from those of others in one namespace. */
-const installationOf = (home: string) => `local-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
 
 /** The sandbox controller's, for the cluster that said it is ready. */
 export const kubernetesSettings = (home: string, cluster: ClusterReady): Record<string, string> => ({
