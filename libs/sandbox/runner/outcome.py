@@ -1,4 +1,5 @@
 """What the end of a run is called."""
+import errno
 import re
 
 import _signal
@@ -28,13 +29,20 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
     return "nonzero"
 
 
-def bounded_error(report):
-    """What a cell says about an exception, bounded and in shape, whatever it sent."""
-    if type(report) is not dict:
-        return dict(CHECKER_LOST)
-    line = report.get("line")
-    return {
-        "type": str(report.get("type"))[:200],
-        "message": str(report.get("message"))[:4000],
-        "line": line if type(line) is int and 0 <= line < 2**31 else None,
+def refused_files(run, error):
+    """The result of a run whose files could not be put in their places."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    result = {
+        "exit": "disk" if full else "nonzero",
+        "exitCode": None,
+        "signal": None,
+        "stdout": "",
+        "stderr": "",
+        "stdoutCutBytes": 0,
+        "stderrCutBytes": 0,
+        "cpuMs": 0,
+        "wallMs": 0,
+        "memoryPeakKiB": 0,
+        "error": {"type": "FileRefused", "message": str(error)[:4000], "line": None},
     }
+    return {**result, "passed": False} if run["kind"] == "checked" else result

@@ -1,7 +1,4 @@
 """One run: starts its cells, watches its limits, and says how it ended. Past 300 lines, since all of it shares one loop."""
-import errno
-import json
-import math
 import os
 import select
 import time
@@ -13,8 +10,9 @@ from runner.descriptors import socket_pair
 from runner.frames import FrameReader
 from runner.given import modules_of
 from runner.loop import FOREVER, READ
-from runner.outcome import CHECKER_LOST, bounded_error, exit_reason
+from runner.outcome import CHECKER_LOST, exit_reason
 from runner.output import HeadTail, ToldHead
+from runner.report import bounded_error, document
 from runner.workspace import TMP
 
 LOOK_S = 0.025
@@ -205,10 +203,9 @@ class Run:
     def _take_report(self, data):
         try:
             for frame in self.report.feed(data):
-                document = json.loads(frame, parse_constant=_refuse, parse_float=_finite)
-                if type(document) is not dict or self.frame is not None or not _is_shallow(document):
-                    raise ValueError("a malformed report")
-                self.frame = document
+                if self.frame is not None:
+                    raise ValueError("a second report")
+                self.frame = document(frame, VALUE_DEPTH_MAX)
         except (ValueError, RecursionError):
             self.lied = True
 
@@ -304,7 +301,7 @@ class Run:
         frame = self.frame if isinstance(self.frame, dict) and not self.lied else None
         if self.request["kind"] == "call":
             if frame and "error" in frame:
-                result["error"] = bounded_error(frame["error"])
+                result["error"] = bounded_error(frame["error"]) or dict(CHECKER_LOST)
             elif frame and "value" in frame:
                 result["value"] = frame["value"]
         reason = self.stopped or exit_reason(ended, result.get("error"), stderr, self.disk_full, self.processes_full)
@@ -318,7 +315,7 @@ class Run:
     def _judge(self, result, ended, stderr):
         frame = self.frame if isinstance(self.frame, dict) and not self.lied else {}
         passed = frame.get("passed") is True and not self.stopped
-        error = None if passed else bounded_error(frame.get("error") or CHECKER_LOST)
+        error = None if passed else (bounded_error(frame.get("error")) or dict(CHECKER_LOST))
         if passed:
             result.update(exit="ok", exitCode=0, signal=None)
         elif self.stopped:
@@ -331,40 +328,3 @@ class Run:
         if error and not (self.stopped and error["type"] == CHECKER_LOST["type"]):
             result["error"] = error
         result["passed"] = passed
-
-
-def refused_files(run, error):
-    """The result of a run whose files could not be put in their places."""
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    result = {
-        "exit": "disk" if full else "nonzero",
-        "exitCode": None,
-        "signal": None,
-        "stdout": "",
-        "stderr": "",
-        "stdoutCutBytes": 0,
-        "stderrCutBytes": 0,
-        "cpuMs": 0,
-        "wallMs": 0,
-        "memoryPeakKiB": 0,
-        "error": {"type": "FileRefused", "message": str(error)[:4000], "line": None},
-    }
-    return {**result, "passed": False} if run["kind"] == "checked" else result
-
-
-def _is_shallow(document):
-    level = [document]
-    for _depth in range(VALUE_DEPTH_MAX):
-        level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]
-        if not level:
-            return True
-    return False
-
-
-def _finite(text):
-    number = float(text)
-    return number if math.isfinite(number) else _refuse(text)
-
-
-def _refuse(constant):
-    raise ValueError(constant)

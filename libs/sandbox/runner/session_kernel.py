@@ -10,7 +10,8 @@ import _signal
 from runner import processes
 from runner.descriptors import send_fds
 from runner.frames import FrameReader
-from runner.media import DEPTH_MAX, DIGITS_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX, MEDIA_MAX, has_too_many_values
+from runner.media import DEPTH_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX, MEDIA_MAX, has_too_many_values
+from runner.report import bounded_error, document
 
 # The interpreter keeps to these bounds by itself. Whoever sends so much more forges frames, and is not read any longer.
 DROPPED_MAX = 10_000
@@ -146,7 +147,7 @@ class SessionKernel:
         self.pause()
         dropped = self.dropped + _count(frame.get("dropped"))
         notice = [_said("%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (dropped, DISPLAYS_MAX))] if dropped else []
-        return [*notice, {"type": "ended", "exitCode": _count(frame.get("exitCode")) & 0xFF, "error": _error(frame.get("error"))}]
+        return [*notice, {"type": "ended", "exitCode": _count(frame.get("exitCode")) & 0xFF, "error": bounded_error(frame.get("error"))}]
 
     def _display(self, data, size):
         if type(data) is not dict or len(data) > 2 * MEDIA_MAX or type(data.get("text/plain")) is not str:
@@ -204,48 +205,12 @@ def _document(body):
     """Raises ValueError for all that would not be JSON to everybody who reads it after us."""
     if has_too_many_values(body):
         raise ValueError("a report of too many values")
-    document = json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
-    if type(document) is not dict or not _is_shallow(document):
-        raise ValueError("a malformed report")
-    return document
-
-
-def _is_shallow(document):
-    level = [document]
     # The frame and its data stand around what was displayed.
-    for _depth in range(DEPTH_MAX + 4):
-        level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]
-        if not level:
-            return True
-    return False
-
-
-def _finite(text):
-    number = float(text)
-    return number if math.isfinite(number) else _refuse(text)
-
-
-def _bounded(text):
-    return int(text) if len(text) <= DIGITS_MAX else _refuse(text)
-
-
-def _refuse(text):
-    raise ValueError("no number for everybody: %s" % text[:20])
+    return document(body, DEPTH_MAX + 4)
 
 
 def _count(value):
     return value if type(value) is int and 0 <= value < 2**31 else 0
-
-
-def _error(report):
-    if type(report) is not dict:
-        return None
-    line = report.get("line")
-    return {
-        "type": str(report.get("type"))[:200],
-        "message": str(report.get("message"))[:4000],
-        "line": line if type(line) is int and 0 <= line < 2**31 else None,
-    }
 
 
 def _said(text):

@@ -16,7 +16,8 @@ from runner.files import SessionFiles
 from runner.folders import Refusal
 from runner.kernel import set_readable
 from runner.loop import FOREVER, Loop
-from runner.run import Run, refused_files
+from runner.outcome import refused_files
+from runner.run import Run
 from runner.session_run import SessionRun
 from runner.zygote import Zygote, preload
 
