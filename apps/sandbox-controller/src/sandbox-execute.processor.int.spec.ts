@@ -1,0 +1,86 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
+import { CancelBus } from '@etude/queue/cancel';
+import { consume } from '@etude/queue/consumer';
+import { ExecutionStore, QueueSandboxes } from '@etude/queue/executions';
+import { Producer } from '@etude/queue/producer';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { runResult } from '../test/fake-driver.js';
+import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
+
+let redis: TestRedis;
+let prefixes = 0;
+beforeAll(async () => {
+  redis = await startRedis({ durable: false });
+});
+afterAll(() => redis.stop());
+
+const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
+const never = () => new AbortController().signal;
+
+/** The queue and the processor over sandboxes that do what is said for the first, second, third try. */
+async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
+  const prefix = `processor${(prefixes += 1)}`;
+  const producer = new Producer(redis.url, prefix);
+  const cancels = new CancelBus(redis.url, prefix);
+  await cancels.ready();
+  let tried = 0;
+  const sandboxes = {
+    execute: async ({ executionId }: ExecutionRequest) => {
+      const next = tries[tried++];
+      if (!next) throw new Error('it was tried more often than expected');
+      return { executionId, runs: next() };
+    },
+  };
+  const executions = new ExecutionStore(producer.redis, producer.keys);
+  const consumer = consume(SandboxExecute, sandboxExecuteProcessor({ sandboxes, executions, cancels }), {
+    redisUrl: redis.url,
+    prefix,
+    concurrency: 1,
+  });
+  onTestFinished(async () => {
+    await consumer.close(1_000);
+    await cancels.close();
+    await producer.close();
+  });
+  return { execute: () => new QueueSandboxes(producer).execute(request, never()), tried: () => tried };
+}
+
+const evicted = (stdout: string) => () => [runResult({ exit: 'evicted', stdout })];
+const refused = (exit?: string) => () => {
+  throw new EtudeError('SANDBOX_CAPACITY', 'the quota is full', exit ? { metadata: { exit } } : {});
+};
+
+describe('an execution whose sandbox fails', () => {
+  it('is tried again and gives what the code did', async () => {
+    const { execute, tried } = await start([evicted('half'), refused('capacity'), () => [runResult({ stdout: 'whole' })]]);
+    expect((await execute()).runs).toMatchObject([{ exit: 'ok', stdout: 'whole' }]);
+    expect(tried()).toBe(3);
+  });
+
+  it('says how, with what was printed, when no try is left', async () => {
+    const { execute, tried } = await start([evicted('a'), evicted('b'), evicted('c')]);
+    expect((await execute()).runs).toMatchObject([{ exit: 'evicted', stdout: 'c' }]);
+    expect(tried()).toBe(3);
+  });
+
+  it('says why there was no sandbox for it', async () => {
+    const { execute } = await start([refused('capacity'), refused('capacity'), refused('image_pull')]);
+    expect((await execute()).runs).toMatchObject([
+      { exit: 'image_pull', error: { type: 'SandboxUnavailable', message: 'the quota is full' } },
+    ]);
+  });
+
+  it('is an error where that does not say which', async () => {
+    const { execute } = await start([refused(), refused(), refused('ok')]);
+    await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
+  });
+
+  it('runs anew when it is asked for again', async () => {
+    const { execute } = await start([evicted('a'), evicted('b'), evicted('c'), () => [runResult({ stdout: 'whole' })]]);
+    expect((await execute()).runs[0]?.exit).toBe('evicted');
+    expect((await execute()).runs[0]).toMatchObject({ exit: 'ok', stdout: 'whole' });
+  });
+});
