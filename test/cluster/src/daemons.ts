@@ -87,11 +87,20 @@ export async function signalDaemon(place: Place, name: Daemon, signal: 'KILL' | 
   await inside(place, 'kill', `-${signal}`, await pidOf(place, name));
 }
 
-/** It is gone when this resolves; nothing happens where it already was. */
-export async function stopDaemon(place: Place, name: Daemon, signal: 'KILL' | 'TERM' = 'KILL'): Promise<void> {
-  if (!(await daemonRuns(place, name))) return;
-  await signalDaemon(place, name, signal);
-  await until(async () => !(await daemonRuns(place, name)), { timeoutMs: 30_000, everyMs: 50, what: `the end of ${name}` });
+const GRACE_MS = 3_000;
+
+/** It is gone when this resolves; nothing happens where it already was. SIGKILL by default. */
+export async function stopDaemon(place: Place, name: Daemon, how: 'kill' | 'ask-first' = 'kill'): Promise<void> {
+  const gone = async () => !(await daemonRuns(place, name));
+  if (await gone()) return;
+  if (how === 'ask-first') {
+    await signalDaemon(place, name, 'TERM');
+    // The API server waits for its open watches for up to a minute.
+    const ended = until(gone, { timeoutMs: GRACE_MS, everyMs: 50 });
+    if (await ended.catch(() => false)) return;
+  }
+  await signalDaemon(place, name, 'KILL');
+  await until(gone, { everyMs: 50, what: `the end of ${name}` });
 }
 
 /** The last lines of its log, for messages. */

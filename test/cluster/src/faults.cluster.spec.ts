@@ -1,5 +1,5 @@
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { cluster } from './cluster.js';
 import { barePod } from './bare-pod.js';
 import type { Faults } from './faults.js';
@@ -29,6 +29,11 @@ describe('faults of the cluster', () => {
     await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=60s']);
     podIp = await kubectl(['-n', namespace, 'get', 'pod', 'server', '-o', 'jsonpath={.status.podIP}']);
     await until(answers, { what: 'the server in the pod' });
+  });
+
+  afterEach(async () => {
+    await faults?.startApiServer(); // nothing happens where it runs
+    await faults?.startKubelet();
   });
 
   afterAll(() => kubectl(['delete', 'namespace', namespace]));

@@ -36,7 +36,7 @@ export function faultsOf(place: Place): Faults {
     await becomesReady(place, name);
   };
   const restart = async (name: Daemon) => {
-    await stopDaemon(place, name, 'TERM');
+    await stopDaemon(place, name, 'ask-first');
     await start(name);
   };
   const loseNode = async () => {
