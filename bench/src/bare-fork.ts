@@ -1,10 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** What a sandbox's interpreter has loaded before it forks, so that both are warmed alike. */
+const RUNNER = fileURLToPath(new URL('../../libs/sandbox', import.meta.url));
 
 /** Reads a program per line (JSON text), runs it in a fork of this warm interpreter, answers a line when it has ended. */
 const FORK_SERVER = `
 import json, os, sys
+sys.path.insert(0, ${JSON.stringify(RUNNER)})
+from runner.zygote import preload
+preload()
+sys.path.pop(0)
 for line in sys.stdin:
     source = json.loads(line)
     pid = os.fork()
@@ -25,7 +33,7 @@ export interface BareFork {
 
 /** The baseline of an execution: fork a warm interpreter and run the code, with no sandbox, queue or record around it. */
 export function startBareFork(): BareFork {
-  const child = spawn('/usr/bin/python3', ['-I', '-S', '-c', FORK_SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('/usr/bin/python3', ['-I', '-S', '-B', '-c', FORK_SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async run(source) {

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SandboxLimits } from '@etude/contracts/sandbox';
+import type { SandboxRun } from '@etude/contracts/sandbox';
+import type { ClaimedSandbox, ExecutionSink, SandboxDriver, SandboxExecution, SandboxShape } from '@etude/sandbox/sandbox-driver';
+
+export const SHAPE: SandboxShape = { template: 'default', memoryMiB: 256, diskMiB: 128 };
+export const never = (): AbortSignal => new AbortController().signal;
+export const program = (code: string): SandboxRun => ({ kind: 'program', code, stdin: '' });
+
+export function execution(code: string, more: Partial<SandboxExecution> = {}): SandboxExecution {
+  const limits = SandboxLimits.parse({ memoryMiB: SHAPE.memoryMiB, cpuMs: 60_000, wallMs: 60_000 });
+  return { executionId: `bench-${randomUUID()}`, tenant: 'bench', files: [], stopOnFailure: false, limits, runs: [program(code)], ...more };
+}
+
+/** Hears only when the first byte came. */
+export class FirstByte implements ExecutionSink {
+  readonly heard: Promise<void>;
+  private tell: () => void = () => undefined;
+
+  constructor() {
+    this.heard = new Promise((resolve) => (this.tell = resolve));
+  }
+  output(): void {
+    this.tell();
+  }
+  display(): void {
+    this.tell();
+  }
+  result(): void {
+    this.tell();
+  }
+}
+
+/** ms from asking for a sandbox to the first byte that its code prints. The sandbox is released behind it. */
+export async function claimToFirstByte(driver: SandboxDriver): Promise<number> {
+  const start = performance.now();
+  const sandbox: ClaimedSandbox = await driver.claim(SHAPE, never());
+  const sink = new FirstByte();
+  const running = sandbox.execute(execution('print("first", flush=True)'), sink, never());
+  await sink.heard;
+  const elapsedMs = performance.now() - start;
+  await running;
+  void sandbox.release();
+  return elapsedMs;
+}
+
+/** Claims at an even pace, whether or not those before are done; each one's ms. */
+export async function claimsAtPace(driver: SandboxDriver, count: number, perSecond: number): Promise<number[]> {
+  const start = performance.now();
+  const claims: Array<Promise<number>> = [];
+  for (let i = 0; i < count; i++) {
+    await sleep(Math.max(0, start + (i * 1_000) / perSecond - performance.now()));
+    claims.push(claimToFirstByte(driver));
+  }
+  return Promise.all(claims);
+}

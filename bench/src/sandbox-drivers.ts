@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
+import { z } from 'zod';
+
+/** What a child process of the bench needs to have the same sandboxes as its parent. */
+export const DriverChoice = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('local'), warm: z.number() }),
+  z.strictObject({
+    kind: z.literal('kubernetes'),
+    warm: z.number(),
+    podsMax: z.number(),
+    installation: z.string(),
+    tokenSecret: z.string(),
+    kubeconfigPath: z.string(),
+    namespace: z.string(),
+    image: z.string(),
+  }),
+]);
+export type DriverChoice = z.infer<typeof DriverChoice>;
+export type KubernetesChoice = Extract<DriverChoice, { kind: 'kubernetes' }>;
+
+/** An installation of its own, so that nothing is shared with other runs. */
+export const newInstallation = () => ({ installation: `b${randomUUID().slice(0, 8)}`, tokenSecret: randomUUID() });
+
+export interface StartedDriver {
+  readonly driver: SandboxDriver;
+  /** Sandboxes that wait for a claim at this moment. */
+  free(): number;
+  close(): Promise<void>;
+}
+
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
+
+/** Vendors are loaded where they are used, so that a local run measures no Kubernetes client. */
+export async function startDriver(choice: DriverChoice): Promise<StartedDriver> {
+  if (choice.kind === 'local') {
+    const { LocalSandboxes } = await import('@etude/sandbox/local-sandboxes');
+    const sandboxes = await LocalSandboxes.start({ warm: choice.warm });
+    return { driver: sandboxes.driver, free: () => sandboxes.warmCount, close: () => sandboxes.close() };
+  }
+  const { KubernetesDriver } = await import('@etude/sandbox/kubernetes/kubernetes-driver');
+  const { SandboxTemplates } = await import('@etude/sandbox/kubernetes/sandbox-template');
+  const { installation, tokenSecret, kubeconfigPath, namespace } = choice;
+  const driver = await KubernetesDriver.start(
+    { installation, tokenSecret, templates: SandboxTemplates.parse(templatesOf(choice)), logger: silent, alone: true },
+    { kubeconfigPath, namespace },
+    AbortSignal.timeout(30_000),
+  );
+  return { driver, free: () => driver.figures()['default']?.free ?? 0, close: () => driver.close() };
+}
+
+/** Small requests, so that a hundred pods fit on one node; the limits are those of any pod. */
+export const templatesOf = ({ image, warm, podsMax }: KubernetesChoice) => ({
+  default: { image, imagePullPolicy: 'Never', cpuRequest: '5m', memoryMiB: 256, warm: { min: 0, max: podsMax, free: warm } },
+});
