@@ -10,7 +10,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { MeasuredDriver } from './measured-driver.js';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
-import { SessionService } from './sessions/session-service.js';
+import type { SessionService } from './sessions/session-service.js';
 import { type ControllerLogger, startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a service is ended. */
@@ -89,7 +89,11 @@ export class SandboxController implements OnApplicationShutdown {
 
 async function startSessions(config: SandboxControllerConfig, driver: MeasuredDriver, logger: QueueLogger): Promise<SessionService | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
-  if (token !== undefined) return SessionService.start(config, token, driver, logger);
+  if (token !== undefined) {
+    // Loaded where it is used: a gRPC server costs memory.
+    const { SessionService: Service } = await import('./sessions/session-service.js');
+    return Service.start(config, token, driver, logger);
+  }
   logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
   return null;
 }
