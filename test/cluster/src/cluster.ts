@@ -1,6 +1,7 @@
 import { kindCluster } from './kind-cluster.js';
 import type { Faults } from './faults.js';
 import { givenCluster } from './given-cluster.js';
+import { MachineLacks } from './machine.js';
 import { runningOwnCluster, startOwnCluster } from './own-cluster.js';
 import { clusterDir } from './settings.js';
 
@@ -12,15 +13,15 @@ export interface Cluster {
   /** Set ETUDE_CLUSTER_DIR to it and another process finds this cluster. '' where it is not one of our own. */
   readonly dir: string;
   /** Answers stdout. @throws Error with kubectl's words */
-  kubectl(args: readonly string[], input?: string): Promise<string>;
+  readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** @param archive docker-archive, as `docker save` and `buildah push` write it */
-  loadImage(archive: string): Promise<void>;
-  hasImage(name: string): Promise<boolean>;
+  readonly loadImage: (archive: string) => Promise<void>;
+  readonly hasImage: (name: string) => Promise<boolean>;
   /** null where the cluster is not ours to break; `noFaults` says why. */
   readonly faults: Faults | null;
   readonly noFaults: string;
   /** Nothing of it is left when this resolves; a given cluster is left as it is. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** ETUDE_CLUSTER: own, kind or given. Without it: the one of KUBECONFIG, else kind where that works, else one of our own. */
@@ -34,14 +35,14 @@ export interface StartOptions {
 /**
  * The cluster that tests run in, started where none is given. Whoever starts it stops it.
  *
- * @throws Error saying what the machine lacks
+ * @throws MachineLacks
  */
 export async function startCluster({ note }: StartOptions): Promise<Cluster> {
   const kind = wanted();
   if (kind === 'given') return givenCluster(process.env['KUBECONFIG'] ?? '');
   const made = kind === 'own' ? null : await kindCluster(note);
   if (made) return made;
-  if (kind === 'kind') throw new Error('ETUDE_CLUSTER=kind, but `kind` or a Docker daemon is missing');
+  if (kind === 'kind') throw new MachineLacks('ETUDE_CLUSTER=kind', ['`kind` or a Docker daemon is missing']);
   return startOwnCluster({ note });
 }
 

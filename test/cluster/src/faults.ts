@@ -6,26 +6,26 @@ import type { Place } from './place.js';
 /** What can go wrong around pods, each with its way back. A test that breaks something heals it before it ends. */
 export interface Faults {
   /** The node falls silent; its pods go on running, and it counts as lost after about 12 s. */
-  stopKubelet(): Promise<void>;
-  startKubelet(): Promise<void>;
+  readonly stopKubelet: () => Promise<void>;
+  readonly startKubelet: () => Promise<void>;
   /** The node is taken out of the cluster, and its pods with it as far as the API server knows. */
-  loseNode(): Promise<void>;
-  returnNode(): Promise<void>;
-  killApiServer(): Promise<void>;
-  startApiServer(): Promise<void>;
+  readonly loseNode: () => Promise<void>;
+  readonly returnNode: () => Promise<void>;
+  readonly killApiServer: () => Promise<void>;
+  readonly startApiServer: () => Promise<void>;
   /** Told to end, then started again: every watch ends, requests are refused for some seconds. */
-  restartApiServer(): Promise<void>;
+  readonly restartApiServer: () => Promise<void>;
   /** Connections stay open and nothing comes over them, as behind a broken switch. */
-  pauseApiServer(): Promise<void>;
-  resumeApiServer(): Promise<void>;
-  stopContainerd(): Promise<void>;
-  startContainerd(): Promise<void>;
-  restartContainerd(): Promise<void>;
-  stopScheduler(): Promise<void>;
-  startScheduler(): Promise<void>;
+  readonly pauseApiServer: () => Promise<void>;
+  readonly resumeApiServer: () => Promise<void>;
+  readonly stopContainerd: () => Promise<void>;
+  readonly startContainerd: () => Promise<void>;
+  readonly restartContainerd: () => Promise<void>;
+  readonly stopScheduler: () => Promise<void>;
+  readonly startScheduler: () => Promise<void>;
   /** Every packet from and to a pod is dropped, without a word to either end. */
-  cutPodNetwork(podIp: string): Promise<void>;
-  healPodNetwork(podIp: string): Promise<void>;
+  readonly cutPodNetwork: (podIp: string) => Promise<void>;
+  readonly healPodNetwork: (podIp: string) => Promise<void>;
 }
 
 /** Of a cluster that this project started; others can't be broken. */

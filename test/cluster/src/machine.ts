@@ -22,6 +22,13 @@ function go(): string[] {
   return minor >= GO_MINOR ? [] : [`Go 1.${GO_MINOR} or newer is missing, which builds Kubernetes: see https://go.dev/doc/install`];
 }
 
+/** The machine can't do it; the message says what is missing and what to do about it. */
+export class MachineLacks extends Error {
+  constructor(what: string, missing: readonly string[]) {
+    super(`${what}:\n${missing.map((line) => `  ${line}`).join('\n')}`);
+  }
+}
+
 /** What keeps this machine from running a cluster of its own, each with what to do about it. Empty: nothing. */
 export function missingForOwnCluster(): string[] {
   if (process.platform !== 'linux') return ['it needs Linux; set KUBECONFIG to a cluster that is meant for tests'];

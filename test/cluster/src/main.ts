@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { type Cluster, keepCluster, startCluster } from './cluster.js';
+import { MachineLacks } from './machine.js';
 import { runningOwnCluster } from './own-cluster.js';
 import { sandboxImage } from './sandbox-image.js';
 import { clusterDir } from './settings.js';
@@ -16,6 +17,9 @@ const USAGE = `node test/cluster/dist/main.js up | down | status | image [TAR] |
   kubectl  asks it
   run      starts a cluster, runs a command with KUBECONFIG, ETUDE_CLUSTER_DIR and ETUDE_SANDBOX_IMAGE set, and ends the cluster
 `;
+
+/** The machine can't have a cluster; `etude test --cluster` tells it from tests that fail. */
+const NO_CLUSTER = 3;
 
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
 const print = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);
@@ -89,6 +93,6 @@ main(process.argv.slice(2)).then(
   (code) => (process.exitCode = code),
   (error: unknown) => {
     note(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
+    process.exitCode = error instanceof MachineLacks ? NO_CLUSTER : 1;
   },
 );

@@ -9,7 +9,7 @@ import { type Daemon, startDaemon } from './daemons.js';
 import { faultsOf } from './faults.js';
 import { writeIdentities } from './identities.js';
 import { kubenode } from './kubenode.js';
-import { missingForOwnCluster } from './machine.js';
+import { MachineLacks, missingForOwnCluster } from './machine.js';
 import { enterNamespaces, joinNetwork, leaveNamespaces } from './namespaces.js';
 import { cgroupDirsLeft, writeNodeConfig } from './node-config.js';
 import { identify, isRunning, kubeconfigOf, type Place, readPlace, writePlace } from './place.js';
@@ -25,11 +25,11 @@ export interface OwnClusterOptions {
 /**
  * Starts one node of Kubernetes on this machine and waits until it takes pods.
  *
- * @throws Error saying what the machine lacks, or which program did not become ready and its last words
+ * @throws MachineLacks; Error saying which program did not become ready and its last words
  */
 export async function startOwnCluster({ keepIn, note }: OwnClusterOptions): Promise<Cluster> {
   const missing = missingForOwnCluster();
-  if (missing.length > 0) throw new Error(`no cluster can be started here:\n${missing.map((line) => `  ${line}`).join('\n')}`);
+  if (missing.length > 0) throw new MachineLacks('no cluster can be started here', missing);
   await sweep();
   const programs = await kubenode(note);
   const dir = keepIn ?? (await mkdtemp(join(tmpdir(), PREFIX)));

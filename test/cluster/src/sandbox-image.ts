@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Buildah } from './buildah.js';
 import { debianBase } from './debian-base.js';
-import { missingForImages } from './machine.js';
+import { MachineLacks, missingForImages } from './machine.js';
 import { cacheDir, root } from './settings.js';
 
 const DOCKERFILE = 'docker/sandbox.Dockerfile';
@@ -21,13 +21,13 @@ export interface SandboxImage {
  * The sandbox pod's image of this working tree, built where it is not yet. ETUDE_SANDBOX_IMAGE names a finished one instead,
  * ETUDE_SANDBOX_BASE another base than the one that debootstrap makes.
  *
- * @throws Error with what the machine lacks, or the builder's words
+ * @throws MachineLacks; Error with the builder's words
  */
 export async function sandboxImage(note: (line: string) => void): Promise<SandboxImage> {
   const given = process.env['ETUDE_SANDBOX_IMAGE'];
   if (given) return { name: given, archive: '' };
   const missing = missingForImages();
-  if (missing.length > 0) throw new Error(`the sandbox image can't be built here:\n${missing.join('\n')}`);
+  if (missing.length > 0) throw new MachineLacks("the sandbox image can't be built here", missing);
   const images = join(cacheDir(), 'images');
   await mkdir(images, { recursive: true });
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));

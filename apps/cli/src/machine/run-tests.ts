@@ -1,30 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { z } from 'zod';
+import { globSync } from 'node:fs';
 import type { Cli } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './inspect-machine.js';
-
-/** What of vitest's JSON report is read here. */
-const TestReport = z.object({
-  numPassedTests: z.number(),
-  numFailedTests: z.number(),
-  numPendingTests: z.number(),
-  numTodoTests: z.number().default(0),
-  testResults: z.array(
-    z.object({
-      name: z.string(),
-      status: z.string(),
-      message: z.string().default(''),
-      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
-    }),
-  ),
-});
-type TestReport = z.infer<typeof TestReport>;
+import { runVitest, type TestReport } from './run-vitest.js';
 
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
 /** What tests with real parts need, by where they are. Unit tests need nothing. */
@@ -32,7 +11,7 @@ const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/^libs\/queue\/.*\.int\.spec\.ts$/, ['redis-server']],
   [/^libs\/sandbox\/.*\.int\.spec\.ts$/, SANDBOX],
   [/^(apps|bench)\/.*\.int\.spec\.ts$/, ['redis-server', ...SANDBOX]],
-  [/^test\/.*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
+  [/^test\/(?!cluster\/).*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
 ];
 
 export interface Counts {
@@ -56,6 +35,7 @@ export function skippedFiles(files: readonly string[], findings: readonly Findin
 }
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
+const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
 const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 
 /** A file that could not be loaded has no tests in the report; it counts as one that failed. */
@@ -77,51 +57,48 @@ const skippedTests = (report: TestReport): Skip[] =>
       .map(({ fullName }) => ({ what: `${name}: ${fullName}`, why: 'skipped by the test itself' })),
   );
 
-/** Runs vitest over every package at once. null where it ended without a report. */
-async function runVitest(cli: Cli, filters: readonly string[]): Promise<TestReport | null> {
-  const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
-  const file = join(dir, 'report.json');
-  const args = [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--config',
-    'tools/vitest.all.ts',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${file}`,
-    ...filters,
-  ];
-  // Its own group: Ctrl-C ends it and whatever its tests started.
-  const child = spawn(process.execPath, args, {
-    cwd: cli.root,
-    env: { ...cli.settings.environment },
-    stdio: ['ignore', 2, 2],
-    detached: true,
-  });
-  const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
-  cli.signal.addEventListener('abort', stop, { once: true });
-  await once(child, 'exit');
-  try {
-    return TestReport.parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return null; // said below: no report counts as a failure
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+const EMPTY: TestReport = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
+
+export interface TestOptions {
+  /** Those that need a cluster, and no others. */
+  readonly cluster?: boolean;
 }
 
-/** `etude test`: every test that the machine can run; the last line counts them. */
-export async function runTests(cli: Cli, filters: readonly string[]): Promise<number> {
-  const all = specFiles(cli.root).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+/** `etude test`: every test that the machine can run, of one kind; the last line counts them. */
+export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
+  const wanted = specFiles(cli.root).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster);
+  if (!cluster && all.length < wanted.length)
+    cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ./etude test --cluster`);
+  return cluster ? runInCluster(cli, all, filters) : runHere(cli, all, filters);
+}
+
+async function runHere(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
   const skips = skippedFiles(all, await inspectMachine(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
-  const chosen = skips.length > 0 ? left : filters;
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
-  const empty: TestReport = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
-  const report = left.length === 0 ? empty : await runVitest(cli, chosen);
+  const run = { config: 'tools/vitest.all.ts', filters: skips.length > 0 ? left : filters };
+  return summarize(cli, left.length === 0 ? EMPTY : (await runVitest(cli, run)).report, skips);
+}
+
+/** What test/cluster ends with where the machine can't run a cluster; it has said why by then. */
+const NO_CLUSTER = 3;
+
+async function runInCluster(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
+  cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
+  if (all.length === 0) return summarize(cli, EMPTY, []);
+  const through = [process.execPath, 'test/cluster/dist/main.js', 'run'];
+  const { report, code } = await runVitest(cli, { config: 'test/cluster/vitest.cluster.ts', filters, through, root: 'test/cluster' });
+  if (report || code !== NO_CLUSTER) return summarize(cli, report, []);
+  const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
+  return summarize(cli, EMPTY, skips);
+}
+
+/** @param report null where vitest ended without one */
+function summarize(cli: Cli, report: TestReport | null, skips: readonly Skip[]): number {
   if (cli.signal.aborted) return EXIT.interrupted;
   if (!report) cli.out.note('vitest ended without a report, which counts as a failure');
-  const told = [...skips, ...skippedTests(report ?? empty)];
+  const told = [...skips, ...skippedTests(report ?? EMPTY)];
   for (const { what, why } of told) cli.out.note(`skipped: ${what} (${why})`);
   if (told.length === 0) cli.out.note('nothing was skipped');
   const counts = report ? count(report, skips) : { passed: 0, failed: 1, skipped: skips.length };

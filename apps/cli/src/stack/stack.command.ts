@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Start } from '../cli.js';
 import { runBench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
-import { runTests } from '../machine/run-tests.js';
+import { runTests, type TestOptions } from '../machine/run-tests.js';
 import { integer, sandboxDriver } from '../options.js';
 import { down, status } from './down.js';
 import { up, type UpOptions } from './up.js';
@@ -33,7 +33,8 @@ export function addStack(program: Command, start: Start): void {
   program
     .command('test [filters...]')
     .description('every test that this machine can run')
-    .action((filters: string[], _options: object, command: Command) => start(command, (cli) => runTests(cli, filters)));
+    .option('--cluster', 'those that need a Kubernetes instead, which is started for them')
+    .action((filters: string[], options: TestOptions, command: Command) => start(command, (cli) => runTests(cli, filters, options)));
   program
     .command('bench <name>')
     .description('one benchmark of bench/, as ratios in one run')
