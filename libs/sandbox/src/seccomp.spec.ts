@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { seccompFilter } from './seccomp.js';
+
+const ALLOWED = 0x7fff0000;
+const EPERM = 0x00050001;
+const ENOSYS = 0x00050026;
+const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
+type Arch = keyof typeof AUDIT;
+
+/** What the kernel would answer to a call: the program, taken step by step. */
+function answer(filter: Buffer, audit: number, number: number, args: readonly number[] = []): number {
+  const words = new Map([[0, number] as const, [4, audit] as const, ...args.map((value, i) => [16 + 8 * i, value >>> 0] as const)]);
+  let loaded = 0;
+  for (let at = 0; at < filter.length; at += 8) {
+    const code = filter.readUInt16LE(at);
+    const value = filter.readUInt32LE(at + 4);
+    if (code === 0x06) return value;
+    if (code === 0x20) loaded = words.get(value) ?? 0;
+    else at += 8 * filter.readUInt8(at + (holds(code, loaded, value) ? 2 : 3));
+  }
+  throw new Error('the program has no end');
+}
+
+function holds(code: number, loaded: number, value: number): boolean {
+  if (code === 0x15) return loaded === value;
+  if (code === 0x35) return loaded >= value;
+  if (code === 0x45) return (loaded & value) !== 0;
+  throw new Error(`unknown instruction ${code}`);
+}
+
+const CALLS = {
+  x64: {
+    read: 0,
+    socket: 41,
+    clone: 56,
+    clone3: 435,
+    ptrace: 101,
+    prlimit64: 302,
+    setpriority: 141,
+    sched_setaffinity: 203,
+    ioprio_set: 251,
+  },
+  arm64: {
+    read: 63,
+    socket: 198,
+    clone: 220,
+    clone3: 435,
+    ptrace: 117,
+    prlimit64: 261,
+    setpriority: 140,
+    sched_setaffinity: 122,
+    ioprio_set: 30,
+  },
+} as const;
+
+describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: Arch) => {
+  const closed = seccompFilter(arch, { network: false });
+  const open = seccompFilter(arch);
+  if (!closed || !open) throw new Error('there is no filter');
+  const call = (name: keyof (typeof CALLS)['x64'], ...args: number[]) => answer(closed, AUDIT[arch], CALLS[arch][name], args);
+
+  it('lets through what programs need', () => {
+    expect(call('read', 0)).toBe(ALLOWED);
+    expect(call('clone', 0x01200011)).toBe(ALLOWED);
+    expect(call('prlimit64', 0, 7)).toBe(ALLOWED);
+  });
+
+  it('refuses what reaches into others or opens namespaces', () => {
+    expect(call('ptrace', 16, 1)).toBe(EPERM);
+    expect(call('clone', 0x10000000)).toBe(EPERM);
+    expect(call('clone3')).toBe(ENOSYS);
+    expect(call('prlimit64', 1, 7)).toBe(EPERM);
+    expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
+  });
+
+  it('refuses to change what others get of the processor', () => {
+    expect([call('setpriority', 0, 0, 19), call('setpriority', 0, 1, 19), call('setpriority', 2, 0, 19)]).toEqual([ALLOWED, EPERM, EPERM]);
+    expect([call('sched_setaffinity', 0, 8), call('sched_setaffinity', 1, 8)]).toEqual([ALLOWED, EPERM]);
+    expect([call('ioprio_set', 1, 0), call('ioprio_set', 1, 1), call('ioprio_set', 3, 0)]).toEqual([ALLOWED, EPERM, EPERM]);
+  });
+
+  it('opens internet sockets only where it is told to', () => {
+    const families = [1, 2, 10, 16, 17, 40];
+    const through = (filter: Buffer) => families.filter((family) => answer(filter, AUDIT[arch], CALLS[arch].socket, [family]) === ALLOWED);
+    expect(through(closed)).toEqual([1]);
+    expect(through(open)).toEqual([1, 2, 10, 16]);
+  });
+});
+
+it('there is no filter for a machine that is not known', () => {
+  expect(seccompFilter('mips')).toBeNull();
+});
