@@ -45,7 +45,7 @@ export interface ClusterOptions {
 
 /** What the driver is made of; a test brings its own. */
 export interface KubernetesDriverParts {
-  readonly api: PodApi;
+  readonly api: PodApi & { close?(): void };
   readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
   readonly open?: OpenLink;
   /** Whether a template serves no claim before its pods were tried from inside. */
@@ -170,6 +170,7 @@ export class KubernetesDriver implements SandboxDriver {
     await claimed;
     this.unsubscribe();
     await this.parts.feed.close();
+    this.parts.api.close?.();
   }
 
   private kind(name: string, template: SandboxTemplate) {
