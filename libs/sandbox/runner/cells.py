@@ -34,6 +34,15 @@ class CellPool:
         except (ZygoteLost, OSError):
             return
 
+    def fill_while_nothing_runs(self, count):
+        """Starts an interpreter where that is needed: no code is alive that could take it over."""
+        try:
+            while len(self.spares) < count:
+                self.spares.append(self._fork())
+        except (ZygoteLost, OSError):
+            # The next run tries again, and fails with what is wrong.
+            return
+
     def take(self):
         return self.spares.pop(0) if self.spares else self._fork()
 

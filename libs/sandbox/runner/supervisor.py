@@ -58,7 +58,7 @@ class Supervisor:
                 self.run(self.current)
                 self.current = None
                 if self.refills:
-                    self.pool.fill_while_code_runs(SPARES)
+                    self.pool.fill_while_nothing_runs(SPARES)
 
     def turn(self, until):
         """Answers whoever speaks, until the monotonic clock shows `until` at the latest."""
