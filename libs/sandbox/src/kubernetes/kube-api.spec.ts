@@ -229,6 +229,15 @@ describe('access to the API server', () => {
     api.close();
   });
 
+  it('gives up credentials that never come', async () => {
+    const access = { ...plainAccess(server.url), credentials: () => new Promise<never>(() => undefined) };
+    const api = new KubeApi(access, 'ns', {
+      requestTimeoutMs: 30,
+      retry: { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 },
+    });
+    await expect(api.getPod('pod')).rejects.toThrow('no answer within 30 ms');
+  });
+
   it('says which file is missing outside of a cluster', async () => {
     await expect(inClusterAccess('https://127.0.0.1', join(directory, 'none'))).rejects.toThrow(/ENOENT.*token/);
     await expect(KubeApi.connect({ kubeconfigPath: join(directory, 'none'), namespace: 'ns' })).rejects.toThrow(/ENOENT/);

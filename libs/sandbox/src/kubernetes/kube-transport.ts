@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { KubeAccess } from './kube-access.js';
+import type { KubeAccess, KubeCredentials } from './kube-access.js';
 import { kubeError, kubeStatus } from './kube-error.js';
 import { abortError } from './kube-retry.js';
 
@@ -55,7 +55,9 @@ export class KubeTransport {
   async stream(request: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const deadline = new Deadline(request.timeoutMs, signal);
     try {
-      return await this.#answer(request, deadline);
+      const answer = await this.#answer(request, deadline);
+      answer.once('close', () => deadline.end());
+      return answer;
     } catch (error) {
       deadline.end();
       throw deadline.explain(request, error);
@@ -80,10 +82,7 @@ export class KubeTransport {
 
   async #send(request: KubeRequest, { signal }: Deadline, renew: boolean): Promise<IncomingMessage> {
     const { server } = this.access;
-    const { agent, headers } = await this.access.credentials(renew).catch((cause: Error) => {
-      throw kubeError({ ...request, status: 0, reason: 'Credentials', message: `no credentials: ${cause.message}`, cause });
-    });
-    if (signal.aborted) throw abortError(signal);
+    const { agent, headers } = await unlessAborted(this.#credentials(request, renew), signal);
     const body = request.body === undefined ? null : JSON.stringify(request.body);
     const send = server.protocol === 'https:' ? httpsRequest : httpRequest;
     const url = new URL(server.pathname.replace(/\/$/, '') + request.path, server);
@@ -107,6 +106,15 @@ export class KubeTransport {
       outgoing.on('socket', (socket) => socket.setKeepAlive(true, 30_000));
       outgoing.end(body ?? undefined);
     });
+  }
+
+  /** Reading a file or running a plugin. */
+  async #credentials(request: KubeRequest, renew: boolean): Promise<KubeCredentials> {
+    try {
+      return await this.access.credentials(renew);
+    } catch (cause) {
+      throw kubeError({ ...request, status: 0, reason: 'Credentials', message: `no credentials: ${(cause as Error).message}`, cause });
+    }
   }
 
   async #refusal(request: KubeRequest, answer: IncomingMessage): Promise<Error> {
@@ -162,6 +170,19 @@ async function readText(answer: IncomingMessage, maxBytes: number): Promise<stri
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Plugins may hang. @throws an AbortError */
+async function unlessAborted<T>(outcome: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(abortError(signal));
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([outcome, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** The caller's abort and the time-out of one try in one signal, told apart afterwards. */
