@@ -18,7 +18,8 @@ const DIRECTION = {
   'type:cli': ['type:contracts'],
   'type:support': [],
   'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support'],
-  'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support'],
+  // Benchmarks of sandboxes start the tests' cluster.
+  'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support', 'type:test'],
 };
 
 /** Vendors that only one library knows; benchmarks may measure against the bare vendor. */
@@ -70,8 +71,8 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   const test = isTestFile(file);
   if (specifier.startsWith('.')) {
     const target = relative('.', resolve('/', dirname(file), specifier).slice(1));
-    // vitest.config.ts of each package extends the one at the root.
-    if (!target.startsWith(`${from.dir}/`) && !file.endsWith('vitest.config.ts'))
+    // vitest.config.ts of each package extends the one at the root, and so does that of tests in a cluster.
+    if (!target.startsWith(`${from.dir}/`) && !/\/vitest\.(config|cluster)\.ts$/.test(file))
       yield ['relative', `reaches out of its package: ${specifier}`];
     return;
   }

@@ -5,6 +5,7 @@ import base from '../../vitest.base.js';
 export default mergeConfig(
   base,
   defineConfig({
+    root: new URL('.', import.meta.url).pathname,
     test: {
       include: ['src/**/*.cluster.spec.ts'],
       fileParallelism: false,

@@ -13,8 +13,8 @@ describe('faults of the cluster', () => {
   const namespace = `etude-faults-${process.pid}`;
   let podIp = '';
 
-  const breaking = (what: string, test: (faults: Faults) => Promise<void>) =>
-    it(what, async ({ skip }: TestContext) => (faults ? test(faults) : skip(noFaults)));
+  /** What breaks it; the test is skipped with the reason where it can't be broken. */
+  const breaking = ({ skip }: TestContext): Faults => faults ?? skip(noFaults);
   /** true: something answers at the pod's address within a second. */
   const answers = () =>
     fetch(`http://${podIp}:8000`, { signal: AbortSignal.timeout(1_000) }).then(
@@ -38,14 +38,16 @@ describe('faults of the cluster', () => {
 
   afterAll(() => kubectl(['delete', 'namespace', namespace]));
 
-  breaking('cut a pod off and join it again', async ({ cutPodNetwork, healPodNetwork }) => {
+  it('cuts a pod off and joins it again', async (context) => {
+    const { cutPodNetwork, healPodNetwork } = breaking(context);
     await cutPodNetwork(podIp);
     expect(await answers()).toBe(false);
     await healPodNetwork(podIp);
     expect(await answers()).toBe(true);
   });
 
-  breaking('stop and restart the API server while pods go on', async ({ killApiServer, startApiServer, restartApiServer }) => {
+  it('stops and restarts the API server while pods go on', async (context) => {
+    const { killApiServer, startApiServer, restartApiServer } = breaking(context);
     await killApiServer();
     await expect(kubectl(['get', 'nodes', '--request-timeout=1s'])).rejects.toThrow('refused');
     expect(await answers()).toBe(true);
@@ -54,19 +56,22 @@ describe('faults of the cluster', () => {
     expect(await node()).toBe('True');
   });
 
-  breaking('make the API server silent', async ({ pauseApiServer, resumeApiServer }) => {
+  it('makes the API server silent', async (context) => {
+    const { pauseApiServer, resumeApiServer } = breaking(context);
     await pauseApiServer();
     await expect(kubectl(['get', 'nodes', '--request-timeout=1s'])).rejects.toThrow(/imeout|deadline/);
     await resumeApiServer();
     expect(await kubectl(['get', 'nodes'])).toContain('node1');
   });
 
-  breaking('restart containerd while pods go on', async ({ restartContainerd }) => {
+  it('restarts containerd while pods go on', async (context) => {
+    const { restartContainerd } = breaking(context);
     await restartContainerd();
     expect(await answers()).toBe(true);
   });
 
-  breaking('stop the kubelet until its node counts as lost', async ({ stopKubelet, startKubelet }) => {
+  it('stops the kubelet until its node counts as lost', async (context) => {
+    const { stopKubelet, startKubelet } = breaking(context);
     await stopKubelet();
     await until(async () => (await node()) === 'Unknown', { timeoutMs: 40_000, everyMs: 500, what: 'the loss of the node' });
     expect(await answers()).toBe(true);

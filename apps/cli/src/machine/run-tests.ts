@@ -88,7 +88,7 @@ async function runInCluster(cli: Cli, all: readonly string[], filters: readonly 
   cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
   if (all.length === 0) return summarize(cli, EMPTY, []);
   const through = [process.execPath, 'test/cluster/dist/main.js', 'run'];
-  const { report, code } = await runVitest(cli, { config: 'test/cluster/vitest.cluster.ts', filters, through, root: 'test/cluster' });
+  const { report, code } = await runVitest(cli, { config: 'test/cluster/vitest.cluster.ts', filters, through });
   if (report || code !== NO_CLUSTER) return summarize(cli, report, []);
   const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
   return summarize(cli, EMPTY, skips);

@@ -26,8 +26,6 @@ export type TestReport = z.infer<typeof TestReport>;
 export interface VitestRun {
   readonly config: string;
   readonly filters: readonly string[];
-  /** Folder whose tests are run; what the configuration says by default. */
-  readonly root?: string;
   /** A command that is given the one to run and may prepare what that needs. */
   readonly through?: readonly string[];
 }
@@ -39,11 +37,11 @@ export interface VitestEnd {
 }
 
 /** Runs vitest once; Ctrl-C ends it and whatever its tests started. */
-export async function runVitest(cli: Cli, { config, filters, root, through = [] }: VitestRun): Promise<VitestEnd> {
+export async function runVitest(cli: Cli, { config, filters, through = [] }: VitestRun): Promise<VitestEnd> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
-  const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config, ...(root ? ['--root', root] : [])];
+  const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
   const [command = '', ...args] = [...through, ...vitest, ...reporters, ...filters];
   // Its own group: a signal reaches all of it.
   const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
