@@ -50,6 +50,8 @@ export class ClaimedPods {
         if (held.place.uid !== pod.uid) continue;
         held.view = pod;
         held.gone ||= gone;
+        // What a pod that ended had still to say has come by then; the end of its connection may never come.
+        if (ended(held)) setTimeout(() => held.link.abandon(), deps.settings.explainMs).unref();
       }
     });
   }
@@ -91,7 +93,10 @@ export class ClaimedPods {
   }
 
   private renew(): void {
-    for (const { link, place } of this.held) link.send({ type: 'lease', claim: place.claim, leaseMs: this.deps.settings.leaseMs });
+    for (const { link, place } of this.held) {
+      link.send({ type: 'lease', claim: place.claim, leaseMs: this.deps.settings.leaseMs });
+      if (!link.ping()) link.abandon();
+    }
   }
 
   private async finish(held: Held, link: PodConnection | null): Promise<void> {

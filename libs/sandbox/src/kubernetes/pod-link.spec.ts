@@ -75,6 +75,22 @@ describe('the connection to a pod', () => {
     expect(link.superseded).toBe(true);
   });
 
+  it('notices that its pings are not answered', async () => {
+    const answers = await open(
+      await supervisor(HELLO, ({ type }) => [
+        { type: 'refused', code: 'unknown' },
+        { type: 'seen', what: type },
+      ]),
+    );
+    onTestFinished(() => answers.abandon());
+    expect(answers.ping()).toBe(true);
+    expect(await answers.receive()).toMatchObject({ type: 'seen', what: 'ping' });
+    expect(answers.ping()).toBe(true);
+    const silent = await open(await supervisor(HELLO, () => []));
+    onTestFinished(() => silent.abandon());
+    expect([silent.ping(), silent.ping()]).toEqual([true, false]);
+  });
+
   it('asks process 1 to end, and has ended when that has', async () => {
     const port = await supervisor(HELLO, (frame, socket) => {
       if (frame.type === 'close') socket.end();

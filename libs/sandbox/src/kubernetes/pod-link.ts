@@ -26,6 +26,12 @@ export interface PodConnection extends SandboxLink {
   readonly superseded: boolean;
   /** Compare-and-set: whoever is first owns the pod. The same claim again is bound again. */
   bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome>;
+  /**
+   * Asks for a sign of life.
+   *
+   * @returns whether the one before was answered: a network that swallows everything ends no connection by itself
+   */
+  ping(): boolean;
   /** Ends the connection, and not the pod. */
   abandon(): void;
 }
@@ -42,6 +48,8 @@ export class PodLink implements PodConnection {
   private over = false;
   private doomed = false;
   private taken = false;
+  /** Not answered yet. */
+  private pings = 0;
   private problem = '';
 
   private constructor(private readonly socket: Socket) {
@@ -96,10 +104,24 @@ export class PodLink implements PodConnection {
   }
 
   async receive(): Promise<SupervisorFrame | null> {
-    const frame = await this.channel.receive();
-    if (frame?.type !== 'refused' || frame.code !== 'superseded') return frame;
-    this.taken = true;
-    return null;
+    for (;;) {
+      const frame = await this.channel.receive();
+      if (frame?.type !== 'refused') return frame;
+      if (frame.code === 'superseded') {
+        this.taken = true;
+        return null;
+      }
+      if (frame.code !== 'unknown' || this.pings === 0) return frame;
+      this.pings = 0;
+    }
+  }
+
+  ping(): boolean {
+    const answered = this.pings === 0;
+    this.pings += 1;
+    // A type that nobody knows is answered with `refused`, which is all that is wanted.
+    this.send({ type: 'ping' });
+    return answered;
   }
 
   get superseded(): boolean {

@@ -112,8 +112,8 @@ describe('the pool of pods', () => {
     const driver = driverOf(cluster, { free: 3, max: 8 });
     await ready(driver, 3);
     for (const pod of cluster.pods.values()) cluster.end(pod);
+    await until(() => cluster.creations === 6 && cluster.pods.size === 3, { what: 'the ended pods to be deleted' });
     await ready(driver, 3);
-    await until(() => cluster.pods.size === 3, { what: 'the ended pods to be deleted' });
     expect(cluster.creations).toBe(6);
   });
 
@@ -123,6 +123,21 @@ describe('the pool of pods', () => {
     const sandbox = await driver.claim(SHAPE, never);
     for (const pod of cluster.pods.values()) if (pod.owner) cluster.end(pod);
     expect(await sandbox.lost).toMatchObject({ ended: 'lost' });
+  });
+
+  it('keeps a claim whose connection broke or fell silent, by another connection', async () => {
+    const cluster = new SimulatedCluster();
+    const driver = driverOf(cluster, { free: 0, max: 1 }, () => 0, { leaseRenewMs: 20 });
+    const sandbox = await driver.claim(SHAPE, never);
+    const pod = [...cluster.pods.values()][0];
+    for (const cut of [() => pod?.links.forEach((link) => link.close()), () => (cluster.silent = true)]) {
+      const [before] = pod?.links ?? [];
+      cut();
+      await until(() => pod?.links.size === 1 && !pod.links.has(before as never), { what: 'another connection' });
+      cluster.silent = false;
+    }
+    expect(await Promise.race([sandbox.lost, Promise.resolve('not lost')])).toBe('not lost');
+    await sandbox.release();
   });
 
   it('refuses templates and sizes that the settings do not have', async () => {

@@ -25,6 +25,8 @@ export class SimulatedCluster {
   /** What a creation fails with. */
   refuse: EtudeError | null = null;
   startMs = 2;
+  /** Established connections carry nothing any more. */
+  silent = false;
   private readonly feeds = new Set<SimulatedFeed>();
   private uids = 0;
   private version = 0;
@@ -169,6 +171,10 @@ class SimulatedLink implements PodConnection {
   async receive(): Promise<SupervisorFrame | null> {
     await this.gone;
     return null;
+  }
+
+  ping(): boolean {
+    return !this.cluster.silent;
   }
 
   complaint(): string {
