@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +7,7 @@ import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-c
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { keyOf, writeKeys } from './tenant-keys.js';
 
 const TENANTS = ['acme', 'globex'] as const;
 type Tenant = (typeof TENANTS)[number];
@@ -21,18 +21,9 @@ const dir = mkdtempSync(join(tmpdir(), 'etude-isolation-'));
 let stack: TestStack;
 let clients: Record<Tenant, Client>;
 
-function writeKeys(path: string): void {
-  const keys = TENANTS.map((tenant) => ({
-    sha256: createHash('sha256').update(`key-of-${tenant}`).digest('hex'),
-    tenant,
-    roles: ['user'],
-  }));
-  writeFileSync(path, JSON.stringify({ keys }));
-}
-
 beforeAll(async () => {
   const keysPath = join(dir, 'keys.json');
-  writeKeys(keysPath);
+  writeKeys(keysPath, TENANTS);
   const env = {
     ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside',
     ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: '100',
@@ -41,7 +32,7 @@ beforeAll(async () => {
     ETUDE_AUTH_ANONYMOUS_TENANT: '',
   };
   stack = await startStack({ script: fileURLToPath(new URL('./learning.yaml', import.meta.url)), env });
-  const open = (tenant: Tenant) => createServiceClient(Sandboxes, stack.address, { apiKey: `key-of-${tenant}` });
+  const open = (tenant: Tenant) => createServiceClient(Sandboxes, stack.address, { apiKey: keyOf(tenant) });
   clients = { acme: open('acme'), globex: open('globex') };
 }, 60_000);
 afterAll(async () => {
