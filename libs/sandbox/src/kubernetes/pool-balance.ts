@@ -19,6 +19,7 @@ export interface BalanceDeps {
 export class PoolBalance {
   private owed = 0;
   private startMs = FIRST_START_MS;
+  private lastCreateMs = -Infinity;
   /** At the start nobody is waited for: what is missing is made up. */
   private shortSinceMs: number | null = -Infinity;
   private surplusSinceMs: number | null = null;
@@ -74,13 +75,20 @@ export class PoolBalance {
         startMs: this.startMs,
         adopt: this.adopting,
         startsMax: settings.startsMax,
-        moment: pace.quietFor(settings.calmMs) ? 'calm' : pace.quietFor(settings.quietMs) ? 'quiet' : 'busy',
+        moment: this.moment,
       },
     );
     this.owed = plan.owed;
+    if (plan.create > 0) this.lastCreateMs = now();
     this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
     this.surplusSinceMs = plan.surplus > 0 ? (this.surplusSinceMs ?? now()) : null;
     return plan;
+  }
+
+  private get moment(): 'busy' | 'quiet' | 'calm' {
+    const { settings, pace, now } = this.deps;
+    if (pace.quietFor(settings.calmMs)) return 'calm';
+    return pace.quietFor(settings.quietMs) && now() - this.lastCreateMs >= settings.spacingMs ? 'quiet' : 'busy';
   }
 
   private since(ms: number | null): number {

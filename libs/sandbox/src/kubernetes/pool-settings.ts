@@ -4,9 +4,11 @@ export interface PoolSettings {
   readonly port: number;
   /** Pods that may be starting at the same time. Starting one takes a quarter second of its node's processor. */
   readonly startsMax: number;
-  /** Pods are replaced and removed one by one when no claim came for this long, or when claims need them. */
+  /** Pods are replaced and removed when no claim came for this long, or when claims need them. */
   readonly quietMs: number;
-  /** And up to `startsMax` at a time when none came for this long. */
+  /** Then one each so often, about as long as a start keeps a processor busy. */
+  readonly spacingMs: number;
+  /** And without waiting in between when no claim came for this long. */
   readonly calmMs: number;
   /** A used pod is removed after this long at the latest. */
   readonly removalMaxMs: number;
@@ -42,6 +44,7 @@ export const POOL_SETTINGS: PoolSettings = {
   port: 7070,
   startsMax: 3,
   quietMs: 60,
+  spacingMs: 250,
   calmMs: 1_500,
   removalMaxMs: 5_000,
   claimWaitMs: 30_000,

@@ -19,7 +19,7 @@ describe('the plan for a pool', () => {
     expect(planRefill(short, { ...demand, adopt: true }).create).toBe(3);
   });
 
-  it('waits for a quiet moment while the free ones suffice, then goes one by one', () => {
+  it('waits for a quiet moment while the free ones suffice, then starts one', () => {
     expect(planRefill(short, { ...demand, owed: 3, moment: 'busy' }).create).toBe(0);
     expect(planRefill(short, { ...demand, owed: 3, moment: 'quiet' }).create).toBe(1);
   });

@@ -26,7 +26,7 @@ export interface PoolDemand {
   /** Pods are missing for so long that it does not matter who owes them. */
   readonly adopt: boolean;
   readonly startsMax: number;
-  /** `quiet`: no claim came just now. `calm`: none for a while. */
+  /** `busy`: a claim came just now, or a start was made just now. `quiet`: there is time for one. `calm`: for as many as may start. */
   readonly moment: 'busy' | 'quiet' | 'calm';
 }
 
@@ -60,7 +60,7 @@ export function planRefill(counts: PoolCounts, demand: PoolDemand): RefillPlan {
   const mine = demand.adopt ? short : Math.min(short, Math.max(owed, counts.waiting - counts.supply));
   const lowWater = Math.min(Math.ceil(demand.claimRate * demand.startMs), demand.free);
   const urgent = counts.waiting > 0 || counts.free < lowWater || (counts.free === 0 && demand.free > 0);
-  const atOnce = urgent || demand.moment === 'calm' ? demand.startsMax : demand.moment === 'quiet' ? 1 : 0;
-  const create = Math.min(mine, Math.max(0, atOnce - counts.starting));
+  const now = urgent || demand.moment === 'calm' ? demand.startsMax : demand.moment === 'quiet' ? 1 : 0;
+  const create = Math.min(mine, now, Math.max(0, demand.startsMax - counts.starting));
   return { short, create, urgent, owed, surplus: Math.max(0, counts.supply - wanted) };
 }

@@ -13,6 +13,7 @@ const SHAPE = { template: 'default', memoryMiB: 16, diskMiB: 1 };
 const QUICK: Partial<PoolSettings> = {
   quietMs: 2,
   calmMs: 10,
+  spacingMs: 5,
   adoptAfterMs: 150,
   claimWaitMs: 5_000,
   reapEveryMs: 60,
