@@ -40,7 +40,8 @@ RUN set -eu; /usr/bin/python3 -m compileall -q --invalidation-mode unchecked-has
     find / -xdev \( -path /proc -o -path /sys \) -prune -o -perm /6000 ! -type l -exec chmod a-s {} +; \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* /root/.cache
 
-ENV PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8
+# The seed that executions have unless they ask for another: the warm interpreter starts with it.
+ENV PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONHASHSEED=0
 USER 65532:65532
 WORKDIR /tmp
 # -s -S -P: nothing of the working folder, the user or the site is on the path; -B: nothing is written beside the sources.
