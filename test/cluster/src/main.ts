@@ -40,11 +40,14 @@ function running(): Cluster {
 async function runIn(command: readonly string[]): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stopping.abort());
+  const started = performance.now();
+  const seconds = () => ((performance.now() - started) / 1_000).toFixed(1);
   const cluster = await startCluster({ note });
   try {
+    note(`ready (${cluster.kind}) after ${seconds()} s`);
     const image = await loadSandboxImage(cluster);
     if (stopping.signal.aborted) return 130;
-    note(`ready (${cluster.kind})`);
+    note(`has ${image} after ${seconds()} s`);
     const env = { ...process.env, KUBECONFIG: cluster.kubeconfig, ETUDE_CLUSTER_DIR: cluster.dir, ETUDE_SANDBOX_IMAGE: image };
     const [program = '', ...args] = command;
     const child = spawn(program, args, { env, stdio: 'inherit' });

@@ -9,6 +9,7 @@ const files = [
   'libs/sandbox/src/b.int.spec.ts',
   'test/flow/src/c.spec.ts',
   'libs/model/src/d.int.spec.ts',
+  'test/cluster/src/e.spec.ts',
 ];
 
 describe('tests that a machine can not run', () => {
