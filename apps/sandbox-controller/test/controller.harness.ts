@@ -11,7 +11,6 @@ import { connectRedis } from '@etude/queue/redis';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
-import type { ServiceError } from '@grpc/grpc-js';
 
 export const TOKEN = 'a token of gateways and controllers';
 
@@ -96,7 +95,7 @@ export async function refusal(
   try {
     await call;
   } catch (error) {
-    const { metadata, details } = error as ServiceError;
+    const { metadata, details } = error as { metadata: Parameters<typeof decodeStatus>[0]; details: string };
     const said = decodeStatus(metadata);
     return { code: said?.code ?? `no code: ${String(error)}`, message: details, metadata: said?.metadata ?? {} };
   }

@@ -25,10 +25,10 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-function world(reachable = true) {
+function world(reachable = true, { url } = redis) {
   const cluster = new FakeCluster(reachable);
   const keys = new RedisKeys(`host${(prefixes += 1)}`);
-  const connection = connectRedis(redis.url, 'producer');
+  const connection = connectRedis(url, 'producer');
   onTestFinished(() => connection.disconnect());
   const store = new SandboxSessionStore(connection, keys);
   const controllers: string[] = [];
@@ -196,6 +196,30 @@ async function opened() {
   const held = await host.find('acme', id);
   return { cluster, host, id, held, sandbox: cluster.newest };
 }
+
+describe('a session while Redis is away', () => {
+  it('can be used, and ends in Redis once that is back', async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const { cluster, store, start } = world(true, own);
+    const { host, upkeep } = await start();
+    const { id } = await host.open(request('a'), never());
+    await own.pause();
+    const held = await host.find('acme', id);
+    expect(await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
+    cluster.newest.lose({ exit: 'evicted', message: 'away' });
+    await until(() => host.sessionCount === 0);
+    await expect(host.find('acme', id)).rejects.toEqual(reached('QUEUE_UNAVAILABLE'));
+    await own.resume();
+    await until(() =>
+      upkeep.look().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await store.get('acme', id)).toMatchObject({ session: { state: 'lost', stateReason: 'evicted: away' } });
+  });
+});
 
 describe('executions of a session', () => {
   it('stream what is printed while they run', async () => {

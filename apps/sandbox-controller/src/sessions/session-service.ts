@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
@@ -21,8 +22,9 @@ const CLOSE_GRACE_MS = 2_000;
 
 /** "host", "host:port" or nothing, completed with what is listened on. */
 export function advertisedAddress(advertised: string | undefined, host: string, port: number): string {
-  const address = advertised ?? (host.includes(':') ? `[${host}]` : host);
-  return /(^[^:[]+|\]):\d+$/.test(address) ? address : `${address}:${port}`;
+  const address = advertised ?? host;
+  if (isIP(address) === 6) return `[${address}]:${port}`;
+  return /:\d+$/.test(address) ? address : `${address}:${port}`;
 }
 
 /** The sessions of a controller and the server over which gateways reach them. */
