@@ -1,0 +1,133 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findStack } from '../src/stack/stack-lock.js';
+import { Etude, etude, ROOT, succeeds } from './etude.js';
+
+const TIMEOUT_MS = 120_000;
+const COUNT = 'import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)';
+
+describe('sandboxes from the command line', () => {
+  const home = mkdtempSync(join(tmpdir(), 'etude-sandbox-'));
+  const sandbox = (...args: string[]) => etude(['sandbox', ...args, '--home', home]);
+  const create = async () => (await succeeds(sandbox('create'))).stdout.trim();
+  const pidOf = async (process: string) => (await findStack(home))?.processes.find(({ name }) => name === process)?.pid ?? 0;
+
+  beforeAll(async () => {
+    await succeeds(etude(['up', '--detach', '--scripted', `${ROOT}apps/cli/test/slow.yaml`, '--home', home]));
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await etude(['down', '--home', home]);
+    rmSync(home, { recursive: true, force: true });
+  }, TIMEOUT_MS);
+
+  it(
+    'run one piece of code and leave nothing open',
+    async () => {
+      expect(await sandbox('run', 'print("hello"); 6 * 7')).toMatchObject({ exit: 0, stdout: 'hello\n42\n' });
+      const failed = await sandbox('run', 'print("before"); 1 / 0');
+      expect(failed).toMatchObject({ exit: 1, stdout: 'before\n' });
+      expect(failed.stderr).toMatch(/Traceback[^]*nonzero code 1 · ZeroDivisionError: division by zero \(line 1\)/);
+      const { stdout } = await sandbox('list', '--state', 'open', '--json');
+      expect(JSON.parse(stdout)).toEqual({ sandboxes: [] });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'keep names and files, and move files both ways',
+    async () => {
+      const name = await create();
+      const file = join(home, 'numbers.txt');
+      writeFileSync(file, '1\n2\n3\n');
+      await succeeds(sandbox('upload', name, file, 'data/numbers.txt'));
+      await succeeds(sandbox('exec', name, 'numbers = [int(line) for line in open("data/numbers.txt")]'));
+      expect(await sandbox('exec', name, 'sum(numbers)')).toMatchObject({ exit: 0, stdout: '6\n' });
+      expect(await sandbox('exec', name, '--shell', 'cat; ls data', '--stdin', 'in\n')).toMatchObject({ stdout: 'in\nnumbers.txt\n' });
+      expect((await sandbox('files', name)).stdout).toContain('data/numbers.txt');
+      expect(await sandbox('download', name, 'data/numbers.txt', '-')).toMatchObject({ stdout: '1\n2\n3\n' });
+      writeFileSync(`${file}.back.part`, '1\n2');
+      await succeeds(sandbox('download', name, 'data/numbers.txt', `${file}.back`, '--resume'));
+      expect(readFileSync(`${file}.back`, 'utf8')).toBe('1\n2\n3\n');
+      await succeeds(sandbox('rm', name, 'data/numbers.txt'));
+      expect(await sandbox('download', name, 'data/numbers.txt')).toMatchObject({ exit: 3 });
+      expect((await sandbox('renew', name, '--ttl', '2h', '--json')).stdout).toContain('"SANDBOX_STATE_OPEN"');
+      expect((await sandbox('close', name)).stdout).toMatch(/state +closed/);
+      expect(await sandbox('exec', name, '1')).toMatchObject({ exit: 6 });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'write what is displayed into files',
+    async () => {
+      const dir = join(home, 'displays');
+      const code = 'class Plot:\n  def _repr_png_(self): return b"\\x89PNG\\r\\n"\n  def __repr__(self): return "<Plot>"\nPlot()';
+      const { stdout, stderr } = await sandbox('run', code, '--save-displays', dir);
+      expect({ stdout, stderr }).toEqual({ stdout: '<Plot>\n', stderr: expect.stringContaining('1.png') });
+      expect(readdirSync(dir)).toEqual(['1.png']);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'cancel on Ctrl-C and go on with the names',
+    async () => {
+      const name = await create();
+      await succeeds(sandbox('exec', name, 'kept = 5'));
+      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+      await running.says('3\n');
+      running.child.kill('SIGINT');
+      const { exit, stderr } = await running.ended;
+      expect({ exit, stderr }).toEqual({
+        exit: 130,
+        stderr: expect.stringMatching(/--execution-id \S+ --resume \S+[^]*cancelled · it was cancelled/),
+      });
+      expect(await sandbox('exec', name, 'kept')).toMatchObject({ stdout: '5\n' });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'ride out a gateway that is killed, without a gap or a repeat',
+    async () => {
+      const name = await create();
+      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+      await running.says('3\n');
+      process.kill(await pidOf('gateway'), 'SIGKILL');
+      const { exit, stdout, stderr } = await running.ended;
+      expect(stderr).toContain('lost the sandbox');
+      expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 40 }, (_, n) => `${n}\n`).join('') });
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'say that a sandbox was lost with its controller, behind what was printed',
+    async () => {
+      const name = await create();
+      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+      await running.says('3\n');
+      process.kill(await pidOf('sandbox-controller'), 'SIGKILL');
+      const { exit, stdout, stderr } = await running.ended;
+      expect({ exit, stderr }).toEqual({ exit: 4, stderr: expect.stringContaining('infra') });
+      expect(stdout).toContain('0\n1\n2\n3\n');
+      expect((await sandbox('get', name)).stdout).toMatch(/state +lost: infra/);
+    },
+    TIMEOUT_MS,
+  );
+
+  it.each([
+    ['2 for a limit out of range', ['create', '--memory', '1'], 2, 'whole number'],
+    ['2 for code that is not there', ['exec', 's0192f0c8a1b2'], 2, 'no code'],
+    ['3 for a sandbox that is not there', ['get', 's0192f0c8a1b2'], 3, 'NOT_FOUND'],
+  ])('give the exit code %s', async (_what, args, exit, words) => {
+    expect(await sandbox(...args)).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
+  });
+
+  it('are counted in the status', async () => {
+    const { stdout } = await etude(['status', '--home', home]);
+    expect(stdout).toMatch(/sandboxes +local · \d+ ready, \d+ sessions? of callers/);
+  });
+});
