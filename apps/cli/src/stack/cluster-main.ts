@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -10,6 +11,9 @@ import type { ClusterReady } from './sandbox-cluster.js';
 
 /** Of the manifests in k8s/. */
 const NAMESPACE = 'etude-sandboxes';
+const PODS_MAX = 24;
+/** Memory of a pod with the limits that apply by default. */
+const POD_BYTES = 768 * 1_048_576;
 const KUBECTL_TIMEOUT_MS = 60_000;
 
 const { root, templates, installation } = z
@@ -69,10 +73,14 @@ async function prepareNamespace(): Promise<string> {
   return NAMESPACE;
 }
 
-/** Small requests, so that a laptop has room for as many pods as tasks run at once. */
+/** Pods that half of this machine's memory has room for: a pod that can't be scheduled only stands in the way. */
+const podsMax = () => Math.min(PODS_MAX, Math.max(2, Math.floor(totalmem() / 2 / POD_BYTES)));
+
+/** Small requests of processor, so that a laptop has room for as many pods as tasks run at once. */
 function writeTemplates(): string {
   if (environment.ETUDE_SANDBOX_TEMPLATES_PATH) return environment.ETUDE_SANDBOX_TEMPLATES_PATH;
-  const standard = { image, cpuRequest: '50m', warm: { free: 4, max: 24 } };
+  const max = podsMax();
+  const standard = { image, cpuRequest: '50m', warm: { free: Math.min(4, Math.floor(max / 2)), max } };
   writeFileSync(templates, `${JSON.stringify({ default: standard }, null, 2)}\n`);
   return templates;
 }

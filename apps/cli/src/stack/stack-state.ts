@@ -12,6 +12,17 @@ const ProcessState = z.object({
 });
 export type ProcessState = z.infer<typeof ProcessState>;
 
+/** Where code runs. Stacks of earlier versions, which have to be stopped as well, say nothing of it. */
+const SandboxPlace = z.object({
+  driver: z.enum(SANDBOX_DRIVERS).default('local'),
+  /** Of the controller's health and metrics, on loopback. */
+  httpPort: z.number().int().default(0),
+  /** Of the pods; null where there are none. */
+  image: z.string().nullable().default(null),
+  namespace: z.string().nullable().default(null),
+  kubeconfig: z.string().nullable().default(null),
+});
+
 /** What a running stack says about itself; in `stack.json` for whoever wants to talk to it. */
 export const StackState = z.object({
   /** Of the supervisor, which owns all the others. */
@@ -22,16 +33,7 @@ export const StackState = z.object({
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),
   model: z.string(),
-  /** Where code runs. */
-  sandbox: z.object({
-    driver: z.enum(SANDBOX_DRIVERS),
-    /** Of the controller's health and metrics, on loopback. */
-    httpPort: z.number().int(),
-    /** Of the pods; null where there are none. */
-    image: z.string().nullable(),
-    namespace: z.string().nullable(),
-    kubeconfig: z.string().nullable(),
-  }),
+  sandbox: SandboxPlace.prefault({}),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(ProcessState),

@@ -49,6 +49,7 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
       const held = await host.find(tenant, sandboxIdOf(request.name));
       const execution = executionOf(request, held.session.limits);
       const after = placeOf(request.resumeToken, execution.executionId);
+      await held.executions.putAway();
       for await (const event of held.executions.start(execution).read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async cancelExecution({ name, executionId }, { tenant }) {

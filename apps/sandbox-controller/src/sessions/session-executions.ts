@@ -50,6 +50,12 @@ export class SessionExecutions {
     return this.#run(execution, known ?? { digest, log: null, stop: NEVER });
   }
 
+  /** Resolves when the next one may start, where the last one has told its outcome and is only being put away; else at once. */
+  async putAway(): Promise<void> {
+    const log = this.#running === null ? null : this.#known.get(this.#running)?.log;
+    if (log?.hasOutcome) await this.#settled;
+  }
+
   /** @returns whether it was running */
   cancel(executionId: string): boolean {
     if (this.#running !== executionId) return false;
