@@ -99,7 +99,7 @@ for _ in range(64):
     children.append(pid)
 expect("limits", len(children) < 64, "more processes start than allowed")
 try:
-    bytearray(512 << 20)
+    bytearray((limits["memoryMiB"] + 64) << 20)
     expect("limits", False, "more memory is given than allowed")
 except MemoryError:
     pass

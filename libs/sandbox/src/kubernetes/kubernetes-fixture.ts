@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
 import { DrivenSandboxes } from '../driven-sandboxes.js';
 import type { StartedSandboxes } from '../sandbox-fixture.js';
 import { KubernetesDriver } from './kubernetes-driver.js';
@@ -11,10 +12,11 @@ const fromRun = (name: string): string => {
   return value;
 };
 
+/** The namespace is made by whoever starts the run, and given to vitest as `sandboxNamespace`. */
 export const testCluster = () => ({
   kubeconfigPath: fromRun('KUBECONFIG'),
-  namespace: fromRun('ETUDE_TEST_SANDBOX_NAMESPACE'),
-  image: fromRun('ETUDE_TEST_SANDBOX_IMAGE'),
+  namespace: process.env['ETUDE_TEST_SANDBOX_NAMESPACE'] ?? (inject('sandboxNamespace' as never) as string),
+  image: fromRun('ETUDE_SANDBOX_IMAGE'),
 });
 
 /** Only what goes wrong is of interest in a test. */
@@ -23,7 +25,7 @@ export const quiet = { debug: () => undefined, info: () => undefined, warn: cons
 /** Templates of the image under test: small requests, so that many pods fit on one node. */
 export function testTemplates(more: Partial<SandboxTemplate> = {}): SandboxTemplates {
   return SandboxTemplates.parse({
-    default: { image: testCluster().image, imagePullPolicy: 'Never', cpuRequest: '10m', warm: { min: 0, max: 40, free: 3 }, ...more },
+    default: { image: testCluster().image, imagePullPolicy: 'Never', cpuRequest: '10m', warm: { min: 0, max: 40, free: 4 }, ...more },
   });
 }
 
@@ -31,7 +33,7 @@ export function testTemplates(more: Partial<SandboxTemplate> = {}): SandboxTempl
 export async function startKubernetes(templates = testTemplates()): Promise<StartedSandboxes & { readonly driver: KubernetesDriver }> {
   const { kubeconfigPath, namespace } = testCluster();
   const driver = await KubernetesDriver.start(
-    { installation: `t${randomUUID().slice(0, 8)}`, tokenSecret: randomUUID(), templates, logger: quiet },
+    { installation: `t${randomUUID().slice(0, 8)}`, tokenSecret: randomUUID(), templates, logger: quiet, alone: true },
     { kubeconfigPath, namespace },
     AbortSignal.timeout(30_000),
   );

@@ -1,0 +1,6 @@
+import { describe } from 'vitest';
+import { isolationSuite } from './testing/isolation-suite.js';
+
+describe('with a bubblewrap for each', () => {
+  isolationSuite({ warm: 1, concurrencyMax: 2, isolation: 'single' });
+});
