@@ -5,19 +5,19 @@
 #
 # BASE       any Debian-like image with Python 3.11 or newer, as `python3` on its PATH; pin it by digest
 # PACKAGES   requirements with hashes, a path in this repository; what a cell may import beyond the standard library
-# PIP_*      how pip reaches its index while the image is built
+# PIP_INDEX_URL, PIP_CERT   how pip reaches its index while the image is built
 ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS packages
 ARG PACKAGES=docker/packages.txt
 ARG PIP_INDEX_URL=
-ARG PIP_FIND_LINKS=
+ARG PIP_CERT=
 COPY ${PACKAGES} /packages.txt
 # Wheels only: building a source package would run its author's code with the rights of the build.
 RUN set -eu; mkdir -p /opt/etude/packages; \
     if grep -qE '^[[:space:]]*[^#[:space:]]' /packages.txt; then \
       python3 -m pip --version >/dev/null 2>&1 || { apt-get update && apt-get install -y --no-install-recommends python3-pip; }; \
-      [ -n "${PIP_INDEX_URL}" ] || unset PIP_INDEX_URL; [ -n "${PIP_FIND_LINKS}" ] || unset PIP_FIND_LINKS; \
+      [ -n "${PIP_INDEX_URL}" ] || unset PIP_INDEX_URL; [ -n "${PIP_CERT}" ] || unset PIP_CERT; \
       python3 -m pip install --no-cache-dir --require-hashes --only-binary :all: --target /opt/etude/packages -r /packages.txt; \
     fi
 

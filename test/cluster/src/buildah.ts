@@ -9,6 +9,8 @@ export interface BuildOptions {
   readonly file: string;
   readonly name: string;
   readonly buildArgs?: Readonly<Record<string, string>>;
+  /** Seen while building only, as `FROM:TO:ro`. */
+  readonly volumes?: readonly string[];
 }
 
 /** Builds images without a daemon, in a store of its own. Steps run under chroot: nested containers are often forbidden. */
@@ -31,9 +33,10 @@ export class Buildah {
   }
 
   /** Local bases are taken as they are; others are pulled where they are not there yet. */
-  async build({ context, file, name, buildArgs = {} }: BuildOptions): Promise<void> {
+  async build({ context, file, name, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
-    await this.call('build', '-q', '-f', file, '--ignorefile', `${file}.dockerignore`, ...given, '-t', name, context);
+    const seen = volumes.flatMap((volume) => ['--volume', volume]);
+    await this.call('build', '-q', '-f', file, '--ignorefile', `${file}.dockerignore`, ...given, ...seen, '-t', name, context);
   }
 
   /** An image of nothing but what the archive holds. */

@@ -8,6 +8,7 @@ import { MachineLacks, missingForImages } from './machine.js';
 import { cacheDir, root } from './settings.js';
 
 const DOCKERFILE = 'docker/sandbox.Dockerfile';
+const CERTIFICATES = '/etc/ssl/certs';
 const INPUTS = [DOCKERFILE, `${DOCKERFILE}.dockerignore`, 'docker/*.txt', 'libs/sandbox/runner/*.py'];
 
 export interface SandboxImage {
@@ -47,9 +48,20 @@ async function digestOf(base: string): Promise<string> {
 }
 
 async function build(buildah: Buildah, { base, name, archive }: SandboxImage & { base: string }): Promise<void> {
-  const index = ['PIP_INDEX_URL', 'PIP_FIND_LINKS'].flatMap((key) => (process.env[key] ? [[key, process.env[key]] as const] : []));
-  const buildArgs = { BASE: base, ...Object.fromEntries(index) };
-  await buildah.build({ context: root, file: join(root, DOCKERFILE), name, buildArgs });
+  const index = process.env['PIP_INDEX_URL'];
+  // The machine's own authorities, since the index may be behind one of them that no base knows.
+  const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
+  await buildah.build({
+    context: root,
+    file: join(root, DOCKERFILE),
+    name,
+    buildArgs: {
+      BASE: base,
+      ...(index ? { PIP_INDEX_URL: index } : {}),
+      ...(authorities ? { PIP_CERT: '/run/certificates/ca-certificates.crt' } : {}),
+    },
+    volumes: authorities ? [`${CERTIFICATES}:/run/certificates:ro`] : [],
+  });
   const next = `${archive}.${process.pid}`;
   await buildah.save(name, next);
   await rename(next, archive);
