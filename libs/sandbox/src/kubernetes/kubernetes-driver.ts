@@ -64,6 +64,7 @@ export class KubernetesDriver implements SandboxDriver {
   private readonly settings: PoolSettings;
   private readonly open: OpenLink;
   private readonly controller: string;
+  private closed = false;
 
   constructor(
     private readonly options: KubernetesDriverOptions,
@@ -98,7 +99,14 @@ export class KubernetesDriver implements SandboxDriver {
     const api = await KubeApi.connect(cluster);
     const feed = new PodWatch(api, { selector: `${LABELS.pool}=${options.installation}`, logger: options.logger });
     feed.start();
-    await feed.synced(signal);
+    try {
+      await feed.synced(signal);
+    } catch (error) {
+      const { lastError } = feed.state;
+      await feed.close();
+      api.close();
+      throw lastError === null ? error : unreachable(lastError);
+    }
     const driver = new KubernetesDriver(options, { api, feed, probed: true });
     try {
       await Promise.all([...driver.proofs.values()].map((proof) => proof.attempt()));
@@ -122,6 +130,7 @@ export class KubernetesDriver implements SandboxDriver {
     signal: AbortSignal,
     onQueued?: (before: number) => void,
   ): Promise<ClaimedSandbox> {
+    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down', { metadata: { exit: 'infra' } });
     const claim = newClaim();
     const { pod, link, token } = await pool.claim(claim, signal, onQueued);
     const place: PodPlace = {
@@ -151,10 +160,7 @@ export class KubernetesDriver implements SandboxDriver {
   /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster are not followed just now */
   check(): void {
     const { lastError = null } = this.parts.feed.state ?? {};
-    if (lastError !== null)
-      throw new EtudeError('SANDBOX_UNAVAILABLE', `the pods of the cluster are not followed just now: ${lastError}`, {
-        metadata: { exit: 'infra' },
-      });
+    if (lastError !== null) throw unreachable(lastError);
   }
 
   /** By template. */
@@ -163,6 +169,8 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
     this.reaper.close();
     const claimed = this.claimed.close();
     for (const pool of this.pools.values()) pool.stop(this.options.alone ?? false);
@@ -244,4 +252,10 @@ export class KubernetesDriver implements SandboxDriver {
       this.options.logger.warn({ pod: place.pod, err: error }, 'a sandbox pod could not be deleted yet');
     });
   }
+}
+
+function unreachable(why: string): EtudeError {
+  return new EtudeError('SANDBOX_UNAVAILABLE', `the pods of the cluster are not followed just now: ${why}`, {
+    metadata: { exit: 'infra' },
+  });
 }

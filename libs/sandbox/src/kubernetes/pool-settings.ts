@@ -46,7 +46,7 @@ export const POOL_SETTINGS: PoolSettings = {
   quietMs: 60,
   spacingMs: 250,
   calmMs: 1_500,
-  removalMaxMs: 5_000,
+  removalMaxMs: 10_000,
   claimWaitMs: 30_000,
   waitingMax: 1_000,
   leaseMs: 15_000,

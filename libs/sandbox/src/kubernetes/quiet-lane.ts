@@ -7,6 +7,8 @@ interface Chore {
 export interface LaneLimits {
   /** Chores at the same time. */
   readonly atOnce: number;
+  /** From the start of one to the start of the next. */
+  readonly everyMs: number;
   /** A chore waits no longer than this for a quiet moment. */
   readonly waitMaxMs: number;
   readonly now: () => number;
@@ -16,6 +18,7 @@ export interface LaneLimits {
 export class QuietLane {
   private readonly chores: Chore[] = [];
   private running = 0;
+  private lastMs = -Infinity;
 
   constructor(private readonly limits: LaneLimits) {}
 
@@ -28,13 +31,16 @@ export class QuietLane {
     return new Promise((done) => this.chores.push({ run, addedMs: this.limits.now(), done }));
   }
 
-  /** Starts what may run now. `free`: this is a quiet moment, or there is no time to wait for one. */
-  tick(free: boolean): void {
+  /** Starts what may run now. `quiet`: there is time. `pressed`: something waits for it. */
+  tick(moment: 'busy' | 'quiet' | 'pressed'): void {
+    const { now, atOnce, everyMs, waitMaxMs } = this.limits;
     for (;;) {
       const next = this.chores[0];
-      if (!next || this.running >= this.limits.atOnce) return;
-      if (!free && this.limits.now() - next.addedMs < this.limits.waitMaxMs) return;
+      if (!next || this.running >= atOnce) return;
+      if (moment !== 'pressed' && now() - this.lastMs < everyMs) return;
+      if (moment === 'busy' && now() - next.addedMs < waitMaxMs) return;
       this.chores.shift();
+      this.lastMs = now();
       void this.run(next);
     }
   }

@@ -37,6 +37,8 @@ export interface RefillPlan {
   readonly create: number;
   /** Whether claims need them now, or would before a quiet moment comes. */
   readonly urgent: boolean;
+  /** Pods are missing for want of places: those that end should end soon. */
+  readonly crowded: boolean;
   /** Pods beyond the target. */
   readonly surplus: number;
   /** Pods that this controller still has to replace. */
@@ -62,5 +64,5 @@ export function planRefill(counts: PoolCounts, demand: PoolDemand): RefillPlan {
   const urgent = counts.waiting > 0 || counts.free < lowWater || (counts.free === 0 && demand.free > 0);
   const now = urgent || demand.moment === 'calm' ? demand.startsMax : demand.moment === 'quiet' ? 1 : 0;
   const create = Math.min(mine, now, Math.max(0, demand.startsMax - counts.starting));
-  return { short, create, urgent, owed, surplus: Math.max(0, counts.supply - wanted) };
+  return { short, create, urgent, crowded: missing > room, owed, surplus: Math.max(0, counts.supply - wanted) };
 }

@@ -36,6 +36,8 @@ export interface PoolFigures {
   readonly creations: number;
   /** Claims that another controller was sooner with. */
   readonly conflicts: number;
+  /** Why pods don't start just now. */
+  readonly problem: string | null;
 }
 
 /** A pod that this process has bound. */
@@ -53,6 +55,8 @@ interface FreePod {
 /** How often is looked after what is not told by an event: whether it is quiet, what is late. */
 const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
+/** Of a pod's deadline, for how long it may wait for a claim. */
+const WAITING_SHARE = 1 / 3;
 
 /** The pods of one template, as this controller sees and uses them. */
 export class TemplatePool {
@@ -61,7 +65,8 @@ export class TemplatePool {
   conflicts = 0;
   private readonly queue: ClaimQueue<FreePod>;
   private readonly connector: PodConnector;
-  private readonly lane: QuietLane;
+  private readonly removals: QuietLane;
+  private readonly notes: QuietLane;
   private readonly balance: PoolBalance;
   private timer: NodeJS.Timeout | undefined;
   /** What keeps a pod from starting just now, and may pass. */
@@ -78,7 +83,8 @@ export class TemplatePool {
     this.roster = new PodRoster(kind.digest, now);
     this.starter = new PodStarter(kind, this.roster, deps, () => this.changed());
     this.connector = new PodConnector(deps.open, settings, (pod, link) => this.connected(pod, link));
-    this.lane = new QuietLane({ atOnce: 2, waitMaxMs: settings.removalMaxMs, now });
+    this.removals = new QuietLane({ atOnce: 2, everyMs: settings.spacingMs, waitMaxMs: settings.removalMaxMs, now });
+    this.notes = new QuietLane({ atOnce: 1, everyMs: 0, waitMaxMs: settings.removalMaxMs, now });
     this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
     const refusal = (before: number) => claimRefusal(kind.name, kind.template.warm.max, before, this.starter.problem ?? this.obstacle);
     this.queue = new ClaimQueue({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
@@ -101,6 +107,7 @@ export class TemplatePool {
       waiting: queue.length,
       creations: starter.creations,
       conflicts,
+      problem: (starter.problem ?? this.obstacle)?.message ?? null,
     };
   }
 
@@ -147,7 +154,7 @@ export class TemplatePool {
     this.roster.move(pod, 'ending');
     this.changed();
     return new Promise((ended) => {
-      void this.lane.add(async () => {
+      void this.removals.add(async () => {
         await link?.destroy();
         ended();
         await this.deletePod(pod);
@@ -157,7 +164,7 @@ export class TemplatePool {
 
   /** Work that is done at a quiet moment; `run` never throws. */
   later(run: () => Promise<void>): void {
-    void this.lane.add(run);
+    void this.notes.add(run);
     this.changed();
   }
 
@@ -186,8 +193,8 @@ export class TemplatePool {
 
   /** Everything that was to be removed is. */
   async drained(): Promise<void> {
-    while (!this.lane.idle) {
-      this.lane.tick(true);
+    while (!this.removals.idle) {
+      this.removals.tick('pressed');
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
@@ -324,17 +331,31 @@ export class TemplatePool {
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     if (plan.surplus > 0 && this.balance.overfull) this.retireOne((pod) => !pod.outdated);
     this.retireOutdated(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
-    this.lane.tick(pace.quietFor(settings.quietMs) || (this.queue.length > 0 && plan.short === 0));
+    const quiet = pace.quietFor(settings.quietMs);
+    // Starting goes before ending, unless it is the places of ended pods, or their node's, that are missing.
+    const crowded = plan.crowded || this.obstacle !== null;
+    const first = plan.urgent && !crowded && plan.short > 0;
+    this.removals.tick(plan.urgent && crowded ? 'pressed' : quiet && !first ? 'quiet' : 'busy');
+    this.notes.tick(quiet ? 'quiet' : 'busy');
     clearTimeout(this.timer);
-    const busy = plan.short > 0 || plan.surplus > 0 || this.queue.length > 0 || !this.lane.idle || this.starter.problem !== null;
+    const busy =
+      plan.short > 0 ||
+      plan.surplus > 0 ||
+      this.queue.length > 0 ||
+      !this.removals.idle ||
+      !this.notes.idle ||
+      this.starter.problem !== null;
     this.timer = setTimeout(() => this.changed(), busy ? TICK_MS : IDLE_TICK_MS);
   }
 
   /** Pods of a former template leave one by one, sooner when the pods of this one lack the room. */
   private retireOutdated(pressed: boolean): void {
-    if (!this.lane.idle) return;
-    const { surplusAfterMs } = this.deps.settings;
-    this.retireOne((pod) => pod.outdated && (pressed || this.deps.now() - pod.sinceMs > surplusAfterMs));
+    if (!this.removals.idle) return;
+    const { settings, now } = this.deps;
+    const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
+    this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.surplusAfterMs));
+    // What is claimed late would meet its deadline early.
+    this.retireOne((pod) => now() - pod.addedMs > ageMaxMs);
   }
 
   private retireOne(which: (pod: RosterPod) => boolean): void {
