@@ -7,6 +7,7 @@ import os
 import sys
 
 import _signal
+import _socket
 
 from runner import kernel
 from runner.claim import Claim
@@ -16,6 +17,7 @@ from runner.zygote import preload
 
 PREFIX = "ETUDE_SANDBOX_"
 LISTENING = 64
+DISCARD_PORT = 9
 
 
 def main():
@@ -28,6 +30,7 @@ def main():
     # Made before the filter, behind which nobody gets another.
     address = settings.get("HOST", "0.0.0.0")
     sock = internet_socket(address)
+    announce(address)
     kernel.refuse_new_privileges()
     if settings.get("FILTER"):
         kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
@@ -39,6 +42,23 @@ def main():
     sock.listen(LISTENING)
     Listener(supervisor.loop, sock, lambda *fds: supervisor.connect(*fds, supervisor.disconnected))
     supervisor.serve()
+
+
+def announce(address):
+    """Has the kernel ask for its gateway, by a datagram to an address that is nobody's. Whoever hears the question learns
+    where this pod's address is now: what a node remembers of the pod that had it before would hold connections up for 9 s."""
+    nobody = {"0.0.0.0": (_socket.AF_INET, "192.0.2.1"), "::": (_socket.AF_INET6, "2001:db8::1")}.get(address)
+    if nobody is None:
+        return
+    family, there = nobody
+    sock = _socket.socket(family, _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK)
+    try:
+        sock.sendto(b"", (there, DISCARD_PORT))
+    except OSError:
+        # Where there is no way out nobody is asked, and nobody remembers.
+        pass
+    finally:
+        sock.close()
 
 
 def take_settings():
