@@ -25,7 +25,7 @@ export const quiet = { debug: () => undefined, info: () => undefined, warn: cons
 /** Templates of the image under test: small requests, so that many pods fit on one node. */
 export function testTemplates(more: Partial<SandboxTemplate> = {}): SandboxTemplates {
   return SandboxTemplates.parse({
-    default: { image: testCluster().image, imagePullPolicy: 'Never', cpuRequest: '10m', warm: { min: 0, max: 40, free: 4 }, ...more },
+    default: { image: testCluster().image, imagePullPolicy: 'Never', cpuRequest: '10m', warm: { min: 0, max: 16, free: 4 }, ...more },
   });
 }
 

@@ -111,6 +111,7 @@ function podSpec(template: SandboxTemplate, context: PodContext, { user, token }
     volumes: [
       { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${template.diskMiB}Mi` } },
       { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: `${SHARED_MEMORY_MIB}Mi` } },
+      { name: 'nothing', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
     ],
   };
 }
@@ -144,6 +145,8 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shm', mountPath: '/dev/shm' },
+      // The runtime mounts message queues there, in which anybody may make files.
+      { name: 'nothing', mountPath: '/dev/mqueue', readOnly: true },
     ],
   };
 }
