@@ -4,12 +4,13 @@ import { SandboxLimits } from '@etude/contracts/sandbox';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 import type { ClaimedSandbox, ExecutionSink, SandboxDriver, SandboxExecution, SandboxShape } from '@etude/sandbox/sandbox-driver';
 
-export const SHAPE: SandboxShape = { template: 'default', memoryMiB: 256, diskMiB: 128 };
+/** Small, so that a hundred of them fit on one node. */
+export const SHAPE: SandboxShape = { template: 'default', memoryMiB: 64, diskMiB: 32 };
 export const never = (): AbortSignal => new AbortController().signal;
 export const program = (code: string): SandboxRun => ({ kind: 'program', code, stdin: '' });
 
 export function execution(code: string, more: Partial<SandboxExecution> = {}): SandboxExecution {
-  const limits = SandboxLimits.parse({ memoryMiB: SHAPE.memoryMiB, cpuMs: 60_000, wallMs: 60_000 });
+  const limits = SandboxLimits.parse({ memoryMiB: SHAPE.memoryMiB, diskMiB: SHAPE.diskMiB, cpuMs: 60_000, wallMs: 60_000 });
   return { executionId: `bench-${randomUUID()}`, tenant: 'bench', files: [], stopOnFailure: false, limits, runs: [program(code)], ...more };
 }
 

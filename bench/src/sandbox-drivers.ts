@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { z } from 'zod';
+import { SHAPE } from './sandbox-claims.js';
 
 /** What a child process of the bench needs to have the same sandboxes as its parent. */
 export const DriverChoice = z.discriminatedUnion('kind', [
@@ -35,7 +36,7 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 export async function startDriver(choice: DriverChoice): Promise<StartedDriver> {
   if (choice.kind === 'local') {
     const { LocalSandboxes } = await import('@etude/sandbox/local-sandboxes');
-    const sandboxes = await LocalSandboxes.start({ warm: choice.warm });
+    const sandboxes = await LocalSandboxes.start({ warm: choice.warm, warmDiskMiB: SHAPE.diskMiB });
     return { driver: sandboxes.driver, free: () => sandboxes.warmCount, close: () => sandboxes.close() };
   }
   const { KubernetesDriver } = await import('@etude/sandbox/kubernetes/kubernetes-driver');
@@ -51,5 +52,12 @@ export async function startDriver(choice: DriverChoice): Promise<StartedDriver> 
 
 /** Small requests, so that a hundred pods fit on one node; the limits are those of any pod. */
 export const templatesOf = ({ image, warm, podsMax }: KubernetesChoice) => ({
-  default: { image, imagePullPolicy: 'Never', cpuRequest: '5m', memoryMiB: 256, warm: { min: 0, max: podsMax, free: warm } },
+  default: {
+    image,
+    imagePullPolicy: 'Never',
+    cpuRequest: '5m',
+    memoryMiB: SHAPE.memoryMiB,
+    diskMiB: SHAPE.diskMiB,
+    warm: { min: 0, max: podsMax, free: warm },
+  },
 });
