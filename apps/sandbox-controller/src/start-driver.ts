@@ -46,6 +46,7 @@ async function startKubernetes(config: SandboxControllerConfig, logger: Controll
       installation: config.ETUDE_SANDBOX_INSTALLATION,
       tokenSecret: needed(config, 'ETUDE_SANDBOX_TOKEN_SECRET'),
       templates: await readTemplates(needed(config, 'ETUDE_SANDBOX_TEMPLATES_PATH')),
+      allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
       logger,
     },
     {

@@ -30,6 +30,7 @@ export interface SupervisorClientOptions {
 interface Following {
   readonly execution: SandboxExecution;
   readonly sink: ExecutionSink;
+  readonly signal: AbortSignal;
   /** Number of the next frame; those before it were told. */
   next: number;
   watchdog: NodeJS.Timeout | undefined;
@@ -67,7 +68,7 @@ export class SupervisorClient implements ClaimedSandbox {
     signal.addEventListener('abort', stop, { once: true });
     try {
       const end = await new Promise<ExecutionEnd>((settle, fail) => {
-        this.following = { execution, sink, next: execution.after ?? 0, watchdog: undefined, settle, fail };
+        this.following = { execution, sink, signal, next: execution.after ?? 0, watchdog: undefined, settle, fail };
         this.watch(this.following);
         this.ask(this.following);
       });
@@ -97,8 +98,10 @@ export class SupervisorClient implements ClaimedSandbox {
     this.following = null;
   }
 
-  private ask({ execution, next }: Following): void {
+  private ask({ execution, next, signal }: Following): void {
     this.link.send({ type: 'execute', claim: this.options.claim, stream: true, ...execution, after: next });
+    // A cancel that was sent while there was no connection.
+    if (signal.aborted) this.stop(execution);
   }
 
   /** The code is stopped: alone where the sandbox is to stay, with all of it otherwise. */

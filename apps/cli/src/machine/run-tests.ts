@@ -36,6 +36,9 @@ export function skippedFiles(files: readonly string[], findings: readonly Findin
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
+/** What every driver of sandboxes keeps: with a cluster it runs again, once for each of them. */
+const CONFORMANCE_SPEC = /^libs\/sandbox\/src\/conformance\//;
+const CONFORMANCE_TABLE = 'test/cluster/src/conformance-table.ts';
 const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 
 /** A file that could not be loaded has no tests in the report; it counts as one that failed. */
@@ -67,7 +70,7 @@ export interface TestOptions {
 /** `etude test`: every test that the machine can run, of one kind; the last line counts them. */
 export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
   const wanted = specFiles(cli.root).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
-  const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster);
+  const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
   if (!cluster && all.length < wanted.length)
     cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ./etude test --cluster`);
   return cluster ? runInCluster(cli, all, filters) : runHere(cli, all, filters);
@@ -88,7 +91,12 @@ async function runInCluster(cli: Cli, all: readonly string[], filters: readonly 
   cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
   if (all.length === 0) return summarize(cli, EMPTY, []);
   const through = [process.execPath, 'test/cluster/dist/main.js', 'run'];
-  const { report, code } = await runVitest(cli, { config: 'test/cluster/vitest.cluster.ts', filters, through });
+  const { report, code } = await runVitest(cli, {
+    config: 'test/cluster/vitest.cluster.ts',
+    filters,
+    reporters: [CONFORMANCE_TABLE],
+    through,
+  });
   if (report || code !== NO_CLUSTER) return summarize(cli, report, []);
   const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
   return summarize(cli, EMPTY, skips);

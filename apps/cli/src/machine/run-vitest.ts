@@ -26,6 +26,8 @@ export type TestReport = z.infer<typeof TestReport>;
 export interface VitestRun {
   readonly config: string;
   readonly filters: readonly string[];
+  /** Files of reporters beside the usual one. */
+  readonly reporters?: readonly string[];
   /** A command that is given the one to run and may prepare what that needs. */
   readonly through?: readonly string[];
 }
@@ -37,10 +39,10 @@ export interface VitestEnd {
 }
 
 /** Runs vitest once; Ctrl-C ends it and whatever its tests started. */
-export async function runVitest(cli: Cli, { config, filters, through = [] }: VitestRun): Promise<VitestEnd> {
+export async function runVitest(cli: Cli, { config, filters, reporters: more = [], through = [] }: VitestRun): Promise<VitestEnd> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+  const reporters = ['--reporter=default', ...more.map((path) => `--reporter=${path}`), '--reporter=json', `--outputFile.json=${file}`];
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
   const [command = '', ...args] = [...through, ...vitest, ...reporters, ...filters];
   // Its own group: a signal reaches all of it.
