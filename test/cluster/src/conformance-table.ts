@@ -14,7 +14,7 @@ const oneLine = (text: string) => text.replace(/\s+/g, ' ');
 export default class ConformanceTable implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const rows = new Map<string, Partial<Record<Driver, string>>>();
-    for (const module of modules) if (isDriver(module.project.name)) this.fill(rows, module, module.project.name);
+    for (const module of modules) if (isDriver(module.project.name)) this.add(rows, module, module.project.name);
     if (rows.size === 0) return;
     const lines = [...rows].map(
       ([fact, marks]) => `${cut(fact)}  ${DRIVERS.map((driver) => (marks[driver] ?? 'not run').padEnd(10)).join('  ')}`,
@@ -27,7 +27,7 @@ export default class ConformanceTable implements Reporter {
     );
   }
 
-  private fill(rows: Map<string, Partial<Record<Driver, string>>>, module: TestModule, driver: Driver): void {
+  private add(rows: Map<string, Partial<Record<Driver, string>>>, module: TestModule, driver: Driver): void {
     const unloaded = [...module.children.allTests()].length === 0;
     if (unloaded)
       rows.set(`(not loaded) ${module.relativeModuleId}`, {
