@@ -49,8 +49,11 @@ export class SupervisorProcess {
     this.ended = new Promise((resolve) => child.once('close', () => resolve()));
   }
 
-  /** `env`: settings beside those that every pod has. */
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<SupervisorProcess> {
+  /**
+   * @param env settings beside those that every pod has
+   * @param before Python that its process 1 runs first
+   */
+  static async start(env: Readonly<Record<string, string>> = {}, before = ''): Promise<SupervisorProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'etude-supervisor-'));
     cpSync(fileURLToPath(new URL('../runner', import.meta.url)), folder, {
       recursive: true,
@@ -68,7 +71,7 @@ export class SupervisorProcess {
       ...env,
     };
     const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-    const [program = '', ...args] = command(folder, settings);
+    const [program = '', ...args] = command(folder, settings, before);
     const child = spawn(program, args, { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'], ...user });
     return new SupervisorProcess(child, folder, port);
   }
@@ -218,8 +221,9 @@ export class Peer {
   }
 }
 
-function command(folder: string, settings: Readonly<Record<string, string>>): string[] {
-  const start = "import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()";
+function command(folder: string, settings: Readonly<Record<string, string>>, before: string): string[] {
+  const start = `${before}
+import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()`;
   const walls =
     '--unshare-user --unshare-pid --unshare-ipc --unshare-uts --as-pid-1 --die-with-parent --cap-drop ALL --uid 1000 --gid 1000';
   const system = '--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev';

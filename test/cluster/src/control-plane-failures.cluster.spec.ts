@@ -1,0 +1,115 @@
+import { errorCode } from '@etude/contracts/errors';
+import { until } from '@etude/test-support/until';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { breaking } from './breaking.js';
+import { cluster } from './cluster.js';
+import { claimMs, counted, counting, type DriverOptions, execute, makeNamespace, startDriver } from './watched-executions.js';
+
+const FREE = 3;
+/** A claim out of the pool takes a few ms; this says that it waited for nobody who was away. */
+const FROM_MEMORY_MS = 1_000;
+/** Pods that an execution needs about 12 s in. */
+const COUNT = 120;
+
+const full = (driver: Awaited<ReturnType<typeof startDriver>>) =>
+  until(() => driver.figures().default?.free === FREE, { timeoutMs: 60_000, everyMs: 50, what: 'a full pool' });
+
+const followed = (driver: { check(): void }) => {
+  try {
+    driver.check();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe('a control plane that fails', () => {
+  const test = cluster();
+  const broken = breaking(test);
+  let namespace = '';
+
+  beforeAll(async () => {
+    namespace = await makeNamespace(test, 'control-plane');
+  });
+
+  afterEach(async () => {
+    // Nothing happens where they run.
+    await test.faults?.startContainerd();
+    await test.faults?.startApiServer();
+  });
+
+  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+
+  const start = async (options: DriverOptions = {}) => {
+    const driver = await startDriver(test, namespace, { template: { warm: { free: FREE, max: 10 } }, ...options });
+    onTestFinished(() => driver.close());
+    return driver;
+  };
+  /** A driver with a full pool, and an execution that runs through it all. */
+  const running = async (options?: DriverOptions) => {
+    const driver = await start(options);
+    const execution = await execute(driver, counting(COUNT));
+    await full(driver);
+    return { driver, execution };
+  };
+
+  it(
+    'stops neither executions nor claims when the API server dies, and the pool is filled when it is back',
+    broken(async (faults) => {
+      const { driver, execution } = await running();
+      await faults.killApiServer();
+      await until(() => !followed(driver), { what: 'word that the pods are not followed' });
+      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await faults.startApiServer();
+      const from = performance.now();
+      await full(driver);
+      expect(followed(driver)).toBe(true);
+      // The watch is asked for again after at most 10 s, and creations too where one failed.
+      expect(performance.now() - from).toBeLessThan(30_000);
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+    }),
+  );
+
+  it(
+    'stops neither executions nor claims when the API server is restarted',
+    broken(async ({ restartApiServer }) => {
+      const { driver, execution } = await running();
+      const restarted = restartApiServer();
+      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await restarted;
+      await full(driver);
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+    }),
+  );
+
+  it(
+    'tells capacity beyond the pool while the API server is silent, and serves again when it speaks',
+    broken(async (faults) => {
+      const { driver, execution } = await running({ settings: { claimWaitMs: 3_000 } });
+      await faults.pauseApiServer();
+      try {
+        for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+        const refused = await claimMs(driver).catch((error: unknown) => error);
+        expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
+      } finally {
+        await faults.resumeApiServer();
+      }
+      await full(driver);
+      expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+    }),
+  );
+
+  it(
+    'stops neither executions nor claims when containerd is stopped, and starts pods when it is back',
+    broken(async (faults) => {
+      const { driver, execution } = await running();
+      await faults.stopContainerd();
+      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await faults.startContainerd();
+      await full(driver);
+      expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+    }),
+  );
+});

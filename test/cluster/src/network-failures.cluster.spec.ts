@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readPlace } from '@etude/sandbox/kubernetes/pod-place';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { breaking } from './breaking.js';
+import { cluster } from './cluster.js';
+import {
+  claimMs,
+  counted,
+  counting,
+  ENDLESS,
+  execute,
+  makeNamespace,
+  SHAPE,
+  startDriver,
+  type DriverOptions,
+} from './watched-executions.js';
+
+const never = new AbortController().signal;
+
+describe('a network that fails between controller and pod', () => {
+  const test = cluster();
+  const broken = breaking(test);
+  let namespace = '';
+
+  beforeAll(async () => {
+    namespace = await makeNamespace(test, 'network-failures');
+  });
+
+  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+
+  const start = async (options: DriverOptions) => {
+    const driver = await startDriver(test, namespace, options);
+    onTestFinished(() => driver.close());
+    return driver;
+  };
+  const pods = async () => {
+    const listed = await test.kubectl(['-n', namespace, 'get', 'pods', '-o', 'json']);
+    return (JSON.parse(listed) as { items: Array<{ metadata: { name: string; uid: string }; status: { podIP?: string } }> }).items;
+  };
+
+  it(
+    'costs an execution nothing where it is cut for less than the lease',
+    broken(async ({ cutPodNetwork, healPodNetwork }) => {
+      const heard: string[] = [];
+      const settings = { leaseMs: 15_000, leaseRenewMs: 1_000 };
+      const driver = await start({ template: { warm: { free: 1, max: 4 } }, settings, hear: (message) => heard.push(message) });
+      const execution = await execute(driver, counting(100));
+      await cutPodNetwork(execution.pod.ip);
+      await sleep(5_000); // the fault itself: long enough for the controller to give the connection up, which takes two pings
+      const during = execution.printed();
+      await healPodNetwork(execution.pod.ip);
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(100) });
+      expect(during.length).toBeLessThan(counted(100).length);
+      expect(heard).toContain('connected to a claimed sandbox pod again');
+    }),
+  );
+
+  it(
+    'ends an execution as infra where it is cut for longer, and the pod with its lease',
+    broken(async ({ cutPodNetwork, healPodNetwork }) => {
+      const settings = { leaseMs: 5_000, leaseRenewMs: 1_000 };
+      const driver = await start({ template: { warm: { free: 1, max: 4 } }, settings });
+      const execution = await execute(driver, ENDLESS);
+      const from = performance.now();
+      await cutPodNetwork(execution.pod.ip);
+      onTestFinished(() => healPodNetwork(execution.pod.ip));
+      const told = await execution.result;
+      expect(told).toMatchObject({ exit: 'infra', stdout: 'so far\n' });
+      expect(told.error?.message).toBe('the supervisor ended by itself: nobody renewed its lease, or it was told to close');
+      // Two pings, the lease, and 3 s for the status of the pod.
+      expect(performance.now() - from).toBeLessThan(2_000 + 5_000 + 3_000 + 5_000);
+      await until(async () => (await pods()).every(({ metadata }) => metadata.uid !== execution.pod.uid), {
+        timeoutMs: 20_000,
+        everyMs: 100,
+        what: 'the end of the pod',
+      });
+    }),
+  );
+
+  it(
+    'holds a claim up by no more than a second where a pod that waits is cut off',
+    broken(async ({ cutPodNetwork, healPodNetwork }) => {
+      const driver = await start({ template: { warm: { free: 3, max: 8 } } });
+      await until(() => driver.figures().default?.free === 3, { timeoutMs: 30_000, what: 'a full pool' });
+      const [first, second] = (await pods()).flatMap(({ status }) => status.podIP ?? []);
+      for (const ip of [first, second]) {
+        await cutPodNetwork(ip ?? '');
+        onTestFinished(() => healPodNetwork(ip ?? ''));
+      }
+      for (let i = 0; i < 2; i += 1) expect(await claimMs(driver)).toBeLessThan(4_000);
+    }),
+  );
+
+  it(
+    'reaches a pod at once whose address was just another pod’s',
+    broken(async ({ giveNext, isGiven, isMade, staleNeighbour }) => {
+      const driver = await start({ template: { warm: { free: 0, max: 2 } } });
+      const cold = async () => {
+        const from = performance.now();
+        const sandbox = await driver.claim(SHAPE, never);
+        const tookMs = performance.now() - from;
+        const { ip } = readPlace(sandbox.place ?? '');
+        await sandbox.release();
+        await until(async () => !(await isGiven(ip)), { timeoutMs: 20_000, everyMs: 50, what: 'the end of the pod' });
+        return { ip, tookMs };
+      };
+      const { ip, tookMs: usual } = await cold();
+      await giveNext(ip);
+      const before = new Set((await pods()).map(({ metadata }) => metadata.uid));
+      const claim = cold();
+      const made = await until(async () => (await pods()).find(({ metadata }) => !before.has(metadata.uid)), {
+        everyMs: 20,
+        what: 'a pod',
+      });
+      await until(() => isMade(made.metadata.uid), { everyMs: 5, what: 'its address' });
+      await staleNeighbour(ip);
+      const again = await claim;
+      expect(again.ip).toBe(ip);
+      // Without a word from the pod itself its node goes on sending to the card that is gone for 9 s.
+      expect(again.tookMs).toBeLessThan(usual + 3_000);
+    }),
+  );
+});

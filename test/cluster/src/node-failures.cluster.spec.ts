@@ -1,0 +1,143 @@
+import { errorCode } from '@etude/contracts/errors';
+import { until } from '@etude/test-support/until';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { breaking } from './breaking.js';
+import { cluster } from './cluster.js';
+import { claimMs, counted, counting, ENDLESS, execute, makeNamespace, startDriver, type DriverOptions } from './watched-executions.js';
+
+const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
+
+describe('a node that fails', () => {
+  const test = cluster();
+  const broken = breaking(test);
+  let namespace = '';
+
+  beforeAll(async () => {
+    namespace = await makeNamespace(test, 'node-failures');
+  });
+
+  afterEach(async () => {
+    await test.faults?.startKubelet(); // nothing happens where it runs
+  });
+
+  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+
+  const start = async (options: DriverOptions = {}) => {
+    const driver = await startDriver(test, namespace, { template: { warm: { free: 2, max: 8 } }, ...options });
+    onTestFinished(() => driver.close());
+    await until(() => driver.figures().default?.free === 2, { timeoutMs: 30_000, what: 'a full pool' });
+    return driver;
+  };
+  const free = (driver: Awaited<ReturnType<typeof start>>) =>
+    until(() => driver.figures().default?.free === 2, { timeoutMs: 60_000, everyMs: 100, what: 'a full pool again' });
+  const node = (path: string) => test.kubectl(['get', 'node', 'node1', '-o', `jsonpath=${path}`]);
+
+  it(
+    'tells oomkilled where the kernel ends the whole pod, with what was printed',
+    broken(async ({ exhaustMemory }) => {
+      const execution = await execute(await start(), EATING);
+      const from = performance.now();
+      await exhaustMemory(execution.pod.uid, 8);
+      const told = await execution.result;
+      expect(told).toMatchObject({ exit: 'oomkilled', stdout: 'so far\n' });
+      expect(told.error?.message).toContain('the kernel killed the container sandbox: its pod used more memory than its limit');
+      // It takes 40 bytes of a MiB each to get there, and the status of the pod to tell.
+      expect(performance.now() - from).toBeLessThan(20_000);
+    }),
+  );
+
+  it(
+    'tells kernel_lost where process 1 is killed, with what was printed',
+    broken(async ({ killSupervisor }) => {
+      const execution = await execute(await start(), ENDLESS);
+      const from = performance.now();
+      killSupervisor(execution.pod.uid);
+      const told = await execution.result;
+      expect(told).toMatchObject({ exit: 'kernel_lost', stdout: 'so far\n' });
+      expect(told.error?.message).toMatch(/the supervisor, process 1 of the pod, ended with (exit code 137|signal 9)/);
+      expect(performance.now() - from).toBeLessThan(10_000);
+    }),
+  );
+
+  it(
+    'tells evicted where the kubelet lacks memory, with what was printed',
+    broken(async ({ pressNode, relieveNode }) => {
+      const driver = await start();
+      const execution = await execute(driver, ENDLESS);
+      await pressNode();
+      const from = performance.now();
+      try {
+        const told = await execution.result;
+        expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n' });
+        expect(told.error?.message).toMatch(/The node was low on resource: memory/);
+        // The kubelet looks every 10 s, and evicts one pod each time.
+        expect(performance.now() - from).toBeLessThan(60_000);
+      } finally {
+        await relieveNode();
+      }
+      await until(async () => !(await node('{.spec.taints}')).includes('memory-pressure'), {
+        timeoutMs: 30_000,
+        what: 'the node without pressure',
+      });
+      await free(driver);
+    }),
+  );
+
+  it(
+    'goes on with what runs while the kubelet is stopped, and tells capacity beyond the pool',
+    broken(async ({ stopKubelet, startKubelet }) => {
+      const driver = await start({ settings: { claimWaitMs: 3_000 } });
+      const execution = await execute(driver, counting(150));
+      await free(driver);
+      await stopKubelet();
+      expect(await claimMs(driver)).toBeLessThan(1_000);
+      expect(await claimMs(driver)).toBeLessThan(1_000);
+      const refused = await claimMs(driver).catch((error: unknown) => error);
+      expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
+      await until(async () => (await node('{.status.conditions[?(@.type=="Ready")].status}')) === 'Unknown', {
+        timeoutMs: 40_000,
+        everyMs: 500,
+      });
+      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(150) });
+      await startKubelet();
+      await free(driver);
+      expect(await claimMs(driver)).toBeLessThan(1_000);
+    }),
+  );
+
+  it(
+    'tells node_lost where nothing of the node is heard any more, with what was printed',
+    broken(async (faults) => {
+      const driver = await start();
+      const execution = await execute(driver, ENDLESS);
+      const from = performance.now();
+      await Promise.all([faults.stopKubelet(), faults.cutPodNetwork(execution.pod.ip)]);
+      onTestFinished(() => faults.healPodNetwork(execution.pod.ip));
+      const told = await execution.result;
+      expect(told).toMatchObject({ exit: 'node_lost', stdout: 'so far\n' });
+      expect(told.error?.message).toContain('the node node1 does not report any more');
+      // Two pings without an answer, as long as the lease may last, and 3 s for the pod's status.
+      expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + 3_000 + 5_000);
+      await faults.startKubelet();
+      await free(driver);
+    }),
+  );
+
+  it(
+    'tells infra where the node was taken out of the cluster, and fills the pool when it is back',
+    broken(async (faults) => {
+      const driver = await start({ settings: { leaseMs: 6_000, leaseRenewMs: 1_000 } });
+      const execution = await execute(driver, ENDLESS);
+      const from = performance.now();
+      await Promise.all([faults.loseNode(), faults.cutPodNetwork(execution.pod.ip)]);
+      onTestFinished(() => faults.healPodNetwork(execution.pod.ip));
+      const told = await execution.result;
+      expect(told).toMatchObject({ exit: 'infra', stdout: 'so far\n' });
+      expect(told.error?.message).toBe(`the pod ${execution.pod.pod} could not be reached for 6000 ms`);
+      expect(performance.now() - from).toBeLessThan(2_000 + 6_000 + 3_000 + 5_000);
+      await faults.returnNode();
+      await free(driver);
+      expect(await claimMs(driver)).toBeLessThan(1_000);
+    }),
+  );
+});

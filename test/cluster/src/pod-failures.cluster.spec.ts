@@ -1,0 +1,130 @@
+import { errorCode } from '@etude/contracts/errors';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { cluster } from './cluster.js';
+import {
+  claimMs,
+  ENDLESS,
+  execute,
+  makeNamespace,
+  SHAPE,
+  startDriver,
+  type DriverOptions,
+  type WatchedExecution,
+} from './watched-executions.js';
+
+const never = new AbortController().signal;
+
+/** What is told of one pod while the cluster is sound. */
+describe('a pod that fails', () => {
+  const test = cluster();
+  let namespace = '';
+  const kubectl = (...args: string[]) => test.kubectl(['-n', namespace, ...args]);
+
+  beforeAll(async () => {
+    namespace = await makeNamespace(test, 'pod-failures');
+  });
+
+  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+
+  const start = async (options: DriverOptions, where = namespace) => {
+    const driver = await startDriver(test, where, options);
+    onTestFinished(() => driver.close());
+    return driver;
+  };
+
+  /** What a claim is told that gets no pod, and when. */
+  async function refusal(driver: Awaited<ReturnType<typeof start>>) {
+    const from = performance.now();
+    const error = await driver.claim(SHAPE, never).then(
+      () => expect.unreachable('the claim was served'),
+      (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
+    );
+    return { code: errorCode(error), exit: error.details?.metadata?.exit, message: error.message, tookMs: performance.now() - from };
+  }
+
+  /** What the caller gets of an execution whose pod fails under it, and how long after the failure. */
+  async function failing(fail: (execution: WatchedExecution) => Promise<unknown>) {
+    const driver = await start({ template: { warm: { free: 1, max: 4 } } });
+    const execution = await execute(driver, ENDLESS);
+    const from = performance.now();
+    await fail(execution);
+    const { exit, stdout, error } = await execution.result;
+    return { exit, stdout, message: error?.message ?? '', tookMs: performance.now() - from };
+  }
+
+  it.each([
+    ['Never', 'ErrImageNeverPull', 2_000],
+    // Refused connections may pass, so it is waited for as long as a claim waits.
+    ['IfNotPresent', 'ErrImagePull|ImagePullBackOff', 8_000],
+  ])('is told as image_pull where its image is missing and pulled %s', async (imagePullPolicy, reason, withinMs) => {
+    const driver = await start({
+      template: { image: '127.0.0.1:1/none:1', imagePullPolicy, warm: { free: 0, max: 2 } },
+      settings: { claimWaitMs: 5_000 },
+    });
+    const told = await refusal(driver);
+    expect(told).toMatchObject({ code: 'SANDBOX_UNAVAILABLE', exit: 'image_pull', message: expect.stringMatching(reason) });
+    expect(told.message).toContain('127.0.0.1:1/none:1');
+    expect(told.tookMs).toBeLessThan(withinMs);
+  });
+
+  it('is told as capacity where no node takes it', async () => {
+    const driver = await start({
+      template: { nodeSelector: { 'etude.dev/no-such': 'node' }, warm: { free: 0, max: 2 } },
+      settings: { claimWaitMs: 3_000 },
+    });
+    const told = await refusal(driver);
+    expect(told).toMatchObject({ code: 'SANDBOX_CAPACITY', exit: 'capacity' });
+    expect(told.message).toMatch(/no node can take the pod \(Unschedulable\): .*didn't match Pod's node affinity\/selector/);
+    expect(told.tookMs).toBeLessThan(5_000);
+  });
+
+  it('is told as capacity where the quota is full, and comes once there is room', async () => {
+    const full = await makeNamespace(test, 'quota');
+    onTestFinished(() => void test.kubectl(['delete', 'namespace', full, '--wait=false']));
+    await test.kubectl(['-n', full, 'create', 'quota', 'full', '--hard=pods=0']);
+    await until(async () => (await test.kubectl(['-n', full, 'get', 'quota', 'full', '-o', 'jsonpath={.status.hard}'])) !== '');
+    const driver = await start({ template: { warm: { free: 0, max: 2 } }, settings: { backoffMs: 200, backoffMaxMs: 400 } }, full);
+    const told = await refusal(driver);
+    expect(told).toMatchObject({ code: 'SANDBOX_CAPACITY', exit: 'capacity', message: expect.stringContaining('exceeded quota: full') });
+    expect(told.tookMs).toBeLessThan(2_000);
+    await test.kubectl(['-n', full, 'delete', 'quota', 'full']);
+    await until(() => claimMs(driver).catch(() => null), { timeoutMs: 20_000, everyMs: 200, what: 'a pod once there is room' });
+  });
+
+  it('is told as capacity, not as a time-out, beyond the pool', async () => {
+    const driver = await start({ template: { warm: { free: 1, max: 1 } }, settings: { claimWaitMs: 5_000, waitingMax: 2 } });
+    await until(() => driver.figures().default?.free === 1, { what: 'the pod of the pool' });
+    await execute(driver, ENDLESS);
+    const before: number[] = [];
+    const waiting = [1, 2].map(() => driver.claim(SHAPE, never, (position) => before.push(position)).catch((error: unknown) => error));
+    const tooMany = await refusal(driver);
+    expect(tooMany).toMatchObject({ code: 'SANDBOX_CAPACITY', exit: 'capacity' });
+    expect(tooMany.tookMs).toBeLessThan(500);
+    expect(before).toEqual([0, 1]);
+    for (const error of await Promise.all(waiting)) {
+      expect(error).toMatchObject({ code: 'SANDBOX_CAPACITY', details: { metadata: { exit: 'capacity', limit: '1' } } });
+      expect((error as Error).message).toMatch(/none of at most 1 sandboxes .* became free/);
+      expect((error as Error).message).not.toMatch(/time-?out|timed out/i);
+    }
+  });
+
+  it.each([
+    ['with grace', []],
+    ['at once', ['--force', '--grace-period=0']],
+  ])('is told as evicted with its partial output when somebody deletes it %s', async (_how, flags) => {
+    const told = await failing(({ pod }) => kubectl('delete', 'pod', pod.pod, '--wait=false', ...flags));
+    expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringContaining('was deleted by somebody else') });
+    expect(told.tookMs).toBeLessThan(10_000);
+  });
+
+  it('is told as evicted with its partial output when its node is drained', async () => {
+    const told = await failing(({ pod }) => {
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod.pod, namespace } };
+      const path = `/api/v1/namespaces/${namespace}/pods/${pod.pod}/eviction`;
+      return test.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+    });
+    expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringMatching(/evict/i) });
+    expect(told.tookMs).toBeLessThan(10_000);
+  });
+});
