@@ -69,6 +69,14 @@ class CellPool:
         if self.session.cell and self.session.cell.pid in reaped:
             self.session.lost()
 
+    def forget_doomed(self):
+        """Drops what the code of a run has signalled and the kernel has not ended yet. To be asked when no code is alive."""
+        for cell in [cell for cell in self.spares if processes.is_doomed(cell.pid)]:
+            self.spares.remove(cell)
+            cell.close()
+        if self.zygote.connection is not None and processes.is_doomed(self.zygote.pid):
+            self.zygote.stop()
+
     def lose_all(self):
         """After everything was killed, or before it is."""
         self.session.lost()

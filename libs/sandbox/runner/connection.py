@@ -10,6 +10,8 @@ from runner.frames import FRAME_BYTES_MAX, FrameReader, encode_frame
 from runner.loop import READ, WRITE
 
 UNBOUND_BYTES_MAX = 64 * 1024
+# In one turn of the loop: whoever sends without end and without a token keeps it from nothing else.
+UNBOUND_READ_BYTES = 1024
 # Answers that wait to be sent; beyond it nothing more is read from this connection.
 REPLIES_BYTES_MAX = 1024 * 1024
 READ_BYTES = 256 * 1024
@@ -27,6 +29,7 @@ class Connection:
         self.ended = ended
         self.open = True
         self.reader = FrameReader(UNBOUND_BYTES_MAX)
+        self.read_bytes = UNBOUND_READ_BYTES
         self.replies = collections.deque()
         self.replies_bytes = 0
         self.following = None
@@ -38,6 +41,7 @@ class Connection:
 
     def bound(self):
         self.reader.bytes_max = FRAME_BYTES_MAX
+        self.read_bytes = READ_BYTES
 
     def reply(self, frame):
         data = encode_frame(frame)
@@ -96,7 +100,7 @@ class Connection:
 
     def _readable(self):
         try:
-            data = os.read(self.read_fd, READ_BYTES)
+            data = os.read(self.read_fd, self.read_bytes)
         except BlockingIOError:
             return
         except OSError:

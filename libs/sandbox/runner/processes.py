@@ -5,6 +5,8 @@ import time
 import _signal
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
+# Signals that end nothing, as the bits of a set.
+HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT, _signal.SIGSTOP, _signal.SIGTSTP, _signal.SIGURG, _signal.SIGWINCH))
 SHARED_EXACT_KIB = 32 * 1024
 # For processes that were sent SIGKILL to be gone; freeing much memory takes the kernel a while.
 END_S = 5
@@ -94,6 +96,17 @@ def _proportional_kib(pid, most):
 def _kib_of(lines):
     fields = (line.split() for line in lines)
     return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB"}
+
+
+def is_doomed(pid):
+    """Whether it is gone, or a signal waits for it: a process that was killed may look alive for a while on a busy machine."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
+            fields = dict(line.split(":", 1) for line in file)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    pending = int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)
+    return pending & ~HARMLESS != 0 or fields["State"].strip()[0] in "ZX"
 
 
 def kill(pid):

@@ -252,18 +252,25 @@ class Run:
         processes.reap(self.reaped)
         self.pool.forget(self.reaped)
         if self.keep:
+            self.pool.forget_doomed()
             processes.end_all_but(self.pool.kept())
         waited = time.monotonic() + processes.END_S
-        while processes.children() - self.pool.kept():
-            strays = processes.children() - self.pool.kept() - {cell.pid for cell in self.cells}
+        while self._left():
+            strays = self._left() - {cell.pid for cell in self.cells}
             if strays and not self.keep:
                 self.pool.lose_all()
                 processes.kill_all()
             processes.reap(self.reaped)
             if time.monotonic() > waited:
                 raise OSError("processes of the run can't be stopped")
-            if processes.children() - self.pool.kept():
+            if self._left():
                 time.sleep(0.0005)
+
+    def _left(self):
+        """Processes that are to end before the next run. Cells in waiting that the code has signalled are among them."""
+        if not self.keep:
+            self.pool.forget_doomed()
+        return processes.children() - self.pool.kept()
 
     def _drain(self, streams):
         """What is still in the pipes of those that write no more."""

@@ -1,5 +1,4 @@
 """Process 1's side of a session's interpreter: starts it, hands it cells, reads its reports, and freezes it between cells."""
-import fcntl
 import json
 import math
 import os
@@ -12,6 +11,7 @@ from runner.descriptors import send_fds
 from runner.frames import FrameReader
 from runner.media import DEPTH_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX, MEDIA_MAX, has_too_many_values
 from runner.report import bounded_error, document
+from runner.spare import sealed
 
 # The interpreter keeps to these bounds by itself. Whoever sends so much more forges frames, and is not read any longer.
 DROPPED_MAX = 10_000
@@ -20,7 +20,6 @@ FRAME_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 # The kernel's limit on CPU time has whole seconds and is the second line; the first are the looks of the run.
 CPU_SLACK_S = 2
 CPU_UNLIMITED_MS = 10**12
-F_ADD_SEALS, SEALS = 1033, 0xF
 
 
 class SessionKernel:
@@ -65,7 +64,7 @@ class SessionKernel:
             raise OSError("what the interpreter reports is malformed")
         self._begin()
         cell = {"number": self.number, "code": run["code"], "cpuS": self._cpu_limit_s(limits["cpuMs"])}
-        source = _sealed(json.dumps(cell).encode("ascii"))
+        source = sealed(json.dumps(cell).encode("ascii"))
         try:
             self._signal(_signal.SIGCONT)
             send_fds(self.cell.control, b"c", [source])
@@ -188,17 +187,6 @@ class SessionKernel:
 
     def _has_ended(self):
         return self.pidfd is None or bool(select.select([self.pidfd], [], [], 0)[0])
-
-
-def _sealed(data):
-    """An in-memory file that the code can't make larger: its pages would count against no limit."""
-    fd = os.memfd_create("etude", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
 
 
 def _document(body):

@@ -1,10 +1,13 @@
 """Cells that were forked ahead of time and wait for a payload."""
+import fcntl
 import json
 import os
 
 import _signal
 
 from runner.descriptors import send_fds, socket_pair
+
+F_ADD_SEALS, SEALS = 1033, 0xF
 
 
 class SpareCell:
@@ -30,8 +33,8 @@ class SpareCell:
 
     def start(self, payload, stdin=None, peer=None):
         """Hands the payload over; the cell runs from here on. Raises OSError when the cell was killed while it waited."""
-        source = _in_memory(json.dumps(payload).encode("ascii"))
-        text = os.open("/dev/null", os.O_RDONLY) if stdin is None else _in_memory(stdin)
+        source = sealed(json.dumps(payload).encode("ascii"))
+        text = os.open("/dev/null", os.O_RDONLY) if stdin is None else sealed(stdin)
         fds = [source, text] + ([peer.fileno()] if peer is not None else [])
         try:
             os.kill(self.pid, _signal.SIGCONT)
@@ -46,10 +49,12 @@ class SpareCell:
         os.close(self.stderr)
 
 
-def _in_memory(data):
-    fd = os.memfd_create("etude")
+def sealed(data):
+    """An in-memory file that the code can't make larger: its pages would count against no limit."""
+    fd = os.memfd_create("etude", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+    fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd

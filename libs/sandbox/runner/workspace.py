@@ -30,6 +30,12 @@ def empty_all():
 
 def empty(root):
     """Removes everything below `root`. Folders are pulled up before they are removed, so that no depth is too deep."""
+    try:
+        # Where it belongs to the code's user, the code may have closed it.
+        os.chmod(root, 0o1777)
+    except OSError:
+        # It is root's, or not there.
+        pass
     pulled = 0
     while True:
         try:
