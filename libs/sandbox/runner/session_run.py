@@ -6,7 +6,7 @@ from runner.outcome import exit_reason
 from runner.run import Run
 
 # From the interrupt to the end of the interpreter.
-INTERRUPT_S = 0.1
+INTERRUPT_S = 0.2
 
 
 class Ended:
