@@ -189,6 +189,12 @@ describe('a file', () => {
     ({ name } = await client().createSandbox({}));
   });
 
+  it('takes an upload that has a deadline', async () => {
+    await controller();
+    const { name } = await client().createSandbox({});
+    expect(await client().uploadFile(upload(name, 'in-time', CHUNK), { timeoutMs: 20_000 })).toMatchObject({ sizeBytes: BigInt(CHUNK) });
+  });
+
   it('of 100 MiB passes up and down', async () => {
     const size = 100 * 1024 * 1024;
     expect(await client().uploadFile(upload(name, 'big', size))).toMatchObject({ sizeBytes: BigInt(size) });

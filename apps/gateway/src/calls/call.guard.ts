@@ -7,6 +7,7 @@ import { Drain } from '../server/drain.js';
 import { Authenticator } from './authenticator.js';
 import { openContext } from './call-context.js';
 import { checkRequest } from './check-request.js';
+import { RequestStream } from './request-stream.js';
 
 const ROLE = 'etude:role';
 
@@ -40,7 +41,7 @@ export class CallGuard implements CanActivate {
     const { deadlineMs } = openContext(call, identity, this.drain.signal);
     refuseExpired(deadlineMs);
     // Of a stream of requests each is checked as it comes.
-    checkRequest(request);
+    if (!(request instanceof RequestStream)) checkRequest(request);
     return true;
   }
 }
