@@ -9,6 +9,7 @@ import types
 
 from runner import plain
 from runner.frames import encode_frame
+from runner.media import RETURNED_VALUES_MAX, has_too_many_values
 
 FILE = "solution.py"
 # How the names of the runner's own files begin, in a bundle or in a folder.
@@ -39,8 +40,12 @@ def run_call(payload, control):
         frame, code = {"value": plain.encode(value)}, 0
     except BaseException as error:
         frame, code = {"error": describe(error)}, report_exception(error) or 1
+    body = encode_frame(frame)
+    if has_too_many_values(body, RETURNED_VALUES_MAX):
+        message = "the value has more than %d commas and brackets" % RETURNED_VALUES_MAX
+        body, code = encode_frame({"error": {"type": "ValueError", "message": message, "line": None}}), 1
     _flush()
-    control.sendall(encode_frame(frame))
+    control.sendall(body)
     leave(code)
 
 

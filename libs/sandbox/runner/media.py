@@ -4,11 +4,13 @@ DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
 # Values cost a reader some hundred times the one character that they take in JSON.
 VALUES_MAX = 400_000
+# Of what a call returned.
+RETURNED_VALUES_MAX = 2_000_000
 MEDIA_MAX = 20
 DEPTH_MAX = 200
 DIGITS_MAX = 300
 
 
-def has_too_many_values(body):
+def has_too_many_values(body, most=VALUES_MAX):
     """Of an encoded frame. Commas and brackets within text count as well."""
-    return body.count(b",") + body.count(b"[") + body.count(b"{") > VALUES_MAX
+    return body.count(b",") + body.count(b"[") + body.count(b"{") > most

@@ -67,7 +67,8 @@ def measure(apart):
         # utime, stime, cutime, cstime; num_threads
         load.cpu_ms += sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
         load.processes += max(1, int(fields[17]))
-        load.memory_kib += resident.get("RssAnon", 0)
+        # Page tables as well: one of them for each page of zeros that is only read, and none of these counts.
+        load.memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
         file_max = max(file_max, resident.get("RssFile", 0))
         shared[entry] = resident.get("RssShmem", 0)
     load.memory_kib += file_max + _shared_kib(shared)
@@ -94,8 +95,9 @@ def _proportional_kib(pid, most):
 
 
 def _kib_of(lines):
+    """The first line is the process's name, which the code gives: it may look like anything."""
     fields = (line.split() for line in lines)
-    return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB"}
+    return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB" and field[1].isdecimal()}
 
 
 def is_doomed(pid):

@@ -32,6 +32,8 @@ const CALLS = {
   x64: {
     read: 0,
     socket: 41,
+    socketpair: 53,
+    vmsplice: 278,
     clone: 56,
     clone3: 435,
     ptrace: 101,
@@ -43,6 +45,8 @@ const CALLS = {
   arm64: {
     read: 63,
     socket: 198,
+    socketpair: 199,
+    vmsplice: 75,
     clone: 220,
     clone3: 435,
     ptrace: 117,
@@ -69,6 +73,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     expect(call('ptrace', 16, 1)).toBe(EPERM);
     expect(call('clone', 0x10000000)).toBe(EPERM);
     expect(call('clone3')).toBe(ENOSYS);
+    expect(call('vmsplice', 4)).toBe(EPERM);
     expect(call('prlimit64', 1, 7)).toBe(EPERM);
     expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
   });
@@ -84,6 +89,9 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     const through = (filter: Buffer) => families.filter((family) => answer(filter, AUDIT[arch], CALLS[arch].socket, [family]) === ALLOWED);
     expect(through(closed)).toEqual([1]);
     expect(through(open)).toEqual([1, 2, 10, 16]);
+    const pairs = (filter: Buffer) =>
+      families.filter((family) => answer(filter, AUDIT[arch], CALLS[arch].socketpair, [family]) === ALLOWED);
+    expect([pairs(closed), pairs(open)]).toEqual([[1], [1]]);
   });
 });
 

@@ -6,6 +6,7 @@ interface Architecture {
   readonly fcntl: number;
   readonly prlimit64: number;
   readonly socket: number;
+  readonly socketpair: number;
   readonly setpriority: number;
   readonly ioprioSet: number;
   /** sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: a process in front. */
@@ -20,6 +21,7 @@ const X64: Architecture = {
   fcntl: 72,
   prlimit64: 302,
   socket: 41,
+  socketpair: 53,
   setpriority: 141,
   ioprioSet: 251,
   scheduling: [142, 144, 203, 314],
@@ -74,6 +76,7 @@ const X64: Architecture = {
     256,
     279, // migrate_pages, move_pages: of others
     447, // memfd_secret: memory that no limit counts
+    278, // vmsplice: so is what a pipe holds that was mapped
   ],
 };
 
@@ -84,12 +87,13 @@ const ARM64: Architecture = {
   fcntl: 25,
   prlimit64: 261,
   socket: 198,
+  socketpair: 199,
   setpriority: 140,
   ioprioSet: 30,
   scheduling: [118, 119, 122, 274],
   denied: [
     117, 270, 271, 272, 438, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181, 217, 218, 219, 280, 241, 282, 425, 426,
-    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 238, 239, 447,
+    427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 238, 239, 447, 75,
   ],
 };
 
@@ -159,7 +163,8 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     ...refuseWhen(machine.ioprioSet, 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
     ...refuseWhen(machine.ioprioSet, 24, [EQUALS, 0], false),
     ...allowFamilies(machine.socket, families),
-
+    // The kernel makes the first of a pair before it finds that the family has none, and loads a module for it.
+    ...allowFamilies(machine.socketpair, [AF_UNIX]),
     [RETURN, 0, 0, ALLOW],
   ];
 }

@@ -45,6 +45,19 @@ describe('a claim', () => {
     expect(await peer.next('bound')).toMatchObject({ claim: CLAIM });
   });
 
+  it('is served in time while others without a token send without end', async () => {
+    const supervisor = await start();
+    const owner = await supervisor.bound();
+    const junk = Buffer.concat(Array.from({ length: 50_000 }, () => Buffer.from([0, 0, 0, 2, 0x7b, 0x7d])));
+    for (const peer of await Promise.all(Array.from({ length: 30 }, () => supervisor.connect()))) {
+      peer.write(junk);
+      peer.drain();
+    }
+    const result = await owner.run(program('import time\ntime.sleep(20)'), { limits: limitsOf({ wallMs: 1_000 }) });
+    expect(result).toMatchObject({ exit: 'wall' });
+    expect(result['wallMs']).toBeLessThan(3_000);
+  });
+
   it('is taken over by its newest connection, also while code runs', async () => {
     const supervisor = await start();
     const first = await supervisor.bound();

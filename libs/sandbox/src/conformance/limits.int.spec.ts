@@ -31,6 +31,10 @@ describe('limits', () => {
       'import mmap, os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 50 << 20)\n        for i in range(0, 50 << 20, 4096): m[i] = 1\n        time.sleep(20)\ntime.sleep(20)',
     ],
     [
+      'page tables',
+      'import ctypes, mmap, time\nm = mmap.mmap(-1, 200 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)\nm.madvise(15)\nfor i in range(0, 200 << 30, 2 << 20): m[i]\ntime.sleep(1)',
+    ],
+    [
       'many processes',
       'import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = bytearray(b"x") * (50 << 20)\n        time.sleep(20)\ntime.sleep(20)',
     ],
@@ -51,6 +55,21 @@ describe('limits', () => {
     const code =
       'import ctypes, os\ntry:\n    os.memfd_create("x")\nexcept PermissionError:\n    print("refused", ctypes.CDLL(None).syscall(447, 0))';
     expect(await sandboxes.one(program(code))).toMatchObject({ stdout: 'refused -1\n' });
+    // Its stdin is in memory, and a pipe keeps what was mapped when it was given it.
+    const stdin = `
+import ctypes, os
+try:
+    os.write(0, b"x")
+except OSError:
+    print("refused", input(), ctypes.CDLL(None).vmsplice(os.pipe()[1], None, 0, 0))`;
+    expect(await sandboxes.one(program(stdin, 'given'))).toMatchObject({ stdout: 'refused given -1\n' });
+  });
+
+  it('hold for the next run whatever became of the folders', async () => {
+    const code =
+      'import os\nfor folder in ("/dev/shm", "/tmp/work", "/tmp"):\n    try:\n        os.chmod(folder, 0)\n    except OSError:\n        pass';
+    const next = program('import os\nopen("/dev/shm/f", "w")\nprint(os.listdir("/tmp"), os.listdir("."))');
+    expect(await sandboxes.run([program(code), next])).toMatchObject([{ exit: 'ok' }, { exit: 'ok', stdout: "['work'] []\n" }]);
   });
 
   it('tell out of memory in a call and in a check', async () => {
