@@ -81,13 +81,27 @@ export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): Sandbo
 
 const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|application\/(pdf|octet-stream)$)/.test(mediaType);
 
-/** Text as text, base64 as bytes, everything else as JSON. */
+/** Decoders of protobuf give up at 100 messages inside each other; one object in another is three of them. */
+const JSON_DEPTH_MAX = 30;
+
+function isDeeper(data: unknown, levels: number): boolean {
+  if (typeof data !== 'object' || data === null) return false;
+  return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));
+}
+
+/** Text as text, base64 as bytes, everything else as JSON. What is nested too deeply for JSON on the wire is left out; its text says so. */
 export function richOutputMessage(display: Display): MessageInitShape<typeof RichOutputSchema> {
   const message = { text: {} as Record<string, string>, binary: {} as Record<string, Uint8Array>, json: {} as Record<string, Value> };
+  const tooDeep: string[] = [];
   for (const [mediaType, data] of Object.entries(display)) {
-    if (/[/+]json$/.test(mediaType) || typeof data !== 'string') message.json[mediaType] = fromJson(ValueSchema, data);
+    if (isDeeper(data, JSON_DEPTH_MAX)) tooDeep.push(mediaType);
+    else if (/[/+]json$/.test(mediaType) || typeof data !== 'string') message.json[mediaType] = fromJson(ValueSchema, data);
     else if (isBinary(mediaType)) message.binary[mediaType] = Buffer.from(data, 'base64');
     else message.text[mediaType] = data;
+  }
+  if (tooDeep.length > 0) {
+    const note = `(its ${tooDeep.join(', ')} is nested more than ${JSON_DEPTH_MAX} deep)`;
+    message.text['text/plain'] = [message.text['text/plain'], note].filter(Boolean).join('\n');
   }
   return message;
 }

@@ -114,6 +114,17 @@ describe('opening a session', () => {
     await expect(host.open(request('b'), never())).rejects.toEqual(reached('SANDBOX_CAPACITY'));
   });
 
+  it('lets in no more than there is room for when many come at once', async () => {
+    const { cluster, start } = world();
+    const { host } = await start({ sessionsMax: 5, tenantSessionsMax: 3 });
+    const asked = Array.from({ length: 40 }, (_, i) => host.open(request(`a${i}`, { tenant: i % 2 ? 'acme' : 'other' }), never()));
+    const answers = await Promise.allSettled(asked);
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+    for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toEqual(reached('SANDBOX_CAPACITY'));
+    // None was claimed only to be given back.
+    expect(cluster.sandboxes).toHaveLength(5);
+  });
+
   it('leaves no sandbox where its caller is gone', async () => {
     const { cluster, store, start } = world();
     const { host } = await start();

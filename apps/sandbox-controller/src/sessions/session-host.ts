@@ -61,9 +61,8 @@ export class SessionHost {
     this.#refuseWhenClosing();
     const known = await this.parts.store.findRequest(request);
     if (known) return known.session;
-    await this.#refuseWhenFull(request.tenant);
     const { tenant } = request;
-    this.#opening.set(tenant, this.#openingOf(tenant) + 1);
+    this.#reserve(tenant, await this.parts.store.openCount(tenant));
     try {
       return await this.#claimAndRecord(request, signal);
     } finally {
@@ -283,11 +282,12 @@ export class SessionHost {
     return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
   }
 
-  async #refuseWhenFull(tenant: string): Promise<void> {
-    const { sessionsMax, tenantSessionsMax, store } = this.parts;
+  /** Looks and takes in one go, so that of many calls at once no more are let in than there is room for. */
+  #reserve(tenant: string, open: number): void {
+    const { sessionsMax, tenantSessionsMax } = this.parts;
     if (this.sessionCount >= sessionsMax) throw controllerFull(sessionsMax);
-    const open = await store.openCount(tenant);
     if (open + this.#openingOf(tenant) >= tenantSessionsMax) throw tenantFull(tenant, tenantSessionsMax);
+    this.#opening.set(tenant, this.#openingOf(tenant) + 1);
   }
 
   #openingOf(tenant: string): number {
