@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { program } from './sandbox-fixture.js';
+import { call, program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess, type Peer } from './supervisor-fixture.js';
 
 let supervisor: SupervisorProcess;
@@ -75,6 +75,30 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLIN
     expect(await peer.run(program(code))).toMatchObject({ stdout: 'AF_UNIX\n' });
   });
 
+  it('gives itself a name that looks like a size', async () => {
+    const names = ['x kB', '5 kB', ') R 1', 'a:b'].map(
+      (name) => `libc.prctl(15, ${JSON.stringify(name)}.encode(), 0, 0, 0); time.sleep(0.1)`,
+    );
+    const code = ['import ctypes, time', 'libc = ctypes.CDLL(None)', ...names].join('\n');
+    expect(await peer.run(program(code))).toMatchObject({ exit: 'ok' });
+    expect(await nextRun()).toMatchObject(SERVED);
+  });
+
+  it('forges a report whose reading would take process 1 more memory than there is', async () => {
+    const before = residentKiB(supervisor, 'VmHWM');
+    const code = `
+def f():
+    import os, socket, stat, struct
+    found = (fd for fd in range(3, 99) if os.path.exists("/proc/self/fd/%d" % fd))
+    control = socket.socket(fileno=next(fd for fd in found if stat.S_ISSOCK(os.fstat(fd).st_mode)))
+    body = b'{"value":[' + b"[]," * (10 << 20) + b"[]]}"
+    control.sendall(struct.pack(">I", len(body)) + body)
+    os._exit(0)`;
+    expect(await peer.run(call(code))).toMatchObject({ exit: 'nonzero', error: { type: 'NoValue' } });
+    expect(residentKiB(supervisor, 'VmHWM') - before).toBeLessThan(128 * 1024);
+    expect(await nextRun()).toMatchObject(SERVED);
+  });
+
   it('makes process 1 no slower', async () => {
     const code = `
 import ctypes, os
@@ -114,8 +138,8 @@ os.sched_setaffinity(0, os.sched_getaffinity(0))`;
   });
 });
 
-function residentKiB(of: SupervisorProcess): number {
-  const found = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${insidePid(of)}/status`, 'utf8'));
+function residentKiB(of: SupervisorProcess, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const found = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${insidePid(of)}/status`, 'utf8'));
   return Number(found?.[1] ?? 0);
 }
 
