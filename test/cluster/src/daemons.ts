@@ -62,11 +62,15 @@ const COMMANDS = {
 
 export type Daemon = keyof typeof COMMANDS;
 
-/** Starts it in the background; the process id inside the namespaces is noted in `dir/pids`. */
-export async function startDaemon(place: Place, name: Daemon): Promise<void> {
+/**
+ * Starts it in the background; the process id inside the namespaces is noted in `dir/pids`.
+ *
+ * @param more flags behind its own
+ */
+export async function startDaemon(place: Place, name: Daemon, more: readonly string[] = []): Promise<void> {
   if (await daemonRuns(place, name)) return;
   const script = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!';
-  const pid = await inside(place, 'sh', '-c', script, 'sh', join(place.dir, 'log', `${name}.log`), ...COMMANDS[name](place));
+  const pid = await inside(place, 'sh', '-c', script, 'sh', join(place.dir, 'log', `${name}.log`), ...COMMANDS[name](place), ...more);
   await writeFile(join(place.dir, 'pids', name), pid.trim());
 }
 

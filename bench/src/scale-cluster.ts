@@ -1,0 +1,75 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startControlPlane, type ControlPlane } from '@etude/test-cluster/control-plane';
+import { simulateNodes } from './scale-kwok.js';
+
+/** No node renews a lease here, so none may be taken for gone; and the scheduler's own limit of 50 requests per second is not the matter. */
+const FLAGS = {
+  apiserver: ['--disable-admission-plugins=TaintNodesByCondition', '--feature-gates=WatchList=false'],
+  controllers: ['--controllers=*,-node-lifecycle-controller'],
+  scheduler: ['--kube-api-qps=1000', '--kube-api-burst=1000'],
+};
+const VERBS = ['create', 'get', 'list', 'watch', 'patch', 'delete'];
+const ACCOUNT = 'controller';
+
+export interface SimulatedCluster {
+  readonly plane: ControlPlane;
+  close(): Promise<void>;
+}
+
+/** A namespace for one size of pool, and a service account with the controller's rights in it. */
+export interface Tenancy {
+  readonly namespace: string;
+  /** Folder with `token` and `ca.crt`, as in a pod. */
+  readonly account: string;
+}
+
+/** A real control plane with simulated nodes, whose pods' addresses are all this machine's own inside the cluster's network. */
+export async function startSimulatedCluster(nodes: number, note: (text: string) => void): Promise<SimulatedCluster> {
+  const plane = await startControlPlane({ note, flags: FLAGS });
+  try {
+    await plane.inside('ip', 'route', 'add', 'local', plane.podRange, 'dev', 'lo');
+    note(`adding ${nodes} simulated nodes ...`);
+    const endNodes = await simulateNodes(plane, nodes, note);
+    const close = async () => {
+      endNodes();
+      await plane.stop();
+    };
+    return { plane, close };
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+}
+
+const manifests = (namespace: string) => {
+  const metadata = { name: ACCOUNT, namespace };
+  const rbac = 'rbac.authorization.k8s.io';
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+    },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    { apiVersion: `${rbac}/v1`, kind: 'Role', metadata, rules: [{ apiGroups: [''], resources: ['pods'], verbs: VERBS }] },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: rbac, kind: 'Role', name: ACCOUNT },
+      subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace }],
+    },
+  ];
+};
+
+export async function makeTenancy(plane: ControlPlane, namespace: string): Promise<Tenancy> {
+  await plane.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests(namespace) }));
+  const account = join(plane.dir, `account-${namespace}`);
+  await mkdir(account);
+  await writeFile(join(account, 'token'), await plane.kubectl(['create', 'token', ACCOUNT, '-n', namespace, '--duration=24h']));
+  await plane.inside('cp', join(plane.dir, 'pki', 'ca.crt'), join(account, 'ca.crt'));
+  // The pods of a namespace without a default account are not admitted.
+  await plane.kubectl(['wait', '--for=create', 'serviceaccount/default', '-n', namespace, '--timeout=30s']);
+  return { namespace, account };
+}

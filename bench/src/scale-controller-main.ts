@@ -1,0 +1,135 @@
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '@etude/test-support/until';
+import { inClusterAccess } from '@etude/sandbox/kubernetes/kube-access';
+import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
+import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
+import type { SandboxTemplate } from '@etude/sandbox/kubernetes/sandbox-template';
+import { execution, FirstByte, never, SHAPE } from './sandbox-claims.js';
+import { ControllerCommand, ControllerTask } from './scale-processes.js';
+import { between, MeteredApi, TrafficMeter } from './scale-traffic.js';
+
+const FILL_MS = 1_800_000;
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
+const task = ControllerTask.parse(JSON.parse(process.argv[2] ?? ''));
+const { place, pods, podsMax, startsMax } = task;
+const selector = `etude.dev/pool=${place.installation}`;
+
+/** As a service account, like a controller inside the cluster: the kubeconfig's reader is a vendor's package of 60 MiB. */
+async function connect(meter: TrafficMeter | null): Promise<MeteredApi> {
+  const api = new MeteredApi(await inClusterAccess(place.server, place.account), place.namespace);
+  api.meter = meter;
+  return api;
+}
+
+const meter = new TrafficMeter();
+const mib = (bytes: number) => bytes / 2 ** 20;
+const collect = (globalThis as { gc?: () => void }).gc;
+
+async function startDriver(): Promise<KubernetesDriver> {
+  const api = await connect(meter);
+  const feed = new PodWatch(api, { selector, logger: silent });
+  feed.start();
+  await feed.synced(AbortSignal.timeout(60_000));
+  // The template was checked by the parent: what checks it loads a vendor's package that is no part of the driver.
+  const template = { ...task.template, warm: { min: 0, max: podsMax, free: pods } } as unknown as SandboxTemplate;
+  const { installation } = place;
+  const options = { installation, tokenSecret: task.tokenSecret, templates: { default: template }, logger: silent };
+  return new KubernetesDriver({ ...options, settings: { startsMax } }, { api, feed });
+}
+
+let driver: KubernetesDriver | null = null;
+const figures = () => driver?.figures()['default'];
+/** And everything that was used is gone. */
+const isFull = () => (figures()?.free ?? 0) >= pods && figures()?.ending === 0;
+const full = () => until(isFull, { timeoutMs: FILL_MS, everyMs: 20, what: `a pool of ${pods}` });
+
+async function fill() {
+  collect?.();
+  const baseRssMiB = mib(process.memoryUsage.rss());
+  const before = meter.read();
+  const began = performance.now();
+  let peak = 0;
+  const look = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 100);
+  driver ??= await startDriver();
+  await full();
+  clearInterval(look);
+  const seconds = (performance.now() - began) / 1_000;
+  return { seconds, baseRssMiB, rssPeakMiB: mib(peak), traffic: between(before, meter.read()) };
+}
+
+async function idle(seconds: number) {
+  const before = meter.read();
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  await sleep(seconds * 1_000);
+  const { user, system } = process.cpuUsage(cpu);
+  const tookMs = performance.now() - began;
+  const traffic = between(before, meter.read());
+  const rssMiB = mib(process.memoryUsage.rss());
+  collect?.();
+  const heapMiB = mib(process.memoryUsage().heapUsed);
+  return { rssMiB, heapMiB, cpuPercent: (user + system) / 10 / tookMs, seconds: tookMs / 1_000, traffic };
+}
+
+/** As the driver's own watch does when a version is too old, in the same process and beside it. */
+async function relist() {
+  const api = await connect(meter);
+  const before = meter.read();
+  const began = performance.now();
+  const feed = new PodWatch(api, { selector, logger: silent });
+  feed.start();
+  await feed.synced(never());
+  const ms = performance.now() - began;
+  const { listBytes, requests } = between(before, meter.read());
+  await feed.close();
+  api.close();
+  return { ms, bytes: listBytes, requests: requests['list'] ?? 0 };
+}
+
+async function claimOnce(times: { claimMs: number[]; firstByteMs: number[] }): Promise<void> {
+  const began = performance.now();
+  const sandbox = await driver?.claim(SHAPE, never());
+  if (!sandbox) throw new Error('fill comes first');
+  times.claimMs.push(performance.now() - began);
+  const sink = new FirstByte();
+  const running = sandbox.execute(execution('pass'), sink, never());
+  await sink.heard;
+  times.firstByteMs.push(performance.now() - began);
+  await running;
+  await sandbox.release();
+}
+
+/** At an even pace, and until the pool is full again. */
+async function claims(count: number, perSecond: number) {
+  const times = { claimMs: [] as number[], firstByteMs: [] as number[] };
+  const before = meter.read();
+  const conflicts = figures()?.conflicts ?? 0;
+  const cpu = process.cpuUsage();
+  const loop = monitorEventLoopDelay({ resolution: 1 });
+  loop.enable();
+  const began = performance.now();
+  const running: Array<Promise<void>> = [];
+  for (let i = 0; i < count; i++) {
+    await sleep(Math.max(0, began + (i * 1_000) / perSecond - performance.now()));
+    running.push(claimOnce(times));
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  const cpuPercent = (user + system) / 10 / (performance.now() - began);
+  loop.disable();
+  await Promise.all(running);
+  await full();
+  const stallMs = loop.percentile(99) / 1e6;
+  return { ...times, conflicts: (figures()?.conflicts ?? 0) - conflicts, stallMs, cpuPercent, traffic: between(before, meter.read()) };
+}
+
+const answerOf = (command: ControllerCommand): Promise<object> => {
+  if (command.do === 'fill') return fill();
+  if (command.do === 'idle') return idle(command.seconds);
+  if (command.do === 'relist') return relist();
+  return claims(command.count, command.perSecond);
+};
+
+for await (const line of createInterface({ input: process.stdin }))
+  process.stdout.write(`${JSON.stringify(await answerOf(ControllerCommand.parse(JSON.parse(line))))}\n`);

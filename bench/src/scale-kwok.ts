@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from '@etude/test-cluster/command';
+import type { ControlPlane } from '@etude/test-cluster/control-plane';
+import { cacheDir } from '@etude/test-cluster/settings';
+
+/** Simulates kubelets: https://kwok.sigs.k8s.io */
+const MODULE = 'sigs.k8s.io/kwok/cmd/kwok';
+const VERSION = 'v0.8.0';
+/** From bound to running, as pods of a real node take that has the image. */
+const START_MS = { least: 500, most: 900 } as const;
+
+/** Creates are asked for one after the other, so a thousand at once take four times as long. */
+const CHUNKS = 4;
+
+/** The program, built once by Go, which the control plane needs as well. @throws Error with the compiler's words */
+export async function kwokProgram(note: (text: string) => void): Promise<string> {
+  const dir = join(cacheDir(), 'kwok', VERSION);
+  const program = join(dir, 'kwok');
+  if (existsSync(program)) return program;
+  note(`building kwok ${VERSION}: once, about 3 minutes on two cores`);
+  const next = `${dir}.${process.pid}`;
+  await mkdir(next, { recursive: true });
+  try {
+    await run('go', ['install', `${MODULE}@${VERSION}`], { env: { GOBIN: next, CGO_ENABLED: '0' } });
+    await rename(next, dir);
+  } catch (error) {
+    await rm(next, { recursive: true, force: true });
+    if (!existsSync(program)) throw error; // else somebody built the same meanwhile
+  }
+  return program;
+}
+
+const stage = (kind: 'Node' | 'Pod', name: string, selector: readonly object[], delay: object, next: object) => ({
+  apiVersion: 'kwok.x-k8s.io/v1alpha1',
+  kind: 'Stage',
+  metadata: { name: `${kind.toLowerCase()}-${name}` },
+  spec: { resourceRef: { apiGroup: 'v1', kind }, selector: { matchExpressions: selector }, delay, next },
+});
+
+const READY = `conditions:
+- { type: Ready, status: "True", reason: Simulated, message: "", lastTransitionTime: {{ Now | Quote }}, lastHeartbeatTime: {{ Now | Quote }} }
+`;
+
+const RUNNING = `phase: Running
+startTime: {{ Now | Quote }}
+podIP: {{ index ( PodIPsWith .spec.nodeName false .metadata.uid .metadata.name .metadata.namespace ) 0 | Quote }}
+conditions:
+{{ range $type := ( list "Initialized" "ContainersReady" "Ready" ) }}
+- { type: {{ $type }}, status: "True", lastTransitionTime: {{ Now | Quote }} }
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- { name: {{ .name | Quote }}, image: {{ .image | Quote }}, imageID: "", ready: true, restartCount: 0, state: { running: { startedAt: {{ Now | Quote }} } } }
+{{ end }}
+`;
+
+/** kwok takes nodes into its care that have a stage to go through. A pod runs a moment after it was bound, and is gone once it is deleted. */
+const STAGES = [
+  stage(
+    'Node',
+    'ready',
+    [{ key: '.status.conditions.[] | select( .type == "Ready" ) | .status', operator: 'NotIn', values: ['True'] }],
+    {},
+    {
+      statusTemplate: READY,
+    },
+  ),
+  stage(
+    'Pod',
+    'start',
+    [
+      { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' },
+      { key: '.status.phase', operator: 'In', values: ['Pending'] },
+    ],
+    { durationMilliseconds: START_MS.least, jitterDurationMilliseconds: START_MS.most },
+    { statusTemplate: RUNNING },
+  ),
+  stage('Pod', 'end', [{ key: '.metadata.deletionTimestamp', operator: 'Exists' }], {}, { delete: true }),
+];
+
+const RESOURCES = { cpu: '32', memory: '256Gi', pods: '110', 'ephemeral-storage': '100Gi' };
+
+const node = (index: number) => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: `simulated-${index}` },
+  status: { capacity: RESOURCES, allocatable: RESOURCES },
+});
+
+/** Adds nodes that exist in the API server alone. @returns ends their simulation */
+export async function simulateNodes(plane: ControlPlane, count: number, note: (text: string) => void): Promise<() => void> {
+  const program = await kwokProgram(note);
+  const config = join(plane.dir, 'stages.yaml');
+  await writeFile(config, STAGES.map((one) => JSON.stringify(one)).join('\n---\n'));
+  const all = Array.from({ length: count }, (_, index) => node(index));
+  const chunks = Array.from({ length: CHUNKS }, (_, chunk) => all.filter((_one, index) => index % CHUNKS === chunk));
+  await Promise.all(chunks.map((items) => plane.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))));
+  const flags = ['--manage-all-nodes', '--node-lease-duration-seconds=0', '--cidr', plane.podRange, '--config', config];
+  const [enter, ...args] = [...plane.enter, program, '--kubeconfig', plane.kubeconfig, ...flags, '-v', 'ERROR'];
+  const log = openSync(join(plane.dir, 'log', 'kwok.log'), 'w');
+  const child = spawn(enter, args, { stdio: ['ignore', log, log] });
+  return () => void child.kill('SIGKILL');
+}

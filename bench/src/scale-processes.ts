@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+
+/** Where the processes of the bench find the cluster. */
+export const ScalePlace = z.strictObject({ server: z.string(), account: z.string(), namespace: z.string(), installation: z.string() });
+export type ScalePlace = z.infer<typeof ScalePlace>;
+
+export const ControllerTask = z.strictObject({
+  place: ScalePlace,
+  /** Pods that wait for a claim. */
+  pods: z.number(),
+  podsMax: z.number(),
+  startsMax: z.number(),
+  template: z.record(z.string(), z.unknown()),
+  tokenSecret: z.string(),
+});
+export type ControllerTask = z.infer<typeof ControllerTask>;
+
+export const ControllerCommand = z.discriminatedUnion('do', [
+  /** Answers once as many pods as are wanted are connected. */
+  z.strictObject({ do: z.literal('fill') }),
+  z.strictObject({ do: z.literal('idle'), seconds: z.number() }),
+  z.strictObject({ do: z.literal('relist') }),
+  z.strictObject({ do: z.literal('claims'), count: z.number(), perSecond: z.number() }),
+]);
+export type ControllerCommand = z.infer<typeof ControllerCommand>;
+
+const Traffic = z.object({
+  watchBytes: z.number(),
+  /** By type: ADDED, MODIFIED, DELETED, BOOKMARK. */
+  events: z.record(z.string(), z.number()),
+  listBytes: z.number(),
+  /** By verb, without the watch. */
+  requests: z.record(z.string(), z.number()),
+});
+export type Traffic = z.infer<typeof Traffic>;
+
+export const Filled = z.object({ seconds: z.number(), baseRssMiB: z.number(), rssPeakMiB: z.number(), traffic: Traffic });
+export const Idle = z.object({ rssMiB: z.number(), heapMiB: z.number(), cpuPercent: z.number(), seconds: z.number(), traffic: Traffic });
+export const Relist = z.object({ ms: z.number(), bytes: z.number(), requests: z.number() });
+export const Claims = z.object({
+  claimMs: z.array(z.number()),
+  firstByteMs: z.array(z.number()),
+  conflicts: z.number(),
+  /** p99 of how long the process was not listening, in ms. */
+  stallMs: z.number(),
+  cpuPercent: z.number(),
+  traffic: Traffic,
+});
+
+/** A process in the network of the cluster, asked line by line. */
+export class ScaleProcess {
+  private readonly child: ChildProcess;
+  private readonly lines: AsyncIterator<string>;
+
+  constructor(enter: readonly string[], program: 'scale-controller-main' | 'scale-supervisors-main', task: ScalePlace | ControllerTask) {
+    const file = fileURLToPath(new URL(`./${program}.js`, import.meta.url));
+    const [command, ...args] = [...enter, process.execPath, '--expose-gc', file, JSON.stringify(task)];
+    this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    if (!this.child.stdout) throw new Error('the child has no stdout');
+    this.lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
+  }
+
+  async line(): Promise<unknown> {
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error('a process of the bench ended without an answer');
+    return JSON.parse(value);
+  }
+
+  async ask<T>(command: ControllerCommand, answer: z.ZodType<T>): Promise<T> {
+    this.child.stdin?.write(`${JSON.stringify(command)}\n`);
+    return answer.parse(await this.line());
+  }
+
+  /** As a crash does: nothing of its pods is tidied up. */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit');
+  }
+}

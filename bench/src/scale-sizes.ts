@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { loadavg } from 'node:os';
+import { until } from '@etude/test-support/until';
+import type { z } from 'zod';
+import { percentile } from './figures.js';
+import { processTree, readProcesses } from './proc.js';
+import { makeTenancy, type SimulatedCluster } from './scale-cluster.js';
+import { Claims, type ControllerTask, Filled, Idle, Relist, type ScalePlace, ScaleProcess } from './scale-processes.js';
+import { total } from './scale-traffic.js';
+
+export interface ScaleSettings {
+  readonly idleSeconds: number;
+  readonly claims: number;
+  readonly claimsPerSecond: number;
+  /** Pods that a controller starts at the same time. The driver's default of 3 is meant for one node. */
+  readonly startsMax: number;
+  readonly controllers: number;
+}
+
+export type Row = Readonly<Record<string, number>>;
+
+const KIB = 1_024;
+const MIB = KIB ** 2;
+/** Places beyond the free pods: those that are claimed, ending, and being replaced. */
+const ROOM = 300;
+
+function filled(one: z.infer<typeof Filled>, pods: number): Row {
+  const { traffic, seconds } = one;
+  return {
+    fill_s: seconds,
+    fill_watch_mib: traffic.watchBytes / MIB,
+    fill_events_per_pod: total(traffic.events) / pods,
+    event_kib: traffic.watchBytes / Math.max(1, total(traffic.events)) / KIB,
+    fill_requests_per_pod: total(traffic.requests) / pods,
+    rss_base_mib: one.baseRssMiB,
+    rss_peak_mib: one.rssPeakMiB,
+  };
+}
+
+function idled(all: ReadonlyArray<z.infer<typeof Idle>>, pods: number): Row {
+  const per = (value: (one: z.infer<typeof Idle>) => number) => all.reduce((sum, one) => sum + value(one), 0) / all.length;
+  return {
+    idle_rss_mib: per((one) => one.rssMiB),
+    idle_heap_mib: per((one) => one.heapMiB),
+    idle_cpu_percent: per((one) => one.cpuPercent),
+    idle_watch_kib_per_min: per((one) => (one.traffic.watchBytes / KIB / one.seconds) * 60),
+    idle_events_per_min: per((one) => (total(one.traffic.events) / one.seconds) * 60),
+    idle_requests_per_min: per((one) => (total(one.traffic.requests) / one.seconds) * 60),
+    heap_kib_per_pod: (per((one) => one.heapMiB) * KIB) / pods,
+  };
+}
+
+function claimed(all: ReadonlyArray<z.infer<typeof Claims>>): Row {
+  const firstByteMs = all.flatMap((one) => one.firstByteMs);
+  const claimMs = all.flatMap((one) => one.claimMs);
+  const sum = (value: (one: z.infer<typeof Claims>) => number) => all.reduce((so, one) => so + value(one), 0);
+  return {
+    claim_p50_ms: percentile(claimMs, 50),
+    claim_p99_ms: percentile(claimMs, 99),
+    first_byte_p50_ms: percentile(firstByteMs, 50),
+    first_byte_p99_ms: percentile(firstByteMs, 99),
+    requests_per_claim: sum((one) => total(one.traffic.requests)) / claimMs.length,
+    watch_kib_per_claim: sum((one) => one.traffic.watchBytes) / KIB / claimMs.length,
+    conflicts: sum((one) => one.conflicts),
+    claim_stall_p99_ms: Math.max(...all.map((one) => one.stallMs)),
+    claim_cpu_percent: sum((one) => one.cpuPercent) / all.length,
+  };
+}
+
+/** Resident memory of etcd, API server, controllers and scheduler together, and what they take of one processor. */
+async function planeUse(cluster: SimulatedCluster, work: () => Promise<unknown>): Promise<Row> {
+  const pids = processTree(cluster.plane.init);
+  const before = readProcesses(pids);
+  const began = performance.now();
+  await work();
+  const after = readProcesses(pids);
+  const seconds = (performance.now() - began) / 1_000;
+  return { plane_rss_mib: after.rssMiB, plane_idle_cpu_percent: ((after.cpuSeconds - before.cpuSeconds) / seconds) * 100 };
+}
+
+const prefixed = (prefix: string, row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [prefix + name, value]));
+
+/** Everything about one size of pool: filled, idle, listed anew and claimed from by one controller, then shared by several. */
+export async function measureSize(
+  cluster: SimulatedCluster,
+  pods: number,
+  settings: ScaleSettings,
+  template: ControllerTask['template'],
+  say: (text: string) => void,
+): Promise<Row> {
+  const { plane } = cluster;
+  const namespace = `scale-${pods}`;
+  const { account } = await makeTenancy(plane, namespace);
+  const place: ScalePlace = { server: plane.server, account, namespace, installation: `s${pods}` };
+  const task: ControllerTask = { place, pods, podsMax: pods + ROOM, startsMax: settings.startsMax, template, tokenSecret: randomUUID() };
+  const supervisors = new ScaleProcess(plane.enter, 'scale-supervisors-main', place);
+  const controllers: ScaleProcess[] = [];
+  const another = () => {
+    const controller = new ScaleProcess(plane.enter, 'scale-controller-main', task);
+    controllers.push(controller);
+    return controller;
+  };
+  const load: Row = { load_at_start: loadavg()[0] ?? Number.NaN };
+  try {
+    await supervisors.line();
+    say(`${pods} pods: filling ...`);
+    const one = another();
+    const fill = await one.ask({ do: 'fill' }, Filled);
+    const alone = await measureControllers([one], pods, settings, cluster, say);
+    say(`${pods} pods: ${settings.controllers - 1} more controllers ...`);
+    const joined = await Promise.all(Array.from({ length: settings.controllers - 1 }, () => another().ask({ do: 'fill' }, Filled)));
+    const shared = await measureControllers(controllers, pods, settings, cluster, say);
+    const join_s = Math.max(...joined.map((each) => each.seconds));
+    return {
+      ...load,
+      ...filled(fill, pods),
+      ...alone,
+      ...prefixed('shared_', { join_s, ...shared }),
+      load_at_end: loadavg()[0] ?? Number.NaN,
+    };
+  } finally {
+    for (const child of [...controllers, supervisors]) await child.kill();
+    await emptied(cluster, namespace);
+  }
+}
+
+async function measureControllers(
+  controllers: readonly ScaleProcess[],
+  pods: number,
+  settings: ScaleSettings,
+  cluster: SimulatedCluster,
+  say: (text: string) => void,
+): Promise<Row> {
+  const { idleSeconds, claims, claimsPerSecond } = settings;
+  const all = <T>(ask: (controller: ScaleProcess) => Promise<T>) => Promise.all(controllers.map(ask));
+  say(`${pods} pods, ${controllers.length} controllers: idle for ${idleSeconds} s ...`);
+  let idle: Array<z.infer<typeof Idle>> = [];
+  const use = await planeUse(cluster, async () => {
+    idle = await all((controller) => controller.ask({ do: 'idle', seconds: idleSeconds }, Idle));
+  });
+  const relists = await all((controller) => controller.ask({ do: 'relist' }, Relist));
+  say(`${pods} pods, ${controllers.length} controllers: ${claims} claims at ${claimsPerSecond} per second ...`);
+  const share = { count: Math.ceil(claims / controllers.length), perSecond: claimsPerSecond / controllers.length };
+  const claimedBy = await all((controller) => controller.ask({ do: 'claims', ...share }, Claims));
+  const relist = { relist_ms: Math.max(...relists.map(({ ms }) => ms)), relist_mib: (relists[0]?.bytes ?? 0) / MIB };
+  return { ...idled(idle, pods), ...use, ...relist, ...claimed(claimedBy) };
+}
+
+/** The next size has the machine to itself. */
+async function emptied({ plane }: SimulatedCluster, namespace: string): Promise<void> {
+  await plane.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  const gone = async () => !(await plane.kubectl(['get', 'namespaces', '-o', 'name'])).includes(`${namespace}\n`);
+  await until(gone, { timeoutMs: 600_000, everyMs: 500, what: `the end of ${namespace}` });
+}

@@ -1,0 +1,86 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { becomesReady, kubectl } from './control.js';
+import { type Daemon, startDaemon } from './daemons.js';
+import { writeIdentities } from './identities.js';
+import { kubenode } from './kubenode.js';
+import { MachineLacks, missingForOwnCluster } from './machine.js';
+import { enterNamespaces, inside, joinNetwork, leaveNamespaces } from './namespaces.js';
+import { identify, kubeconfigOf, type Place, writePlace } from './place.js';
+
+/** The programs that nodes, real or simulated, report to. */
+const PROGRAMS = ['apiserver', 'controllers', 'scheduler'] as const satisfies readonly Daemon[];
+
+export interface ControlPlaneOptions {
+  readonly note: (line: string) => void;
+  /** Flags behind those that the programs have in any cluster of ours. */
+  readonly flags?: Partial<Record<(typeof PROGRAMS)[number], readonly string[]>>;
+}
+
+/** A Kubernetes without a node, in namespaces of its own. It ends with this process. */
+export interface ControlPlane {
+  readonly dir: string;
+  readonly kubeconfig: string;
+  /** Of the API server. */
+  readonly server: string;
+  /** A range that the machine routes nowhere: pods of simulated nodes may have its addresses. */
+  readonly podRange: string;
+  readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
+  /** Runs a program in the network of the cluster to its end. */
+  readonly inside: (command: string, ...args: string[]) => Promise<string>;
+  /** What to put before a command so that it runs in the network of the cluster, and sees all else as this process does. */
+  readonly enter: readonly string[];
+  /** Process 1 of its namespaces, as the machine sees it; all its programs are below. */
+  readonly init: number;
+  /** Nothing of it is left when this resolves. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made.
+ *
+ * @throws MachineLacks; Error saying which program did not become ready and its last words
+ */
+export async function startControlPlane({ note, flags = {} }: ControlPlaneOptions): Promise<ControlPlane> {
+  const missing = missingForOwnCluster();
+  if (missing.length > 0) throw new MachineLacks('no cluster can be started here', missing);
+  const programs = await kubenode(note);
+  const dir = await mkdtemp(join(tmpdir(), 'etude-cluster-'));
+  for (const name of ['log', 'pids', 'pki']) await mkdir(join(dir, name), { recursive: true });
+  const id = crypto.randomUUID().slice(0, 8);
+  const init = await enterNamespaces(programs, dir, true);
+  try {
+    const place: Place = { dir, id, programs, network: await joinNetwork(init), init, owner: identify(process.pid) };
+    writePlace(place);
+    await writeIdentities(dir, place.network);
+    await startDaemon(place, 'etcd');
+    for (const name of PROGRAMS) {
+      await startDaemon(place, name, flags[name]);
+      await becomesReady(place, name);
+    }
+    return controlPlane(place);
+  } catch (error) {
+    // The folder is kept: its logs say more than the message.
+    await leaveNamespaces(init);
+    throw error;
+  }
+}
+
+function controlPlane(place: Place): ControlPlane {
+  const { dir, network, init } = place;
+  return {
+    dir,
+    kubeconfig: kubeconfigOf(dir),
+    server: `https://${network.nodeIp}:6443`,
+    podRange: network.nodeIp.replace(/\.\d+\.\d+$/, '.0.0/17'),
+    kubectl: (args, input) => kubectl(place, args, input),
+    inside: (command, ...args) => inside(place, command, ...args),
+    enter: ['nsenter', '-t', String(init.pid), '-n', '--'],
+    init: init.pid,
+    stop: async () => {
+      await leaveNamespaces(init);
+      await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
