@@ -14,7 +14,7 @@ from runner.media import RETURNED_VALUES_MAX, has_too_many_values
 from runner.outcome import CHECKER_LOST, exit_reason
 from runner.output import HeadTail, ToldHead
 from runner.report import bounded_error, document
-from runner.workspace import TMP
+from runner.workspace import SHARED_MEMORY, TMP
 
 LOOK_S = 0.025
 # Output is drained past its limit, since a program may be chatty and right; past the larger of these it is stopped.
@@ -225,7 +225,7 @@ class Run:
             self.stopped = "cpu"
         elif load.memory_kib > self.limits["memoryMiB"] * 1024 + MEMORY_SLACK_KIB:
             self.stopped = "oom"
-        elif used_mib > self.limits["diskMiB"] or disk.f_files - disk.f_ffree > FILES_MAX:
+        elif used_mib > self.limits["diskMiB"] or _files(disk) + _files(os.statvfs(SHARED_MEMORY)) > FILES_MAX:
             self.stopped = "disk"
 
     def _ended_cpu_ms(self):
@@ -338,3 +338,8 @@ class Run:
         if error and not (self.stopped and error["type"] == CHECKER_LOST["type"]):
             result["error"] = error
         result["passed"] = passed
+
+
+def _files(of):
+    """Files without content take memory as well, which ending the code does not free."""
+    return of.f_files - of.f_ffree

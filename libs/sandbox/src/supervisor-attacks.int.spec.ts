@@ -99,6 +99,12 @@ def f():
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
+  it('makes no end of empty files in shared memory', async () => {
+    const code = 'import os\nfor n in range(10_000_000):\n    os.close(os.open("/dev/shm/%d" % n, os.O_CREAT))';
+    expect(await peer.run(program(code))).toMatchObject({ exit: 'disk' });
+    expect(await nextRun()).toMatchObject(SERVED);
+  });
+
   it('makes process 1 no slower', async () => {
     const code = `
 import ctypes, os
