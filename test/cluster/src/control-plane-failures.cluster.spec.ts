@@ -1,17 +1,18 @@
 import { errorCode } from '@etude/contracts/errors';
+import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimMs, counted, counting, type DriverOptions, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { claimMs, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
 
 const FREE = 3;
 /** A claim out of the pool takes a few ms; this says that it waited for nobody who was away. */
 const FROM_MEMORY_MS = 1_000;
-/** Pods that an execution needs about 12 s in. */
+/** Lines of an execution that takes 12 s. */
 const COUNT = 120;
 
-const full = (driver: Awaited<ReturnType<typeof startDriver>>) =>
+const full = (driver: KubernetesDriver) =>
   until(() => driver.figures().default?.free === FREE, { timeoutMs: 60_000, everyMs: 50, what: 'a full pool' });
 
 const followed = (driver: { check(): void }) => {
@@ -27,9 +28,12 @@ describe('a control plane that fails', () => {
   const test = cluster();
   const broken = breaking(test);
   let namespace = '';
+  /** One for all tests: it lives through all failures. */
+  let driver: KubernetesDriver;
 
   beforeAll(async () => {
     namespace = await makeNamespace(test, 'control-plane');
+    driver = await startDriver(test, namespace, { template: { warm: { free: FREE, max: 10 } }, settings: { claimWaitMs: 3_000 } });
   });
 
   afterEach(async () => {
@@ -38,25 +42,23 @@ describe('a control plane that fails', () => {
     await test.faults?.startApiServer();
   });
 
-  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+  afterAll(async () => {
+    await driver?.close();
+    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
 
-  const start = async (options: DriverOptions = {}) => {
-    const driver = await startDriver(test, namespace, { template: { warm: { free: FREE, max: 10 } }, ...options });
-    onTestFinished(() => driver.close());
-    return driver;
-  };
-  /** A driver with a full pool, and an execution that runs through it all. */
-  const running = async (options?: DriverOptions) => {
-    const driver = await start(options);
+  /** A full pool, and an execution that runs through it all. */
+  const running = async () => {
+    await full(driver);
     const execution = await execute(driver, counting(COUNT));
     await full(driver);
-    return { driver, execution };
+    return execution;
   };
 
   it(
     'stops neither executions nor claims when the API server dies, and the pool is filled when it is back',
     broken(async (faults) => {
-      const { driver, execution } = await running();
+      const execution = await running();
       await faults.killApiServer();
       await until(() => !followed(driver), { what: 'word that the pods are not followed' });
       for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
@@ -73,7 +75,7 @@ describe('a control plane that fails', () => {
   it(
     'stops neither executions nor claims when the API server is restarted',
     broken(async ({ restartApiServer }) => {
-      const { driver, execution } = await running();
+      const execution = await running();
       const restarted = restartApiServer();
       for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
       await restarted;
@@ -85,7 +87,7 @@ describe('a control plane that fails', () => {
   it(
     'tells capacity beyond the pool while the API server is silent, and serves again when it speaks',
     broken(async (faults) => {
-      const { driver, execution } = await running({ settings: { claimWaitMs: 3_000 } });
+      const execution = await running();
       await faults.pauseApiServer();
       try {
         for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
@@ -103,7 +105,7 @@ describe('a control plane that fails', () => {
   it(
     'stops neither executions nor claims when containerd is stopped, and starts pods when it is back',
     broken(async (faults) => {
-      const { driver, execution } = await running();
+      const execution = await running();
       await faults.stopContainerd();
       for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
       await faults.startContainerd();

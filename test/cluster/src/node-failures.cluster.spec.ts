@@ -1,41 +1,47 @@
 import { errorCode } from '@etude/contracts/errors';
+import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimMs, counted, counting, ENDLESS, execute, makeNamespace, startDriver, type DriverOptions } from './watched-executions.js';
+import { claimMs, counted, counting, ENDLESS, execute, makeNamespace, startDriver } from './watched-executions.js';
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
+
+const TEMPLATE = { warm: { free: 2, max: 8 } };
+
+const full = (driver: KubernetesDriver) =>
+  until(() => driver.figures().default?.free === 2, { timeoutMs: 60_000, everyMs: 50, what: 'a full pool' });
 
 describe('a node that fails', () => {
   const test = cluster();
   const broken = breaking(test);
   let namespace = '';
+  /** One for all tests but the last: it lives through all failures. */
+  let driver: KubernetesDriver;
 
   beforeAll(async () => {
     namespace = await makeNamespace(test, 'node-failures');
+    driver = await startDriver(test, namespace, { template: TEMPLATE, settings: { claimWaitMs: 3_000 } });
   });
+
+  beforeEach(() => full(driver));
 
   afterEach(async () => {
     await test.faults?.startKubelet(); // nothing happens where it runs
   });
 
-  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+  afterAll(async () => {
+    await driver?.close();
+    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
 
-  const start = async (options: DriverOptions = {}) => {
-    const driver = await startDriver(test, namespace, { template: { warm: { free: 2, max: 8 } }, ...options });
-    onTestFinished(() => driver.close());
-    await until(() => driver.figures().default?.free === 2, { timeoutMs: 30_000, what: 'a full pool' });
-    return driver;
-  };
-  const free = (driver: Awaited<ReturnType<typeof start>>) =>
-    until(() => driver.figures().default?.free === 2, { timeoutMs: 60_000, everyMs: 100, what: 'a full pool again' });
   const node = (path: string) => test.kubectl(['get', 'node', 'node1', '-o', `jsonpath=${path}`]);
 
   it(
     'tells oomkilled where the kernel ends the whole pod, with what was printed',
     broken(async ({ exhaustMemory }) => {
-      const execution = await execute(await start(), EATING);
+      const execution = await execute(driver, EATING);
       const from = performance.now();
       await exhaustMemory(execution.pod.uid, 8);
       const told = await execution.result;
@@ -49,7 +55,7 @@ describe('a node that fails', () => {
   it(
     'tells kernel_lost where process 1 is killed, with what was printed',
     broken(async ({ killSupervisor }) => {
-      const execution = await execute(await start(), ENDLESS);
+      const execution = await execute(driver, ENDLESS);
       const from = performance.now();
       killSupervisor(execution.pod.uid);
       const told = await execution.result;
@@ -62,7 +68,6 @@ describe('a node that fails', () => {
   it(
     'tells evicted where the kubelet lacks memory, with what was printed',
     broken(async ({ pressNode, relieveNode }) => {
-      const driver = await start();
       const execution = await execute(driver, ENDLESS);
       await pressNode();
       const from = performance.now();
@@ -79,16 +84,15 @@ describe('a node that fails', () => {
         timeoutMs: 30_000,
         what: 'the node without pressure',
       });
-      await free(driver);
+      await full(driver);
     }),
   );
 
   it(
     'goes on with what runs while the kubelet is stopped, and tells capacity beyond the pool',
     broken(async ({ stopKubelet, startKubelet }) => {
-      const driver = await start({ settings: { claimWaitMs: 3_000 } });
       const execution = await execute(driver, counting(150));
-      await free(driver);
+      await full(driver);
       await stopKubelet();
       expect(await claimMs(driver)).toBeLessThan(1_000);
       expect(await claimMs(driver)).toBeLessThan(1_000);
@@ -100,7 +104,7 @@ describe('a node that fails', () => {
       });
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(150) });
       await startKubelet();
-      await free(driver);
+      await full(driver);
       expect(await claimMs(driver)).toBeLessThan(1_000);
     }),
   );
@@ -108,7 +112,6 @@ describe('a node that fails', () => {
   it(
     'tells node_lost where nothing of the node is heard any more, with what was printed',
     broken(async (faults) => {
-      const driver = await start();
       const execution = await execute(driver, ENDLESS);
       const from = performance.now();
       await Promise.all([faults.stopKubelet(), faults.cutPodNetwork(execution.pod.ip)]);
@@ -119,15 +122,17 @@ describe('a node that fails', () => {
       // Two pings without an answer, as long as the lease may last, and 3 s for the pod's status.
       expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + 3_000 + 5_000);
       await faults.startKubelet();
-      await free(driver);
+      await full(driver);
     }),
   );
 
   it(
     'tells infra where the node was taken out of the cluster, and fills the pool when it is back',
     broken(async (faults) => {
-      const driver = await start({ settings: { leaseMs: 6_000, leaseRenewMs: 1_000 } });
-      const execution = await execute(driver, ENDLESS);
+      const other = await startDriver(test, namespace, { template: TEMPLATE, settings: { leaseMs: 6_000, leaseRenewMs: 1_000 } });
+      onTestFinished(() => other.close());
+      await full(other);
+      const execution = await execute(other, ENDLESS);
       const from = performance.now();
       await Promise.all([faults.loseNode(), faults.cutPodNetwork(execution.pod.ip)]);
       onTestFinished(() => faults.healPodNetwork(execution.pod.ip));
@@ -136,8 +141,8 @@ describe('a node that fails', () => {
       expect(told.error?.message).toBe(`the pod ${execution.pod.pod} could not be reached for 6000 ms`);
       expect(performance.now() - from).toBeLessThan(2_000 + 6_000 + 3_000 + 5_000);
       await faults.returnNode();
-      await free(driver);
-      expect(await claimMs(driver)).toBeLessThan(1_000);
+      await full(other);
+      expect(await claimMs(other)).toBeLessThan(1_000);
     }),
   );
 });

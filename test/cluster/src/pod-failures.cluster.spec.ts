@@ -1,4 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
+import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
@@ -15,38 +16,43 @@ import {
 
 const never = new AbortController().signal;
 
+/** What a claim is told that gets no pod, and when. */
+async function refusal(driver: KubernetesDriver) {
+  const from = performance.now();
+  const error = await driver.claim(SHAPE, never).then(
+    () => expect.unreachable('the claim was served'),
+    (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
+  );
+  return { code: errorCode(error), exit: error.details?.metadata?.exit, message: error.message, tookMs: performance.now() - from };
+}
+
 /** What is told of one pod while the cluster is sound. */
 describe('a pod that fails', () => {
   const test = cluster();
   let namespace = '';
+  /** Lives through all failures of single pods. */
+  let lasting: KubernetesDriver | null = null;
   const kubectl = (...args: string[]) => test.kubectl(['-n', namespace, ...args]);
 
   beforeAll(async () => {
     namespace = await makeNamespace(test, 'pod-failures');
   });
 
-  afterAll(() => test.kubectl(['delete', 'namespace', namespace, '--wait=false']));
+  afterAll(async () => {
+    await lasting?.close();
+    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
 
   const start = async (options: DriverOptions, where = namespace) => {
-    const driver = await startDriver(test, where, options);
-    onTestFinished(() => driver.close());
-    return driver;
+    const started = await startDriver(test, where, options);
+    onTestFinished(() => started.close());
+    return started;
   };
-
-  /** What a claim is told that gets no pod, and when. */
-  async function refusal(driver: Awaited<ReturnType<typeof start>>) {
-    const from = performance.now();
-    const error = await driver.claim(SHAPE, never).then(
-      () => expect.unreachable('the claim was served'),
-      (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
-    );
-    return { code: errorCode(error), exit: error.details?.metadata?.exit, message: error.message, tookMs: performance.now() - from };
-  }
 
   /** What the caller gets of an execution whose pod fails under it, and how long after the failure. */
   async function failing(fail: (execution: WatchedExecution) => Promise<unknown>) {
-    const driver = await start({ template: { warm: { free: 1, max: 4 } } });
-    const execution = await execute(driver, ENDLESS);
+    lasting ??= await startDriver(test, namespace, { template: { warm: { free: 1, max: 4 } } });
+    const execution = await execute(lasting, ENDLESS);
     const from = performance.now();
     await fail(execution);
     const { exit, stdout, error } = await execution.result;
@@ -93,8 +99,10 @@ describe('a pod that fails', () => {
   });
 
   it('is told as capacity, not as a time-out, beyond the pool', async () => {
-    const driver = await start({ template: { warm: { free: 1, max: 1 } }, settings: { claimWaitMs: 5_000, waitingMax: 2 } });
-    await until(() => driver.figures().default?.free === 1, { what: 'the pod of the pool' });
+    const driver = await start({ template: { warm: { free: 1, max: 1 } }, settings: { claimWaitMs: 3_000, waitingMax: 2 } });
+    // The first claim tries the walls of a pod where the start could not.
+    await until(() => claimMs(driver).catch(() => null), { timeoutMs: 30_000, everyMs: 100, what: 'a claim' });
+    await until(() => driver.figures().default?.free === 1, { timeoutMs: 30_000, what: 'the pod of the pool' });
     await execute(driver, ENDLESS);
     const before: number[] = [];
     const waiting = [1, 2].map(() => driver.claim(SHAPE, never, (position) => before.push(position)).catch((error: unknown) => error));
