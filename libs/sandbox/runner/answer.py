@@ -62,9 +62,17 @@ def new_module(name):
     return module
 
 
+def show_in_tracebacks(source, file):
+    """As a file would be read: a last line without its end would move the marks below it."""
+    lines = source.splitlines(True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    linecache.cache[file] = (len(source), None, lines, file)
+
+
 def execute(source, file, namespace):
     """Raises whatever the code raises. Its lines show in tracebacks."""
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    show_in_tracebacks(source, file)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 

@@ -6,7 +6,6 @@ import __future__
 import _ast
 import builtins
 import json
-import linecache
 import os
 import resource
 import sys
@@ -119,7 +118,7 @@ class Session:
         return answer.report_exception(error) or 1, described
 
     def _run(self, source, file):
-        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+        answer.show_in_tracebacks(source, file)
         tree = self._compiled(source, file, "exec", ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) and not source.rstrip().endswith(";") else None
         codes = [self._compiled(tree, file, "exec")]

@@ -22,6 +22,14 @@ describe('a program', () => {
     expect(result.stderr).not.toContain('runner');
   });
 
+  it('marks what failed in its last line', async () => {
+    const { stderr } = await sandboxes.one(program('1/0'));
+    const lines = stderr.split('\n');
+    const [at, marks] = [lines.findIndex((line) => line.trim() === '1/0'), lines.findIndex((line) => /^[ ~^]+$/.test(line))];
+    // Interpreters before 3.11 mark nothing.
+    expect(marks === -1 || lines[marks]?.indexOf('~') === lines[at]?.indexOf('1')).toBe(true);
+  });
+
   it.each([
     ['a syntax error', 'def f(:\n  pass', /SyntaxError/],
     ['a null byte', 'print(1)\0', /null byte/],
