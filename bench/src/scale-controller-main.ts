@@ -11,6 +11,8 @@ import { ControllerCommand, ControllerTask } from './scale-processes.js';
 import { between, MeteredApi, TrafficMeter } from './scale-traffic.js';
 
 const FILL_MS = 1_800_000;
+/** Between two starts, where so many nodes share them. */
+const SPACING_MS = 750;
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
 const task = ControllerTask.parse(JSON.parse(process.argv[2] ?? ''));
 const { place, pods, podsMax, startsMax } = task;
@@ -36,7 +38,7 @@ async function startDriver(): Promise<KubernetesDriver> {
   const template = { ...task.template, warm: { min: 0, max: podsMax, free: pods } } as unknown as SandboxTemplate;
   const { installation } = place;
   const options = { installation, tokenSecret: task.tokenSecret, templates: { default: template }, logger: silent };
-  return new KubernetesDriver({ ...options, settings: { startsMax } }, { api, feed });
+  return new KubernetesDriver({ ...options, settings: { startsMax, spacingMs: SPACING_MS / startsMax } }, { api, feed });
 }
 
 let driver: KubernetesDriver | null = null;
@@ -133,3 +135,5 @@ const answerOf = (command: ControllerCommand): Promise<object> => {
 
 for await (const line of createInterface({ input: process.stdin }))
   process.stdout.write(`${JSON.stringify(await answerOf(ControllerCommand.parse(JSON.parse(line))))}\n`);
+// Its parent has ended.
+process.exit();

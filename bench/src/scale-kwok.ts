@@ -12,6 +12,9 @@ const VERSION = 'v0.8.0';
 /** From bound to running, as pods of a real node take that has the image. */
 const START_MS = { least: 500, most: 900 } as const;
 
+/** Ends with the bench, even if that is killed. */
+const TIED = ['setpriv', '--pdeathsig', 'KILL'] as const;
+
 /** Creates are asked for one after the other, so a thousand at once take four times as long. */
 const CHUNKS = 4;
 
@@ -99,7 +102,7 @@ export async function simulateNodes(plane: ControlPlane, count: number, note: (t
   const chunks = Array.from({ length: CHUNKS }, (_, chunk) => all.filter((_one, index) => index % CHUNKS === chunk));
   await Promise.all(chunks.map((items) => plane.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))));
   const flags = ['--manage-all-nodes', '--node-lease-duration-seconds=0', '--cidr', plane.podRange, '--config', config];
-  const [enter, ...args] = [...plane.enter, program, '--kubeconfig', plane.kubeconfig, ...flags, '-v', 'ERROR'];
+  const [enter, ...args] = [...TIED, ...plane.enter, program, '--kubeconfig', plane.kubeconfig, ...flags, '-v', 'ERROR'];
   const log = openSync(join(plane.dir, 'log', 'kwok.log'), 'w');
   const child = spawn(enter, args, { stdio: ['ignore', log, log] });
   return () => void child.kill('SIGKILL');

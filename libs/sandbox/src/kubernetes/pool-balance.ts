@@ -58,13 +58,13 @@ export class PoolBalance {
 
   plan(roster: PodRoster, waiting: number): RefillPlan {
     const { settings, pace, now } = this.deps;
-    const slow = (pod: RosterPod) => now() - pod.addedMs > SLOW_START_MS;
+    const { creating, starting, free, ours, taken } = roster.counts();
     const plan = planRefill(
       {
-        supply: roster.count('creating', 'starting', 'free'),
-        free: roster.count('free'),
-        starting: [...roster].filter((pod) => (pod.state === 'creating' || pod.state === 'starting') && !slow(pod)).length,
-        claimed: roster.count('ours', 'taken'),
+        supply: creating + starting + free,
+        free,
+        starting: this.onTheirWay(roster),
+        claimed: ours + taken,
         places: roster.size,
         waiting,
       },
@@ -83,6 +83,13 @@ export class PoolBalance {
     this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
     this.surplusSinceMs = plan.surplus > 0 ? (this.surplusSinceMs ?? now()) : null;
     return plan;
+  }
+
+  private onTheirWay(roster: PodRoster): number {
+    const since = this.deps.now() - SLOW_START_MS;
+    let count = 0;
+    for (const { state, addedMs } of roster) if ((state === 'creating' || state === 'starting') && addedMs >= since) count += 1;
+    return count;
   }
 
   private get moment(): 'busy' | 'quiet' | 'calm' {
