@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { loadYaml } from '@kubernetes/client-node';
 import { EtudeError } from '@etude/contracts/errors';
 import { TemplateName } from '@etude/contracts/sandbox';
 import { z } from 'zod';
@@ -87,7 +86,11 @@ export async function readTemplates(path: string): Promise<SandboxTemplates> {
 
 async function documentAt(path: string): Promise<unknown> {
   try {
-    return loadYaml(await readFile(path, 'utf8'));
+    const text = await readFile(path, 'utf8');
+    if (path.endsWith('.json')) return JSON.parse(text);
+    // The vendor's package takes 50 MiB, which a controller that reads JSON inside the cluster does without.
+    const { loadYaml } = await import('@kubernetes/client-node');
+    return loadYaml(text);
   } catch (error) {
     throw new EtudeError('INVALID_ARGUMENT', `the sandbox templates could not be read from ${path}: ${(error as Error).message}`);
   }
