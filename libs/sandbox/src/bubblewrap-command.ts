@@ -90,6 +90,10 @@ function walls({ bwrapPath, missing }: BubblewrapOptions): string[] {
     '/proc',
     '--dev',
     '/dev',
+    // It reads alike. Mapped by several, /dev/zero is memory that no limit counts.
+    '--dev-bind',
+    '/dev/full',
+    '/dev/zero',
   ];
 }
 

@@ -31,6 +31,7 @@ function holds(code: number, loaded: number, value: number): boolean {
 const CALLS = {
   x64: {
     read: 0,
+    mmap: 9,
     socket: 41,
     socketpair: 53,
     vmsplice: 278,
@@ -44,6 +45,7 @@ const CALLS = {
   },
   arm64: {
     read: 63,
+    mmap: 222,
     socket: 198,
     socketpair: 199,
     vmsplice: 75,
@@ -76,6 +78,12 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     expect(call('vmsplice', 4)).toBe(EPERM);
     expect(call('prlimit64', 1, 7)).toBe(EPERM);
     expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
+  });
+
+  it('refuses memory that several share without a file', () => {
+    const answers = (flags: readonly number[]) => flags.map((one) => call('mmap', 0, 4096, 3, one));
+    expect(answers([0x22, 0x01, 0x02])).toEqual([ALLOWED, ALLOWED, ALLOWED]);
+    expect(answers([0x21, 0x23, 0x40021])).toEqual([EPERM, EPERM, EPERM]);
   });
 
   it('refuses to change what others get of the processor', () => {

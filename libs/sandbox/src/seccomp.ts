@@ -4,6 +4,7 @@ interface Architecture {
   readonly clone: number;
   readonly clone3: number;
   readonly fcntl: number;
+  readonly mmap: number;
   readonly prlimit64: number;
   readonly socket: number;
   readonly socketpair: number;
@@ -19,6 +20,7 @@ const X64: Architecture = {
   clone: 56,
   clone3: 435,
   fcntl: 72,
+  mmap: 9,
   prlimit64: 302,
   socket: 41,
   socketpair: 53,
@@ -85,6 +87,7 @@ const ARM64: Architecture = {
   clone: 220,
   clone3: 435,
   fcntl: 25,
+  mmap: 222,
   prlimit64: 261,
   socket: 198,
   socketpair: 199,
@@ -103,6 +106,8 @@ const EPERM = 1;
 const ENOSYS = 38;
 const CLONE_NAMESPACES = 0x7e020000;
 const F_NOTIFY = 1026;
+const MAP_SHARED = 0x01;
+const MAP_ANONYMOUS = 0x20;
 const PRIO_PROCESS = 0;
 const IOPRIO_WHO_PROCESS = 1;
 
@@ -152,6 +157,7 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     ...refuse(machine.clone3, ENOSYS),
     ...machine.denied.flatMap((number) => refuse(number, EPERM)),
     ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
+    ...refuseSharedMemory(machine.mmap),
     // The old way to watch a folder.
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
     // Limits of other processes: only pid 0, oneself, is fine.
@@ -166,6 +172,18 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     // The kernel makes the first of a pair before it finds that the family has none, and loads a module for it.
     ...allowFamilies(machine.socketpair, [AF_UNIX]),
     [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+/** Of no file: its pages stay when nobody maps them any more, and are in no process's size then. */
+function refuseSharedMemory(mmap: number): Instruction[] {
+  return [
+    [EQUALS, 0, 5, mmap],
+    [LOAD, 0, 0, 40],
+    [ANY_BIT, 0, 2, MAP_ANONYMOUS],
+    [ANY_BIT, 0, 1, MAP_SHARED],
+    [RETURN, 0, 0, errno(EPERM)],
+    [LOAD, 0, 0, 0],
   ];
 }
 

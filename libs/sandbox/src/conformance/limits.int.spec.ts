@@ -25,10 +25,9 @@ describe('limits', () => {
   it.each([
     ['a list', 'x = []\nwhile True: x.append(bytearray(1 << 20))'],
     ['one block', 'x = bytearray(1 << 30)'],
-    ['shared memory', 'import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1'],
     [
       'shared memory of many processes',
-      'import mmap, os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 50 << 20)\n        for i in range(0, 50 << 20, 4096): m[i] = 1\n        time.sleep(20)\ntime.sleep(20)',
+      'import mmap, os, time\nfor n in range(8):\n    if os.fork() == 0:\n        f = os.open("/tmp/%d" % n, os.O_RDWR | os.O_CREAT)\n        os.truncate(f, 25 << 20)\n        m = mmap.mmap(f, 25 << 20)\n        for i in range(0, 25 << 20, 4096): m[i] = 1\n        time.sleep(20)\ntime.sleep(20)',
     ],
     [
       'page tables',
@@ -45,16 +44,21 @@ describe('limits', () => {
   });
 
   it('count what processes share once', async () => {
-    const fill = 'import mmap, os, time\nm = mmap.mmap(-1, 80 << 20)\nfor i in range(0, 80 << 20, 4096): m[i] = 1\n';
+    const fill =
+      'import mmap, os, time\nf = os.open("/tmp/shared", os.O_RDWR | os.O_CREAT)\nos.truncate(f, 80 << 20)\nm = mmap.mmap(f, 80 << 20)\nfor i in range(0, 80 << 20, 4096): m[i] = 1\n';
     const share =
       'for _ in range(5):\n    if os.fork() == 0:\n        sum(m[i] for i in range(0, 80 << 20, 4096))\n        time.sleep(0.3)\n        os._exit(0)\ntime.sleep(0.5)';
-    expect(await sandboxes.one(program(fill + share), { memoryMiB: 128 })).toMatchObject({ exit: 'ok' });
+    expect(await sandboxes.one(program(fill + share), { memoryMiB: 128, fileSizeMiB: 100 })).toMatchObject({ exit: 'ok' });
   });
 
   it('leave no memory that they do not count', async () => {
     const code =
       'import ctypes, os\ntry:\n    os.memfd_create("x")\nexcept PermissionError:\n    print("refused", ctypes.CDLL(None).syscall(447, 0))';
     expect(await sandboxes.one(program(code))).toMatchObject({ stdout: 'refused -1\n' });
+    // What several share of no file stays when none of them maps it any more.
+    const shared =
+      'import mmap\ntry:\n    mmap.mmap(-1, 4096)\nexcept PermissionError:\n    print(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE).size)';
+    expect((await sandboxes.one(program(shared))).stdout).toContain('mmap');
     // Its stdin is in memory, and a pipe keeps what was mapped when it was given it.
     const stdin = `
 import ctypes, os
