@@ -50,6 +50,10 @@ describe('sandboxes from the command line', () => {
       writeFileSync(`${file}.back.part`, '1\n2');
       await succeeds(sandbox('download', name, 'data/numbers.txt', `${file}.back`, '--resume'));
       expect(readFileSync(`${file}.back`, 'utf8')).toBe('1\n2\n3\n');
+      writeFileSync(`${file}.other.part`, '1\n2\n3\n4\n');
+      const longer = await sandbox('download', name, 'data/numbers.txt', `${file}.other`, '--resume');
+      expect(longer).toMatchObject({ exit: 2, stderr: expect.stringContaining('has 8 bytes') as string });
+      expect(await sandbox('download', name, 'data/numbers.txt', home)).toMatchObject({ exit: 2 });
       await succeeds(sandbox('rm', name, 'data/numbers.txt'));
       expect(await sandbox('download', name, 'data/numbers.txt')).toMatchObject({ exit: 3 });
       expect((await sandbox('renew', name, '--ttl', '2h', '--json')).stdout).toContain('"SANDBOX_STATE_OPEN"');

@@ -103,10 +103,15 @@ function stdoutSink(): Sink {
   return { offset: 0, write: (chunk) => writeAll(process.stdout, chunk), finish: () => Promise.resolve() };
 }
 
-/** Into `FILE.part` until it is whole. */
-async function fileSink(file: string, resume: boolean): Promise<Sink> {
+/** Into `FILE.part` until it is whole. @throws CliError where that can't be written, or can't be the beginning of a file of `sizeBytes` */
+async function fileSink(file: string, resume: boolean, sizeBytes: number): Promise<Sink> {
   const part = `${file}.part`;
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${file} is a folder; name a file in it`);
   const offset = resume && existsSync(part) ? statSync(part).size : 0;
+  if (offset > sizeBytes)
+    throw new CliError(EXIT.usage, `${part} has ${offset} bytes, and what it is to become only ${sizeBytes}; it is of another file`, [
+      'without --resume it is downloaded from its beginning',
+    ]);
   const stream = createWriteStream(part, offset > 0 ? { flags: 'a' } : {});
   try {
     await once(stream, 'open');
@@ -155,7 +160,7 @@ export function downloadFile(
   return withGateway(cli, async (gateway) => {
     // Before a file is made for it.
     const { sizeBytes } = await gateway.sandboxes.getSandboxFile(place, callSettings(cli));
-    const sink = target === '-' ? stdoutSink() : await fileSink(target, resume === true);
+    const sink = target === '-' ? stdoutSink() : await fileSink(target, resume === true, Number(sizeBytes));
     try {
       const bytes = await receive(cli, gateway, place, sink);
       if (target !== '-') cli.out.data({ path, file: target, sizeBytes: bytes }, `${target}  ${bytesText(bytes)}`);
