@@ -32,6 +32,17 @@ export interface Cli {
   readonly callTimeoutMs: number;
 }
 
+/**
+ * A line that people can repeat as it is: with the folder of their stack where that is not the usual one.
+ *
+ * @param words behind `./etude`
+ */
+export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'globals' | 'settings'>, words: string): string {
+  const usual = home === resolve(settings.ETUDE_HOME ?? `${ROOT}/.etude`);
+  const address = globals.address === undefined ? '' : ` --address ${globals.address}`;
+  return `./etude ${words}${usual ? '' : ` --home ${home}`}${address}`;
+}
+
 export type Handler = (cli: Cli) => Promise<number>;
 /** Runs the handler with the flags that `command` was given, and ends the process with its exit code. */
 export type Start = (command: Command, handler: Handler) => Promise<void>;

@@ -27,12 +27,17 @@ export function isServiceError(error: unknown): error is ServiceError {
 export const isUnavailable = (error: unknown): boolean => isServiceError(error) && error.code === status.UNAVAILABLE;
 export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
 
+/** Whether an error is of somebody who answered; a connection that broke gives no details. */
+export const isAnswered = (error: unknown): boolean => isServiceError(error) && decodeStatus(error.metadata) !== null;
+
 type Details = ReturnType<typeof decodeStatus>;
 
 function hints(error: ServiceError, address: string, details: Details): string[] {
   const { violations = [], retryAfterMs } = details ?? {};
-  // A single violation usually is the message.
-  const lines = violations.map(({ field, description }) => `${field}: ${description}`).filter((line) => !error.details.includes(line));
+  // A single violation usually is the message: nothing is said twice.
+  const lines = violations
+    .filter(({ field, description }) => !error.details.includes(`${field}: ${description}`))
+    .map(({ field, description }) => (error.details.includes(description) ? `field: ${field}` : `${field}: ${description}`));
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
   if (error.code === status.UNAUTHENTICATED)
     lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');

@@ -55,7 +55,7 @@ describe('command line', () => {
     expect((await run(...line.split(' ')))?.name).toBe(line.split(' ').slice(0, 2).join(' '));
   });
 
-  it.each(['up', 'down', 'status', 'doctor', 'test', 'bench x', 'demo', 'consolidate'])('knows %s', async (line) => {
+  it.each(['up', 'down', 'status', 'doctor', 'test', 'bench', 'bench x', 'demo', 'consolidate'])('knows %s', async (line) => {
     expect((await run(...line.split(' ')))?.name).toBe(`etude ${line.split(' ')[0]}`);
   });
 

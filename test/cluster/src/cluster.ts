@@ -1,7 +1,7 @@
-import { kindCluster } from './kind-cluster.js';
+import { kindCluster, kindWorks } from './kind-cluster.js';
 import type { Faults } from './faults.js';
-import { givenCluster } from './given-cluster.js';
-import { MachineLacks } from './machine.js';
+import { checkGivenCluster, givenCluster } from './given-cluster.js';
+import { MachineLacks, missingForImages, missingForOwnCluster } from './machine.js';
 import { runningOwnCluster, startOwnCluster } from './own-cluster.js';
 import { clusterDir } from './settings.js';
 
@@ -39,11 +39,23 @@ export interface StartOptions {
  */
 export async function startCluster({ note }: StartOptions): Promise<Cluster> {
   const kind = wanted();
-  if (kind === 'given') return givenCluster(process.env['KUBECONFIG'] ?? '');
+  if (kind === 'given') {
+    const kubeconfig = process.env['KUBECONFIG'] ?? '';
+    await checkGivenCluster(kubeconfig);
+    return givenCluster(kubeconfig);
+  }
   const made = kind === 'own' ? null : await kindCluster(note);
   if (made) return made;
   if (kind === 'kind') throw new MachineLacks('ETUDE_CLUSTER=kind', ['`kind` or a Docker daemon is missing']);
   return startOwnCluster({ note });
+}
+
+/** What keeps `startCluster` and its sandbox image from working here, each with what to do about it; a given cluster is not asked. */
+export async function missingForCluster(): Promise<string[]> {
+  const kind = wanted();
+  const image = process.env['ETUDE_SANDBOX_IMAGE'] ? [] : missingForImages();
+  if (kind === 'given' || (kind !== 'own' && (await kindWorks()))) return image;
+  return [...missingForOwnCluster(), ...image];
 }
 
 /** The cluster that is kept running in a folder, started there where it is not. */

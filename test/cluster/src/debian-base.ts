@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Buildah } from './buildah.js';
 import { run } from './command.js';
 import { cacheDir } from './settings.js';
+import { stillWorking } from './still-working.js';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['python3'];
@@ -38,7 +39,8 @@ export async function debianBase(buildah: Buildah, note: (line: string) => void)
   await mkdir(cacheDir(), { recursive: true });
   const dir = await mkdtemp(join(cacheDir(), 'debian-'));
   try {
-    await run('debootstrap', ['--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, join(dir, 'root'), mirror()]);
+    const args = ['--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, join(dir, 'root'), mirror()];
+    await stillWorking('making a Debian', note, () => run('debootstrap', args));
     await run('sh', ['-ec', `cd "$0"; rm -rf ${UNUSED.join(' ')}; tar --numeric-owner -cf ../root.tar .`, join(dir, 'root')]);
     await buildah.import(join(dir, 'root.tar'), name);
   } finally {

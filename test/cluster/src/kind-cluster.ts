@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import type { Cluster } from './cluster.js';
 import { run } from './command.js';
 
-/** A cluster in Docker, started by `kind`; null where either does not work. */
-export async function kindCluster(note: (line: string) => void): Promise<Cluster | null> {
-  const works = await Promise.all([run('kind', ['version']), run('docker', ['info'])]).then(
+/** Whether `kind` and a Docker daemon are there. */
+export const kindWorks = (): Promise<boolean> =>
+  Promise.all([run('kind', ['version']), run('docker', ['info'])]).then(
     () => true,
     () => false,
   );
-  if (!works) return null;
+
+/** A cluster in Docker, started by `kind`; null where either does not work. */
+export async function kindCluster(note: (line: string) => void): Promise<Cluster | null> {
+  if (!(await kindWorks())) return null;
   const dir = await mkdtemp(join(tmpdir(), 'etude-kind-'));
   const [name, kubeconfig] = [`etude-${process.pid}`, join(dir, 'kubeconfig')];
   const stop = async () => {

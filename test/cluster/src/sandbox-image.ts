@@ -6,6 +6,7 @@ import { Buildah } from './buildah.js';
 import { debianBase } from './debian-base.js';
 import { MachineLacks, missingForImages } from './machine.js';
 import { cacheDir, root } from './settings.js';
+import { stillWorking } from './still-working.js';
 
 const DOCKERFILE = 'docker/sandbox.Dockerfile';
 const CERTIFICATES = '/etc/ssl/certs';
@@ -36,7 +37,10 @@ export async function sandboxImage(note: (line: string) => void): Promise<Sandbo
   const digest = await digestOf(base);
   const name = `localhost/etude-sandbox:${digest}`;
   const archive = join(images, `etude-sandbox-${digest}.tar`);
-  if (!existsSync(archive)) await build(buildah, { base, name, archive });
+  if (!existsSync(archive)) {
+    note('building the sandbox image: once for this working tree');
+    await stillWorking('building the sandbox image', note, () => build(buildah, { base, name, archive }));
+  }
   for (const file of await readdir(images)) if (join(images, file) !== archive && file.endsWith('.tar')) await rm(join(images, file));
   return { name, archive };
 }

@@ -17,11 +17,12 @@ import { type Gateway, openGateway } from '../gateway.js';
 import { explain } from '../grpc-errors.js';
 import { table } from '../output.js';
 import { ensureLocalKey } from '../stack/key-file.js';
+import { noteFirstCluster } from '../stack/first-cluster.js';
 import { keyPath } from '../stack/home.js';
 import { findStack } from '../stack/stack-lock.js';
 import type { SandboxDriver, StackOptions } from '../stack/stack-options.js';
 import { startStack } from '../stack/start-stack.js';
-import { FIRST_CLUSTER, requireMachine } from '../stack/up.js';
+import { requireMachine } from '../stack/up.js';
 import { SCRIPTED } from '../tasks/task-lines.js';
 import { type Round, runRound } from './demo-round.js';
 
@@ -134,7 +135,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
     sandbox,
     foreground: true,
   };
-  if (sandbox === 'kubernetes') cli.out.note(FIRST_CLUSTER);
+  noteFirstCluster(cli, sandbox);
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(options, {
     environment: cli.settings.environment,

@@ -18,9 +18,19 @@ function benchmarks(dir: string): string[] {
     .map((file) => file.slice(0, -SUFFIX.length));
 }
 
+const folderOf = (root: string) => join(root, 'bench', 'dist');
+
+/** `etude bench`: one name per line. */
+export async function listBenchmarks(cli: Cli): Promise<number> {
+  const known = benchmarks(folderOf(cli.root));
+  cli.out.data({ benchmarks: known }, known.join('\n'));
+  if (known.length === 0) cli.out.note('there are no benchmarks');
+  return EXIT.ok;
+}
+
 /** `etude bench NAME`: a process of its own, so that what it measures is not the command line. */
 export async function runBench(cli: Cli, name: string, args: readonly string[]): Promise<number> {
-  const dir = join(cli.root, 'bench', 'dist');
+  const dir = folderOf(cli.root);
   const known = benchmarks(dir);
   if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
   const url = pathToFileURL(join(dir, `${name}${SUFFIX}`)).href;

@@ -23,7 +23,7 @@ const PYTHON = '/usr/bin/python3';
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
 /** First line of what a program says about itself; null where it is not there or does not run. */
-function firstWords(command: string, args: readonly string[]): string | null {
+export function firstWords(command: string, args: readonly string[]): string | null {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   return status === 0 ? ((stdout || stderr).trim().split('\n', 1)[0] ?? '') : null;
 }
@@ -90,18 +90,6 @@ function model({ OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY }: Cli['settings'
   return { name: 'model', ok, needed: false, state, ...(ok ? { cost: '', fix: '' } : rest) };
 }
 
-/** What `up --sandbox kubernetes` would use; a cluster of its own says itself what it lacks. */
-function kubernetes({ environment }: Cli['settings']): Finding {
-  const name = 'kubernetes';
-  const given = environment['KUBECONFIG'];
-  const rest = { name, ok: true, needed: false, cost: '', fix: '' };
-  if (!given) return { ...rest, state: 'none is given; `up --sandbox kubernetes` starts one of its own' };
-  const answer = firstWords('kubectl', ['--kubeconfig', given, 'version', '--request-timeout=5s', '-o', 'json']);
-  if (answer !== null) return { ...rest, state: `${given} answers` };
-  const fix = 'Look at KUBECONFIG and its cluster, install kubectl, or unset KUBECONFIG for a cluster of its own';
-  return { ...rest, ok: false, state: `${given} does not answer to kubectl`, cost: '`up --sandbox kubernetes` does not start', fix };
-}
-
 const EMBEDDER: Finding = {
   name: 'embedder',
   ok: true,
@@ -144,7 +132,6 @@ export async function inspectMachine({ settings, home }: Pick<Cli, 'settings' | 
       `Make room, or move the state: --home DIR (now ${home})`,
     ),
     model(settings),
-    kubernetes(settings),
     EMBEDDER,
   ];
 }

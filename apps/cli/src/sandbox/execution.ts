@@ -7,12 +7,13 @@ import {
   type ExecutionOutcome,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
-import type { Cli } from '../cli.js';
+import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
+import { isCancelled, isUnavailable } from '../grpc-errors.js';
 import { DisplayFolder, plainText, unshownForms } from './displays.js';
-import { RideOut } from './ride-out.js';
+import { awayText, RideOut } from './ride-out.js';
 import { cutLine, outcomeLine } from './sandbox-lines.js';
 
 type ExecuteInit = MessageInitShape<typeof ExecuteRequestSchema>;
@@ -84,8 +85,8 @@ class Printer {
   }
 }
 
-function comeBack({ name, executionId }: Execution, token: string): string {
-  return `./etude sandbox exec ${name ?? ''} --execution-id ${executionId ?? ''}${token ? ` --resume ${token}` : ''}`;
+function comeBack(cli: Cli, { name, executionId }: Execution, token: string): string {
+  return commandLine(cli, `sandbox exec ${name} --execution-id ${executionId ?? ''}${token ? ` --resume ${token}` : ''}`);
 }
 
 /** @throws nothing: where it can't be cancelled, its own limits end it */
@@ -103,11 +104,11 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
   const printer = new Printer(cli, options.saveDisplays);
   let token = execution.resumeToken ?? '';
   const stop = () => {
-    cli.out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack(execution, token)}`);
+    cli.out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack(cli, execution, token)}`);
     void cancelExecution(cli, gateway, execution);
   };
   options.cancel.addEventListener('abort', stop, { once: true });
-  const onAway = (error: Error | null) => cli.out.note(error ? `(lost the sandbox: ${error.message}; trying again)` : '(back)');
+  const onAway = (error: Error | null) => cli.out.note(error ? `(${awayText(error)})` : '(back)');
   try {
     for await (const event of follow(gateway, execution, onAway)) {
       token = event.resumeToken;
@@ -117,6 +118,9 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
       return event.event.value;
     }
     throw new CliError(EXIT.internal, 'the execution ended without a result');
+  } catch (error) {
+    if (isUnavailable(error) || isCancelled(error)) cli.out.note(`it may still run. To see its end: ${comeBack(cli, execution, token)}`);
+    throw error;
   } finally {
     options.cancel.removeEventListener('abort', stop);
   }

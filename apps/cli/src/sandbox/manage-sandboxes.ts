@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { toJson } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { type Sandbox, SandboxSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { type Cli, withGateway } from '../cli.js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { ridingOut } from './ride-out.js';
@@ -66,7 +66,7 @@ export function listSandboxes(cli: Cli, { state, limit }: ListOptions): Promise<
     } while (pageToken && sandboxes.length < limit);
     const json = { sandboxes: sandboxes.map((sandbox) => toJson(SandboxSchema, sandbox)) };
     cli.out.data(json, sandboxes.length > 0 ? sandboxTable(sandboxes, Date.now()) : '');
-    if (sandboxes.length === 0) cli.out.note('no sandboxes; ./etude sandbox create makes one');
+    if (sandboxes.length === 0) cli.out.note(`no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`);
     if (pageToken) cli.out.note(`there are more; --limit shows them (now ${limit})`);
     return EXIT.ok;
   });

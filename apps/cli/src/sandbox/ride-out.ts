@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isCancelled, isUnavailable } from '../grpc-errors.js';
+import { isAnswered, isCancelled, isUnavailable } from '../grpc-errors.js';
 
 /** How long the other side may stay away before a command gives up. */
 export const AWAY_MAX_MS = 60_000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 3_000;
+
+/** Who is away, in words. A gateway that answers knows of a controller that does not. */
+export const awayText = (error: unknown): string =>
+  `${isAnswered(error) ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
 
 /** Rides out a gateway, or a sandbox's controller, that is away for a while. */
 export class RideOut {

@@ -18,6 +18,18 @@ it('says which exception ended it, and where', () => {
   expect(outcomeLine(create(ExecutionOutcomeSchema, { exit: 'nonzero', error, ...took }))).toContain('ValueError: no (line 4)');
 });
 
+it('says that a sandbox is lost with its files, in the words of whoever saw it', () => {
+  const error = { type: 'FAILED_PRECONDITION', message: 'infra: the controller that held it ended (vm-1)' };
+  const nothing = { cpu: durationFromMs(0), wall: durationFromMs(0) };
+  for (const figures of [{}, nothing])
+    expect(outcomeLine(create(ExecutionOutcomeSchema, { exit: 'infra', stateLost: true, error, ...figures }))).toBe(
+      'infra · the controller that held it ended (vm-1); the sandbox is lost, with its files',
+    );
+  expect(outcomeLine(create(ExecutionOutcomeSchema, { exit: 'oomkilled', ...took }))).toBe(
+    'oomkilled · the sandbox as a whole ran out of memory · 20.1 s, 0.1 s cpu, 2.0 MiB; the sandbox is lost, with its files',
+  );
+});
+
 it('says what was left out of the output', () => {
   expect(cutLine(create(ExecutionOutcomeSchema, { stdoutCutBytes: 2_048n }))).toContain('2.0 KiB of stdout');
   expect(cutLine(create(ExecutionOutcomeSchema, {}))).toBe('');

@@ -78,10 +78,28 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** Ends by a limit or by the caller: what the code raised on the way is not why. */
 const STOPPED: ReadonlySet<string> = new Set(['wall', 'cpu', 'oom', 'output', 'disk', 'pids', 'cancelled']);
 
+/** Ends of the sandbox itself, and not only of what ran in it. */
+const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
+
 function whyOf({ exit, error }: ExecutionOutcome): string {
-  if (!error || STOPPED.has(exit)) return MEANINGS[exit] ?? '';
+  if (!error?.message || STOPPED.has(exit)) return MEANINGS[exit] ?? '';
+  // What was seen of it; codes of errors and of exits would only stand in the way.
+  if (LOST.has(exit)) return error.message.replace(`${exit}: `, '');
   const where = error.line > 0 ? ` (line ${error.line})` : '';
   return `${[error.type, error.message].filter(Boolean).join(': ')}${where}`;
+}
+
+const isZero = (duration: Duration | undefined) => !duration || durationMs(duration) === 0;
+
+/** '' where nobody lived to measure it. */
+function tookOf({ wall, cpu, memoryPeakKib }: ExecutionOutcome): string {
+  if (isZero(wall) && isZero(cpu) && memoryPeakKib === 0n) return '';
+  return `${seconds(wall)}, ${seconds(cpu)} cpu, ${bytesText(Number(memoryPeakKib) * 1_024)}`;
+}
+
+function lossOf({ exit, stateLost }: ExecutionOutcome): string {
+  if (LOST.has(exit)) return '; the sandbox is lost, with its files';
+  return stateLost ? '; its names are gone, its files stay' : '';
 }
 
 /** One line: how it ended, and what it took. */
@@ -89,10 +107,8 @@ export function outcomeLine(outcome: ExecutionOutcome): string {
   const { exit, exitCode, signal } = outcome;
   const code = exit === 'nonzero' && exitCode !== undefined ? [`code ${exitCode}`] : [];
   const by = signal === undefined ? [] : [`signal ${signal}`];
-  const why = whyOf(outcome);
-  const took = `${seconds(outcome.wall)}, ${seconds(outcome.cpu)} cpu, ${bytesText(Number(outcome.memoryPeakKib) * 1_024)}`;
-  const lost = outcome.stateLost ? ['; its names are gone, its files stay'] : [];
-  return `${[exit, ...code, ...by].join(' ')}${why ? ` · ${why}` : ''} · ${took}${lost.join('')}`;
+  const said = [[exit, ...code, ...by].join(' '), whyOf(outcome), tookOf(outcome)].filter(Boolean);
+  return `${said.join(' · ')}${lossOf(outcome)}`;
 }
 
 /** What was left out of the middle of the output; '' where nothing was. */

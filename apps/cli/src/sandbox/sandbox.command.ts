@@ -8,18 +8,23 @@ import { listFiles, removeFile } from './sandbox-files.js';
 import type { CreateOptions } from './sandbox-request.js';
 import { downloadFile, uploadFile } from './transfer.js';
 
-const limits = (command: Command) =>
+/** Of a sandbox that is made: what each execution in it may use unless that says otherwise. */
+const DEFAULTS = { cpu: '10s', wall: '20s', memory: '512', processes: '64', fileSize: '64', output: '256', disk: '128' };
+/** Of an execution in a sandbox that is there. */
+const AS_CREATED = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, 'as created'])) as typeof DEFAULTS;
+
+const limits = (command: Command, defaults: typeof DEFAULTS) =>
   command
-    .option('--cpu <time>', 'of the processor, for each execution (default: 10s)', duration)
-    .option('--wall <time>', 'by the clock, for each execution (default: 20s)', duration)
-    .option('--memory <mib>', 'default: 512', integer(16, 65_536))
-    .option('--processes <n>', 'default: 64', integer(1, 4_096))
-    .option('--file-size <mib>', 'of a single file (default: 64)', integer(1, 65_536))
-    .option('--output <kib>', 'kept of each stream, head and tail (default: 256)', integer(1, 16_384))
-    .option('--disk <mib>', 'default: 128', integer(1, 65_536));
+    .option('--cpu <time>', `of the processor, for each execution (default: ${defaults.cpu})`, duration)
+    .option('--wall <time>', `by the clock, for each execution (default: ${defaults.wall})`, duration)
+    .option('--memory <mib>', `default: ${defaults.memory}`, integer(16, 65_536))
+    .option('--processes <n>', `default: ${defaults.processes}`, integer(1, 4_096))
+    .option('--file-size <mib>', `of a single file (default: ${defaults.fileSize})`, integer(1, 65_536))
+    .option('--output <kib>', `kept of each stream, head and tail (default: ${defaults.output})`, integer(1, 16_384))
+    .option('--disk <mib>', `default: ${defaults.disk}`, integer(1, 65_536));
 
 const shape = (command: Command) =>
-  limits(command)
+  limits(command, DEFAULTS)
     .option('--template <name>', 'kind of sandbox, from the settings of the installation (default: default)')
     .option('--ttl <time>', 'how long it lives unless renewed, such as 90s, 10m, 2h (default: 10m)', duration)
     .option('--label <key=value>', 'repeatable', keyValue)
@@ -35,7 +40,7 @@ function addExecution(sandbox: Command, start: Start): void {
   code(shape(sandbox.command('run <code>')))
     .description('run code in a sandbox of its own that is closed afterwards; @FILE reads a file, - reads stdin')
     .action((text: string, options: CreateOptions & CodeOptions, command: Command) => start(command, (cli) => runCode(cli, text, options)));
-  code(limits(sandbox.command('exec <sandbox> [code]')))
+  code(limits(sandbox.command('exec <sandbox> [code]'), AS_CREATED))
     .description('run a cell, which keeps its names for the next one; @FILE reads a file, - reads stdin; Ctrl-C cancels it')
     .option('--execution-id <id>', 'makes a repeat harmless: the same id follows the first')
     .option('--resume <token>', 'go on behind this event of --execution-id')

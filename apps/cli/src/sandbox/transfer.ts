@@ -5,14 +5,14 @@ import { type SandboxFile, SandboxFileSchema } from '@etude/contracts/gen/etude/
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
 import { toJson } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { type Cli, withGateway } from '../cli.js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import type { Gateway } from '../gateway.js';
-import { isServiceError } from '../grpc-errors.js';
+import { isCancelled, isServiceError, isUnavailable } from '../grpc-errors.js';
 import { callSettings } from './manage-sandboxes.js';
-import { RideOut } from './ride-out.js';
+import { awayText, RideOut } from './ride-out.js';
 import { bytesText } from './sandbox-lines.js';
 import { sandboxResource } from './sandbox-request.js';
 
@@ -21,8 +21,10 @@ interface Place {
   readonly path: string;
 }
 
-const awayNote = (cli: Cli) => (error: Error | null) =>
-  cli.out.note(error ? `(cut: ${error.message}; going on where it was)` : '(going on)');
+const awayNote = (cli: Cli) => (error: Error | null) => cli.out.note(error ? `(cut: ${awayText(error)})` : '(going on)');
+
+/** Going on later can help: it was cut, and not refused. */
+const wasCut = (cli: Cli, error: unknown) => cli.signal.aborted || isUnavailable(error) || isCancelled(error);
 
 function progress(cli: Cli, verb: string, path: string, bytes: number, total: number): void {
   const percent = total > 0 ? ` (${Math.floor((bytes / total) * 100)} %)` : '';
@@ -79,7 +81,8 @@ export function uploadFile(
       cli.out.data(toJson(SandboxFileSchema, there), `${place.path}  ${bytesText(Number(there.sizeBytes))}`);
       return EXIT.ok;
     } catch (error) {
-      cli.out.note(`what has arrived is kept; go on with: ./etude sandbox upload ${place.name} ${file} ${place.path} --resume`);
+      const again = commandLine(cli, `sandbox upload ${place.name} ${file} ${place.path} --resume`);
+      if (wasCut(cli, error)) cli.out.note(`what has arrived is kept; go on with: ${again}`);
       throw error;
     } finally {
       cli.out.status('');
@@ -166,10 +169,9 @@ export function downloadFile(
       if (target !== '-') cli.out.data({ path, file: target, sizeBytes: bytes }, `${target}  ${bytesText(bytes)}`);
       return EXIT.ok;
     } catch (error) {
-      if (target !== '-' && sizeBytes > 0n)
-        cli.out.note(
-          `what has arrived is in ${target}.part; go on with: ./etude sandbox download ${place.name} ${path} ${target} --resume`,
-        );
+      const again = commandLine(cli, `sandbox download ${place.name} ${path} ${target} --resume`);
+      if (target !== '-' && sizeBytes > 0n && wasCut(cli, error))
+        cli.out.note(`what has arrived is in ${target}.part; go on with: ${again}`);
       throw error;
     } finally {
       cli.out.status('');

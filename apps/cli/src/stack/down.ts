@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cli } from '../cli.js';
+import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { plural, table } from '../output.js';
@@ -53,7 +53,13 @@ function sandboxText({ sandbox }: StackState, pool: Partial<PoolFigures>): strin
   return `${where}${poolText(pool)}`;
 }
 
-function stateText(state: StackState, home: string, pool: Partial<PoolFigures>): string {
+/** How to look at the pods, as a line to repeat. */
+function podRows({ driver, kubeconfig, namespace }: StackState['sandbox']): string[][] {
+  if (driver !== 'kubernetes' || !kubeconfig) return [];
+  return [['pods', `kubectl --kubeconfig ${kubeconfig} -n ${namespace ?? ''} get pods`]];
+}
+
+export function stateText(state: StackState, home: string, pool: Partial<PoolFigures>): string {
   const rows = state.processes.map(({ name, pid, ready, restarts }) => [
     name,
     ready ? 'ready' : 'not ready',
@@ -65,6 +71,7 @@ function stateText(state: StackState, home: string, pool: Partial<PoolFigures>):
     ['gateway', state.address],
     ['model', model],
     ['sandboxes', sandboxText(state, pool)],
+    ...podRows(state.sandbox),
     ['home', home],
     ['since', new Date(state.startedAt).toISOString()],
   ]);
@@ -75,7 +82,7 @@ function stateText(state: StackState, home: string, pool: Partial<PoolFigures>):
 export async function status(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
   if (!state) {
-    cli.out.data({ running: false }, `nothing runs in ${cli.home}; ./etude up starts it`);
+    cli.out.data({ running: false }, `nothing runs in ${cli.home}; ${commandLine(cli, 'up')} starts it`);
     return EXIT.unavailable;
   }
   const pool = await poolFigures(state.sandbox.httpPort);

@@ -76,7 +76,7 @@ export class ManagedProcess {
     const how = await this.#becomesReady(child);
     if (how !== 'ready') {
       child.kill('SIGKILL');
-      throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.trim().split('\n').slice(-12).join('\n')}`);
+      throw new Error(`${this.name} ${how}. ${this.#lastWords()}`);
     }
     this.#nowReady('is ready');
     void this.#keepAlive(child);
@@ -114,6 +114,12 @@ export class ManagedProcess {
       const said = progress.exec(line)?.[1];
       if (said) this.onChange(said);
     }
+  }
+
+  #lastWords(): string {
+    const words = this.#tail.trim();
+    if (words === '') return `It printed nothing yet; the machine may be overloaded (its log: ${this.program.logPath})`;
+    return `The end of ${this.program.logPath}:\n${words.split('\n').slice(-12).join('\n')}`;
   }
 
   async #becomesReady(child: ChildProcess): Promise<string> {

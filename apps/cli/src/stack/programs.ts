@@ -82,8 +82,11 @@ export const sandboxClusterProgram = (options: StackOptions, environment: Progra
  */
 const SERVICE_NODE_ARGS = ['--max-semi-space-size=4'];
 
+/** Services that start beside a cluster, which keeps a machine of two processors busy for a while. */
+const READY_BESIDE_CLUSTER_MS = 180_000;
+
 const nodeProgram = (
-  { options, environment }: ProgramContext,
+  { options, environment, cluster }: ProgramContext,
   name: string,
   script: string,
   args: readonly string[],
@@ -95,6 +98,7 @@ const nodeProgram = (
   env: { ...inherited(environment, withModel), ...env },
   cwd: options.root,
   ready: '"ready":true',
+  ...(cluster ? { readyTimeoutMs: READY_BESIDE_CLUSTER_MS } : {}),
   logPath: logPath(options.home, name),
 });
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
-import { runBench } from '../machine/bench.js';
+import { listBenchmarks, runBench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/run-tests.js';
 import { integer, sandboxDriver } from '../options.js';
@@ -36,9 +36,11 @@ export function addStack(program: Command, start: Start): void {
     .option('--cluster', 'those that need a Kubernetes instead, which is started for them')
     .action((filters: string[], options: TestOptions, command: Command) => start(command, (cli) => runTests(cli, filters, options)));
   program
-    .command('bench <name>')
-    .description('one benchmark of bench/, as ratios in one run')
+    .command('bench [name]')
+    .description('one benchmark of bench/, as ratios in one run; without a name, which there are')
     .allowUnknownOption()
     .allowExcessArguments()
-    .action((name: string, _options: object, command: Command) => start(command, (cli) => runBench(cli, name, command.args.slice(1))));
+    .action((name: string | undefined, _options: object, command: Command) =>
+      start(command, (cli) => (name === undefined ? listBenchmarks(cli) : runBench(cli, name, command.args.slice(1)))),
+    );
 }

@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { resolve } from 'node:path';
-import type { Cli } from '../cli.js';
+import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
 import { ensureLocalKey } from './key-file.js';
+import { noteFirstCluster } from './first-cluster.js';
 import { findStack } from './stack-lock.js';
 import type { SandboxDriver, StackOptions } from './stack-options.js';
 import type { StackState } from './stack-state.js';
 import { startStack } from './start-stack.js';
 
 const START_TIMEOUT_MS = 120_000;
-
-export const FIRST_CLUSTER = 'the first start of a cluster of its own compiles Kubernetes and builds an image: some minutes, once';
 
 export interface UpOptions {
   readonly detach?: boolean;
@@ -95,7 +94,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
   ensureLocalKey(cli.home);
-  if (options.sandbox === 'kubernetes') cli.out.note(FIRST_CLUSTER);
+  noteFirstCluster(cli, options.sandbox);
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
     environment: cli.settings.environment,
     onNote: (note) => cli.out.note(note),
@@ -104,7 +103,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const state = await startedState(cli.home);
   cli.out.data(state, summary(state, cli.home));
   if (options.detach) {
-    cli.out.note('running in the background; ./etude down stops it');
+    cli.out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
     return EXIT.ok;
   }
   cli.out.note('Ctrl-C stops it');

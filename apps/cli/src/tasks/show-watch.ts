@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { type Cli, withGateway } from '../cli.js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { taskExit, taskResource } from './read-tasks.js';
@@ -19,13 +19,13 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
       const task = event.event.case === 'finished' ? event.event.value.task : undefined;
       const answer = task ? unjudgedAnswer(task) : '';
       cli.out.data(toJson(TaskEventSchema, event), answer ? `${eventLine(event)}\n\n${answer}` : eventLine(event));
-      if (task?.result?.code) cli.out.note(`(./etude tasks get ${name} --code prints the code)`);
+      if (task?.result?.code) cli.out.note(`(${commandLine(cli, `tasks get ${name} --code`)} prints the code)`);
       if (event.event.case === 'finished') return task ? taskExit(task) : EXIT.ok;
     }
     return EXIT.internal;
   } catch (error) {
     if (!cli.signal.aborted) throw error;
-    cli.out.note(`detached; ${name} goes on. Come back with: ./etude tasks watch ${name}${token ? ` --from ${token}` : ''}`);
+    cli.out.note(`detached; ${name} goes on. Come back with: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`);
     return EXIT.interrupted;
   } finally {
     clearInterval(tick);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type SubmitTaskRequestSchema, type Task, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { type Cli, withGateway } from '../cli.js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { isUnavailable } from '../grpc-errors.js';
@@ -53,7 +53,8 @@ export async function submitTask(cli: Cli, options: SubmitOptions): Promise<numb
     }
     cli.out.note(task.name);
     const done = await waitForTask(gateway, task.name, cli.signal, (event) => noteEvent(cli, eventLine(event))).catch((error: unknown) => {
-      if (cli.signal.aborted) cli.out.note(`detached; ${task.name} goes on. Come back with: ./etude tasks watch ${task.name}`);
+      if (cli.signal.aborted)
+        cli.out.note(`detached; ${task.name} goes on. Come back with: ${commandLine(cli, `tasks watch ${task.name}`)}`);
       throw error;
     });
     cli.out.data(toJson(TaskSchema, done), taskText(done));

@@ -1,0 +1,38 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { encodeStatus, STATUS_DETAILS_KEY } from '@etude/contracts/rich-status';
+import { Metadata, status } from '@grpc/grpc-js';
+import { expect, it } from 'vitest';
+import { CliError } from './cli-error.js';
+import { explain } from './grpc-errors.js';
+import { awayText } from './sandbox/ride-out.js';
+
+/** As a call throws it: from a server of ours, or from the connection itself. */
+function failed(code: status, details: string, answer?: EtudeError): Error {
+  const metadata = new Metadata();
+  if (answer) metadata.set(STATUS_DETAILS_KEY, encodeStatus(answer));
+  return Object.assign(new Error(`${code}: ${details}`), { code, details, metadata });
+}
+
+const tooMuch = 'this template has 512 MiB at most';
+const refused = (message: string) =>
+  failed(
+    status.INVALID_ARGUMENT,
+    message,
+    new EtudeError('INVALID_ARGUMENT', message, { violations: [{ field: 'limits.memory_mib', description: tooMuch }] }),
+  );
+
+const hints = (message: string) => (explain(refused(message), 'h:1') as CliError).hint;
+
+it('says what is wrong with a field once', () => {
+  expect(hints(tooMuch)).toEqual(['field: limits.memory_mib']);
+  expect(hints(`limits.memory_mib: ${tooMuch}`)).toEqual([]);
+  expect(hints('the request is not valid')).toEqual([`limits.memory_mib: ${tooMuch}`]);
+});
+
+it('says who is away without the words of the connection', () => {
+  expect(awayText(failed(status.UNAVAILABLE, 'read ECONNRESET'))).toBe('the gateway is away; trying again for a minute');
+  const answer = new EtudeError('SANDBOX_UNAVAILABLE', 'held by another');
+  expect(awayText(failed(status.UNAVAILABLE, 'held by another', answer))).toBe(
+    'the controller of the sandbox is away; trying again for a minute',
+  );
+});

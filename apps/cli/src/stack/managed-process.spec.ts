@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { ManagedProcess } from './managed-process.js';
+
+function shell(script: string, readyTimeoutMs: number): ManagedProcess {
+  const dir = mkdtempSync(join(tmpdir(), 'etude-managed-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const program = {
+    name: 'thing',
+    command: '/bin/sh',
+    args: ['-c', script],
+    env: {},
+    cwd: dir,
+    ready: 'takes work',
+    logPath: join(dir, 'log'),
+    readyTimeoutMs,
+  };
+  const managed = new ManagedProcess(program, () => undefined);
+  onTestFinished(() => managed.stop());
+  return managed;
+}
+
+it('says what a process printed that ends before it is ready', async () => {
+  await expect(shell('echo no room >&2; exit 3', 60_000).start()).rejects.toThrow(
+    /^thing ended with 3 before .*The end of .*log:\nno room$/s,
+  );
+});
+
+it('says of a silent one that it printed nothing yet', async () => {
+  await expect(shell('exec sleep 60', 50).start()).rejects.toThrow(
+    /^thing was not ready within 0.05 s. It printed nothing yet; the machine may be overloaded/,
+  );
+});
