@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeApi, type PodManifest } from '@etude/sandbox/kubernetes/kube-api';
@@ -17,7 +17,7 @@ const SANDBOXES = `etude-sandboxes-${suffix}`;
 const CONTROL = `etude-${suffix}`;
 const CONTROLLER = `system:serviceaccount:${CONTROL}:etude-sandbox-controller`;
 const SANDBOX = `system:serviceaccount:${SANDBOXES}:etude-sandbox`;
-const GROUP_VERSIONS = ['api/v1', 'apis/networking.k8s.io/v1', 'apis/rbac.authorization.k8s.io/v1'];
+const GROUP_VERSIONS = ['api/v1', 'apis/apps/v1', 'apis/networking.k8s.io/v1', 'apis/rbac.authorization.k8s.io/v1'];
 const GROUPS: Readonly<Record<string, string>> = { networkpolicies: 'networking.k8s.io' };
 const IMAGE = 'localhost/pause:1';
 
@@ -81,10 +81,10 @@ describe('k8s/', () => {
     await rm(dir, { recursive: true });
   });
 
-  it.each(['k8s', 'k8s/outside'])(
+  it.each(['k8s', 'k8s/outside', 'k8s/controller.example.yaml'])(
     'says nothing in %s that the API does not know',
-    async (folder) => {
-      const yaml = await test.kubectl(['kustomize', join(root, folder)]);
+    async (path) => {
+      const yaml = path.endsWith('.yaml') ? await readFile(join(root, path), 'utf8') : await test.kubectl(['kustomize', join(root, path)]);
       await expect(checkManifests(test, yaml, GROUP_VERSIONS, join(dir, 'schemas'))).resolves.toBeUndefined();
       const wrong = yaml.replace('policyTypes:', 'policyTypo:');
       await expect(checkManifests(test, wrong, GROUP_VERSIONS, join(dir, 'schemas'))).rejects.toThrow(/policyTypo/);
