@@ -81,6 +81,7 @@ export class FakeSandbox {
 
   async #execute({ executionId, runs, after = 0 }: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
     if (!this.executions.has(executionId)) {
+      if (runs.length === 0) throw new EtudeError('NOT_FOUND', `execution "${executionId}" is not known in this sandbox`);
       this.executions.set(executionId, []);
       const [run] = runs;
       this.ran.push(executionId);

@@ -117,6 +117,18 @@ describe('a session over gRPC', () => {
       expect(await all(client.execute({ name, executionId: 'many', resumeToken }))).toEqual(whole.slice(index + 1));
   });
 
+  it('does not follow what never ran, and is there all the same', async () => {
+    const name = await create();
+    const resumeToken = Buffer.from('forged/3.0').toString('base64url');
+    expect(await refusal(all(client.execute({ name, executionId: 'forged', resumeToken })))).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('execution "forged" is not known in this sandbox') as string,
+    });
+    expect(await run(name, 'print("ran")', { executionId: 'forged' })).toBe('ran\n=ok');
+    const beyond = Buffer.from('forged/99.0').toString('base64url');
+    expect((await refusal(all(client.execute({ name, executionId: 'forged', resumeToken: beyond })))).code).toBe('INVALID_ARGUMENT');
+  });
+
   it('runs one execution at a time, which can be cancelled', async () => {
     const name = await create();
     const stream = client.execute({ name, executionId: 'endless', code: 'print("on", flush=True)\nwhile True: pass' });

@@ -62,8 +62,10 @@ export interface ClaimedSandbox {
   readonly lost: Promise<LostSandbox>;
   readonly files: SandboxFiles;
   /**
-   * Runs the runs in order. The same `executionId` again, also after `attach`, follows the first from `after` on and runs nothing.
+   * Runs the runs in order. The same `executionId` again, also after `attach`, follows the first from `after` on and runs nothing;
+   * without runs it only follows.
    *
+   * @throws EtudeError NOT_FOUND where there is nothing to follow: one without runs that never ran, or one that is no longer kept
    * @throws AbortError when `signal` aborts, after what ran was stopped: the whole sandbox, or with `keep` only the runs
    */
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;

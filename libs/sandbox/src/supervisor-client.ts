@@ -166,6 +166,16 @@ export class SupervisorClient implements ClaimedSandbox {
       this.following?.fail(new EtudeError('FAILED_PRECONDITION', `the sandbox is busy: ${String(reason)}`));
       return;
     }
+    if (this.following && isUnknown(this.following, String(code))) {
+      this.following.fail(
+        new EtudeError(
+          'NOT_FOUND',
+          `execution "${this.following.execution.executionId}" is not known in this sandbox; send its code without a resume token`,
+          { field: 'execution_id' },
+        ),
+      );
+      return;
+    }
     this.lose({ ended: 'lost', exit: 'infra', message: `the sandbox refused what it was asked: ${String(reason)}` });
     void this.link.destroy();
   }
@@ -178,5 +188,10 @@ export class SupervisorClient implements ClaimedSandbox {
     if (!this.released) this.tellLost(end);
   }
 }
+
+/** To a supervisor that does not know it, an execution without runs lacks a field. `forgotten`: it was, but its frames had to go. */
+const isUnknown = ({ execution, next }: Following, code: string): boolean =>
+  (code === 'malformed' && execution.runs.length === 0) ||
+  (code === 'forgotten' && execution.keep === true && next === (execution.after ?? 0));
 
 export const newClaim = () => `claim-${randomUUID()}`;

@@ -1,3 +1,4 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { Display, RunResult } from '@etude/contracts/sandbox';
 
 export type ExecutionContent =
@@ -21,6 +22,11 @@ const isBehind = (event: EventPlace, place: EventPlace) => event.at > place.at |
 
 const bytesOf = (content: ExecutionContent): number =>
   content.kind === 'stdout' || content.kind === 'stderr' ? content.text.length : JSON.stringify(content).length;
+
+const beyondEnd = () =>
+  new EtudeError('INVALID_ARGUMENT', 'resume_token is of no event of this execution; pass the one of an event, unchanged', {
+    field: 'resume_token',
+  });
 
 /** What an execution has told so far, for any number of readers, each at its own pace. Bounded by what the supervisor may send: `outputKiB`. */
 export class ExecutionLog {
@@ -55,7 +61,11 @@ export class ExecutionLog {
     return this.#events.at(-1) ?? { at: -1, part: 0 };
   }
 
-  /** Events behind `after` (null: all), until the end. Leaving stops nothing. @throws the reason of `signal` */
+  /**
+   * Events behind `after` (null: all), until the end. Leaving stops nothing.
+   *
+   * @throws EtudeError INVALID_ARGUMENT for a place behind the end; the reason of `signal`
+   */
   async *read(after: EventPlace | null, signal: AbortSignal): AsyncGenerator<ExecutionEvent> {
     let next = after ? this.#events.findIndex((event) => isBehind(event, after)) : 0;
     // All there is was seen: what comes is behind it.
@@ -69,6 +79,7 @@ export class ExecutionLog {
       await this.#grown(signal);
     }
     if (this.#ended.error) throw this.#ended.error;
+    if (after && isBehind(after, this.last)) throw beyondEnd();
   }
 
   #grown(signal: AbortSignal): Promise<void> {

@@ -50,7 +50,9 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
       const execution = executionOf(request, held.session.limits);
       const after = placeOf(request.resumeToken, execution.executionId);
       await held.executions.putAway();
-      for await (const event of held.executions.start(execution).read(after, signal)) yield eventMessage(execution.executionId, event);
+      // Who has seen an event of it does not want it run where it is not known.
+      const log = after ? held.executions.follow(execution) : held.executions.start(execution);
+      for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async cancelExecution({ name, executionId }, { tenant }) {
       return { stopped: (await host.find(tenant, sandboxIdOf(name))).executions.cancel(executionId) };

@@ -13,7 +13,8 @@ export interface SessionExecution {
 }
 
 interface Known {
-  readonly digest: string;
+  /** Of what was asked; null where a caller only followed it, so that nobody has said here. */
+  readonly digest: string | null;
   /** null where it had to go; the sandbox tells it again. */
   log: ExecutionLog | null;
   stop: AbortController;
@@ -41,13 +42,17 @@ export class SessionExecutions {
    * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
    */
   start(execution: SessionExecution): ExecutionLog {
-    const { executionId, run, limits } = execution;
-    const digest = contentDigest({ run, limits });
-    const known = this.#known.get(executionId);
-    if (known && known.digest !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
-    if (known?.log) return known.log;
-    if (this.#running !== null) throw busy(this.#running);
-    return this.#run(execution, known ?? { digest, log: null, stop: NEVER });
+    return this.#find(execution, true);
+  }
+
+  /**
+   * Finds the one of this id, here or in the sandbox, which may have run it for another controller. Runs nothing: readers get
+   * NOT_FOUND where the sandbox does not know it either.
+   *
+   * @throws EtudeError as `start`
+   */
+  follow(execution: SessionExecution): ExecutionLog {
+    return this.#find(execution, false);
   }
 
   /** Resolves when the next one may start, where the last one has told its outcome and is only being put away; else at once. */
@@ -78,16 +83,26 @@ export class SessionExecutions {
     this.#known.clear();
   }
 
-  /** The sandbox knows the id as well: one that it has run is told again from the start, and not run. */
-  #run(execution: SessionExecution, known: Known): ExecutionLog {
+  #find(execution: SessionExecution, mayRun: boolean): ExecutionLog {
     const { executionId, run, limits } = execution;
+    const digest = contentDigest({ run, limits });
+    const known = this.#known.get(executionId);
+    if (known && known.digest !== null && known.digest !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
+    if (known?.log) return known.log;
+    if (this.#running !== null) throw busy(this.#running);
+    const runs = mayRun && !known ? [run] : [];
+    return this.#tell(execution, runs, known ?? { digest: mayRun ? digest : null, log: null, stop: NEVER });
+  }
+
+  /** The sandbox knows the id as well: one that it has run is told again from the start, and not run. Without runs it only tells. */
+  #tell({ executionId, limits }: SessionExecution, runs: SandboxRun[], known: Known): ExecutionLog {
     const log = new ExecutionLog();
     known.log = log;
     known.stop = new AbortController();
     this.#known.set(executionId, known);
     this.#forgetOldest();
     this.#running = executionId;
-    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs: [run], keep: true };
+    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs, keep: true };
     this.#settled = this.#follow(request, known, log);
     return log;
   }

@@ -282,6 +282,29 @@ describe('executions of a session', () => {
     expect(() => held.executions.start(execution(held, 'x', 'two'))).toThrow(reached('ALREADY_EXISTS'));
   });
 
+  it('are not made by following one that never ran, whose id stays free', async () => {
+    const { held, sandbox } = await opened();
+    const place = { at: 3, part: 0 };
+    for (const code of ['', 'one'])
+      await expect(words(held.executions.follow(execution(held, 'x', code)).read(place, never()))).rejects.toEqual(reached('NOT_FOUND'));
+    expect(sandbox.ran).toEqual([]);
+    expect(await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
+  });
+
+  it('have no place behind their end', async () => {
+    const { held } = await opened();
+    const all = await allOf(held.executions.start(execution(held, 'x', 'one')).read(null, never()));
+    const last = all.at(-1)!;
+    expect(await words(held.executions.follow(execution(held, 'x', '')).read(last, never()))).toEqual([]);
+    for (const place of [
+      { at: last.at, part: last.part + 1 },
+      { at: last.at + 1, part: 0 },
+    ])
+      await expect(words(held.executions.follow(execution(held, 'x', '')).read(place, never()))).rejects.toEqual(
+        reached('INVALID_ARGUMENT'),
+      );
+  });
+
   it('are stopped by a cancel, and the session goes on', async () => {
     const { held } = await opened();
     const read = words(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
@@ -320,9 +343,11 @@ describe('a session whose controller is gone', () => {
     await one.upkeep.close();
     await expect(events.next()).rejects.toEqual(reached('SHUTTING_DOWN'));
     const next = await other.host.find('acme', id);
-    const rest = words(next.executions.start(execution(next, 'x', 'one wait two')).read(first, never()));
+    const rest = words(next.executions.follow(execution(next, 'x', '')).read(first, never()));
     cluster.newest.go();
     expect(await rest).toEqual(['two', 'tail', '=ok']);
+    const again = next.executions.start(execution(next, 'x', 'one wait two'));
+    expect(await words(again.read(null, never()))).toEqual(['one', 'two', 'tail', '=ok']);
     expect(cluster.newest).toMatchObject({ ran: ['x'], left: 1, released: false });
   });
 
