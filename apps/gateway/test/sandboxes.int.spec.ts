@@ -113,6 +113,11 @@ describe('which controller a call goes to', () => {
     await one.kill();
     expect(await client().getSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
     expect(await client().closeSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
+    await until(async () => (await refusal(client().createSandbox({}))).message.includes('No sandbox controller'));
+    expect(await refusal(collect(client().execute({ name, code: 'x' })))).toMatchObject({
+      status: status.FAILED_PRECONDITION,
+      message: expect.stringContaining(`${name} was closed`) as string,
+    });
     const { sandboxes } = await client().listSandboxes({ state: SandboxState.CLOSED });
     expect(sandboxes.map((sandbox) => sandbox.name)).toContain(name);
   });

@@ -36,6 +36,15 @@ const noneLives = () =>
     { retryAfterMs: 1_000 },
   );
 
+/** Of a session that has ended, which its controller would have said. */
+function endedError({ session: { id, state, stateReason } }: StoredSession): EtudeError {
+  const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
+  const name = `sandboxes/${id}`;
+  return new EtudeError('FAILED_PRECONDITION', `${name} ${how}. Create another one.`, {
+    metadata: { name, state, ...(stateReason ? { reason: stateReason } : {}) },
+  });
+}
+
 /** Finds the controller that a call is for. Any live one can take over the sessions of one that died. */
 export class SandboxRouter {
   constructor(private readonly parts: RouterParts) {}
@@ -76,9 +85,9 @@ export class SandboxRouter {
   /** @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
   async owner(tenant: string, id: string, tries = 0): Promise<ControllerClient> {
     const channels = this.#channels();
-    const [{ controllerId }, live] = await Promise.all([this.session(tenant, id), this.#live(tries > 0 ? 0 : undefined)]);
-    const chosen = live.find((one) => one.controllerId === controllerId) ?? leastLoaded(live)[0];
-    if (!chosen) throw noneLives();
+    const [stored, live] = await Promise.all([this.session(tenant, id), this.#live(tries > 0 ? 0 : undefined)]);
+    const chosen = live.find((one) => one.controllerId === stored.controllerId) ?? leastLoaded(live)[0];
+    if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored);
     return channels.to(chosen.address);
   }
 
