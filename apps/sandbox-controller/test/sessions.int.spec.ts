@@ -215,6 +215,29 @@ describe('files of a session over gRPC', () => {
   });
 });
 
+describe('files of a session that is closed', () => {
+  it('say so, to an upload and a download that are under way', async () => {
+    const one = await create();
+    const { name } = await client.createSandbox({});
+    await client.uploadFile(upload(name, 'f', new Uint8Array(24 * MIB)));
+    const download = client.downloadFile({ name, path: 'f' })[Symbol.asyncIterator]();
+    await download.next();
+    async function* half() {
+      yield* upload(name, 'g', new Uint8Array(MIB));
+      await until(async () => (await client.getSandboxFile({ name, path: 'g' }).catch(() => null))?.uploadedBytes === BigInt(MIB));
+      await client.closeSandbox({ name });
+      yield { part: { case: 'chunk' as const, value: new Uint8Array(1) } };
+    }
+    const closed = { code: 'FAILED_PRECONDITION', metadata: { state: 'closed' } };
+    expect(await refusal(client.uploadFile(half()))).toMatchObject(closed);
+    const rest = async () => {
+      while (!(await download.next()).done);
+    };
+    expect(await refusal(rest())).toMatchObject(closed);
+    expect((await client.getSandbox({ name: one })).state).toBe(SandboxState.OPEN);
+  });
+});
+
 describe('who may call', () => {
   it('is found out by the token and the tenant', async () => {
     for (const apiKey of [undefined, 'wrong', `${TOKEN} `]) {

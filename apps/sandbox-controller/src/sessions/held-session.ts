@@ -1,12 +1,17 @@
-import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
+import type { SessionEnd } from '@etude/queue/sandbox-sessions';
+import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import type { FinishedLogs } from './finished-logs.js';
 import { SessionExecutions } from './session-executions.js';
+import { filesUntil } from './session-files.js';
 import type { SandboxSession } from '@etude/contracts/sandbox-session';
 
 /** An open session whose sandbox this controller holds. */
 export class HeldSession {
   readonly executions: SessionExecutions;
+  /** The sandbox's. What fails because the session was closed or expired says that. */
+  readonly files: SandboxFiles;
   #expiry: NodeJS.Timeout | undefined;
+  #end: Error | null = null;
 
   constructor(
     readonly session: SandboxSession,
@@ -15,6 +20,7 @@ export class HeldSession {
     finished: FinishedLogs,
   ) {
     this.executions = new SessionExecutions(session.tenant, sandbox, finished);
+    this.files = filesUntil(sandbox.files, () => this.#end);
   }
 
   get key(): string {
@@ -25,6 +31,14 @@ export class HeldSession {
   expireIn(ms: number, onExpired: () => void): void {
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(onExpired, ms);
+  }
+
+  /** To be called before the sandbox is destroyed. Resolves once the readers of what ran were told how that ended. */
+  endBy(state: SessionEnd, error: Error): Promise<void> {
+    // Where the sandbox was lost, what ran in it says so itself.
+    if (state === 'lost') return this.executions.settle(false);
+    this.#end = error;
+    return this.executions.settle(true);
   }
 
   /** No timer, and no reader waits any more. */

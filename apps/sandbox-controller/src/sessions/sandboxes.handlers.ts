@@ -33,7 +33,7 @@ async function opened(requests: AsyncIterable<UploadFileRequest>) {
 
 /** `etude.v1.Sandboxes` as a controller serves it to gateways. Every lookup is by the tenant that the gateway authenticated. */
 export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore): ServiceHandlers<typeof Sandboxes, InternalCaller> {
-  const files = async (name: string, tenant: string) => (await host.find(tenant, sandboxIdOf(name))).sandbox.files;
+  const files = async (name: string, tenant: string) => (await host.find(tenant, sandboxIdOf(name))).files;
   return {
     createSandbox: async (request, { tenant, signal }) => sandboxMessage(await host.open(sessionRequestOf(tenant, request), signal)),
     getSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.get(tenant, sandboxIdOf(name))),

@@ -8,6 +8,24 @@ import { invalidField } from './session.mapping.js';
 const noSuchFile = (path: string) =>
   new EtudeError('NOT_FOUND', `There is no file ${JSON.stringify(path)} in the sandbox.`, { metadata: { path } });
 
+/** The same files, until `ended` answers with why there are none any more. */
+export function filesUntil(files: SandboxFiles, ended: () => Error | null): SandboxFiles {
+  const said = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw ended() ?? error;
+    }
+  };
+  return {
+    write: (path, offset, data, final) => said(files.write(path, offset, data, final)),
+    stat: (path) => said(files.stat(path)),
+    read: (path, offset, length) => said(files.read(path, offset, length)),
+    list: (after, limit) => said(files.list(after, limit)),
+    delete: (path) => said(files.delete(path)),
+  };
+}
+
 /** Also one whose upload is under way. @throws EtudeError NOT_FOUND */
 export async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
   const { entry, uploadedBytes } = await files.stat(path);

@@ -234,8 +234,8 @@ export class SessionHost {
     if (this.#held.get(held.key) !== held) return;
     this.#held.delete(held.key);
     sessionEnds.inc({ state });
-    // Where the sandbox was lost, what ran in it says so itself.
-    const stopped = held.executions.settle(state !== 'lost');
+    const end = ended({ ...held.session, state, stateReason: reason });
+    const stopped = held.endBy(state, end);
     const released = held.sandbox.release().catch((error: unknown) => this.#report(held, error, 'a sandbox could not be destroyed'));
     try {
       await this.#write(held, state, reason);
@@ -245,7 +245,7 @@ export class SessionHost {
     }
     await released;
     await Promise.race([stopped, sleep(STOP_WAIT_MS, undefined, { ref: false })]);
-    held.stop(ended({ ...held.session, state, stateReason: reason }));
+    held.stop(end);
   }
 
   async #write({ session, ownerEpoch }: HeldSession, state: SessionEnd, reason: string): Promise<void> {
