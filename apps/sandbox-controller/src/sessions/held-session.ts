@@ -5,6 +5,8 @@ import { SessionExecutions } from './session-executions.js';
 import { filesUntil } from './session-files.js';
 import type { SandboxSession } from '@etude/contracts/sandbox-session';
 
+const EXPIRED = { type: 'SandboxExpired', message: "the sandbox's time was over; renew it in time", line: null };
+
 /** An open session whose sandbox this controller holds. */
 export class HeldSession {
   readonly executions: SessionExecutions;
@@ -36,9 +38,9 @@ export class HeldSession {
   /** To be called before the sandbox is destroyed. Resolves once the readers of what ran were told how that ended. */
   endBy(state: SessionEnd, error: Error): Promise<void> {
     // Where the sandbox was lost, what ran in it says so itself.
-    if (state === 'lost') return this.executions.settle(false);
+    if (state === 'lost') return this.executions.settle();
     this.#end = error;
-    return this.executions.settle(true);
+    return this.executions.stop(state === 'expired' ? EXPIRED : undefined);
   }
 
   /** No timer, and no reader waits any more. */

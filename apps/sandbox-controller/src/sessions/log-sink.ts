@@ -17,8 +17,10 @@ function* pieces(kind: 'stdout' | 'stderr', text: string): Generator<ExecutionCo
 
 /** Writes what a sandbox tells of an execution with one run into its log. */
 export class LogSink implements ExecutionSink {
+  /** @param stoppedBy why it was cancelled, where its caller didn't do that */
   constructor(
     private readonly log: ExecutionLog,
+    private readonly stoppedBy: () => RunResult['error'],
     private readonly startedMs = performance.now(),
   ) {}
 
@@ -32,7 +34,8 @@ export class LogSink implements ExecutionSink {
 
   /** The tails come first, so that the outcome is the last event. */
   result(_run: number, result: RunResult, at: number): void {
-    const outcome = { ...result, stdout: '', stderr: '' };
+    const error = (result.exit === 'cancelled' && this.stoppedBy()) || result.error;
+    const outcome = { ...result, stdout: '', stderr: '', ...(error ? { error } : {}) };
     this.#append(at, [...pieces('stdout', result.stdout), ...pieces('stderr', result.stderr), { kind: 'outcome', result: outcome }]);
   }
 
@@ -43,7 +46,7 @@ export class LogSink implements ExecutionSink {
 
   /** It was stopped, and the sandbox had no time to say how that went. */
   cancel(): void {
-    this.#close('cancelled');
+    this.#close('cancelled', this.stoppedBy());
   }
 
   #close(exit: RunResult['exit'], error?: RunResult['error']): void {

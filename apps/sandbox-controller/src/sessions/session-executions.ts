@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
+import type { RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { ExecutionLog } from './execution-log.js';
@@ -29,6 +29,7 @@ export class SessionExecutions {
   readonly #known = new Map<string, Known>();
   #running: string | null = null;
   #settled: Promise<void> = Promise.resolve();
+  #stoppedBy: RunResult['error'];
 
   constructor(
     private readonly tenant: string,
@@ -68,10 +69,16 @@ export class SessionExecutions {
     return true;
   }
 
-  /** Resolves once the readers of what runs were told how it ended; `stop` ends it. */
-  async settle(stop: boolean): Promise<void> {
-    if (stop && this.#running !== null) this.cancel(this.#running);
+  /** Resolves once the readers of what runs were told how it ended. */
+  async settle(): Promise<void> {
     await this.#settled;
+  }
+
+  /** Stops what runs, for good. Resolves as `settle`. @param why said with its outcome */
+  async stop(why: RunResult['error']): Promise<void> {
+    this.#stoppedBy = why;
+    if (this.#running !== null) this.cancel(this.#running);
+    await this.settle();
   }
 
   /** Readers get `error`; what runs is left alone. */
@@ -108,7 +115,7 @@ export class SessionExecutions {
   }
 
   async #follow(request: Parameters<ClaimedSandbox['execute']>[0], known: Known, log: ExecutionLog): Promise<void> {
-    const sink = new LogSink(log);
+    const sink = new LogSink(log, () => this.#stoppedBy);
     try {
       const end = await this.sandbox.execute(request, sink, known.stop.signal);
       if (end.ended === 'lost' && known.stop.signal.aborted) sink.cancel();

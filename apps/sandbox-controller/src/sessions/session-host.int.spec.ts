@@ -329,6 +329,14 @@ describe('executions of a session', () => {
     await host.close('acme', id);
     expect(await read).toEqual(['one', '=cancelled']);
   });
+
+  it('say that it was not their caller who ended them when the session expires', async () => {
+    const { host } = await world().start();
+    const { id } = await host.open(request('a', { ttlMs: 1_000 }), never());
+    const held = await host.find('acme', id);
+    const all = await allOf(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
+    expect(all.at(-1)?.content).toMatchObject({ result: { exit: 'cancelled', error: { type: 'SandboxExpired' } } });
+  });
 });
 
 describe('a session whose controller is gone', () => {
