@@ -30,6 +30,13 @@ it('says that a sandbox is lost with its files, in the words of whoever saw it',
   );
 });
 
+it('says that the time of a sandbox was over, and not that somebody cancelled', () => {
+  const error = { type: 'SandboxExpired', message: "the sandbox's time was over; renew it in time" };
+  expect(outcomeLine(create(ExecutionOutcomeSchema, { exit: 'cancelled', error, ...took }))).toMatch(
+    /^cancelled · the sandbox's time was over/,
+  );
+});
+
 it('says what was left out of the output', () => {
   expect(cutLine(create(ExecutionOutcomeSchema, { stdoutCutBytes: 2_048n }))).toContain('2.0 KiB of stdout');
   expect(cutLine(create(ExecutionOutcomeSchema, {}))).toBe('');

@@ -82,6 +82,7 @@ const STOPPED: ReadonlySet<string> = new Set(['wall', 'cpu', 'oom', 'output', 'd
 const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
 
 function whyOf({ exit, error }: ExecutionOutcome): string {
+  if (error?.type === 'SandboxExpired') return error.message;
   if (!error?.message || STOPPED.has(exit)) return MEANINGS[exit] ?? '';
   // What was seen of it; codes of errors and of exits would only stand in the way.
   if (LOST.has(exit)) return error.message.replace(`${exit}: `, '');
