@@ -195,8 +195,6 @@ describe('a file', () => {
   });
 
   it('takes an upload that has a deadline', async () => {
-    await controller();
-    const { name } = await client().createSandbox({});
     expect(await client().uploadFile(upload(name, 'in-time', CHUNK), { timeoutMs: 20_000 })).toMatchObject({ sizeBytes: BigInt(CHUNK) });
   });
 

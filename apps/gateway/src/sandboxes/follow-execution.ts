@@ -25,7 +25,8 @@ async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: str
   if (state === 'closed' || state === 'expired') throw error;
   const reason = state === 'lost' ? stateReason : '';
   const message = reason || (error instanceof Error ? error.message : String(error));
-  const code = errorCode(error);
+  // The same whoever told of the loss: the controller that saw it, its successor, or the record alone.
+  const code = state === 'lost' ? 'SANDBOX_UNAVAILABLE' : errorCode(error);
   return {
     executionId: request.executionId,
     resumeToken: request.resumeToken,
