@@ -81,7 +81,17 @@ const STAGES = [
     { durationMilliseconds: START_MS.least, jitterDurationMilliseconds: START_MS.most },
     { statusTemplate: RUNNING },
   ),
-  stage('Pod', 'end', [{ key: '.metadata.deletionTimestamp', operator: 'Exists' }], {}, { delete: true }),
+  // Deleting sets the grace period to 0, which is told as another change: a second deletion would hit the next pod of that name.
+  stage(
+    'Pod',
+    'end',
+    [
+      { key: '.metadata.deletionTimestamp', operator: 'Exists' },
+      { key: '.metadata.deletionGracePeriodSeconds', operator: 'NotIn', values: ['0'] },
+    ],
+    {},
+    { delete: true },
+  ),
 ];
 
 const RESOURCES = { cpu: '32', memory: '256Gi', pods: '110', 'ephemeral-storage': '100Gi' };
