@@ -163,7 +163,7 @@ describe('a stack in the background', () => {
       wait.child.kill('SIGINT');
       const { exit, stdout, stderr } = await wait.ended;
       expect({ exit, stdout }).toEqual({ exit: 130, stdout: '' });
-      expect(stderr).toMatch(/goes on\. Come back with: .*etude tasks watch tasks\/\w+\n$/);
+      expect(stderr).toMatch(/goes on\. Come back with: .*etude tasks watch tasks\/\w+ --home \S+\n$/);
     },
     TIMEOUT_MS,
   );
