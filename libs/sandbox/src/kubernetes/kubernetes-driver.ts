@@ -201,8 +201,8 @@ export class KubernetesDriver implements SandboxDriver {
         field: 'template',
       });
     for (const [field, asked, most] of [
-      ['memoryMiB', memoryMiB, template.memoryMiB],
-      ['diskMiB', diskMiB, template.diskMiB],
+      ['memory_mib', memoryMiB, template.memoryMiB],
+      ['disk_mib', diskMiB, template.diskMiB],
     ] as const)
       if (asked > most)
         throw new EtudeError('INVALID_ARGUMENT', `${field} is ${asked}, and sandboxes of the template "${name}" have ${most}`, {

@@ -146,7 +146,7 @@ describe('the pool of pods', () => {
     await expect(driver.claim({ ...SHAPE, template: 'gpu' }, never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(driver.claim({ ...SHAPE, memoryMiB: 100_000 }, never)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      details: { field: 'limits.memoryMiB' },
+      details: { field: 'limits.memory_mib' },
     });
   });
 });
