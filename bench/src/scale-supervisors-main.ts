@@ -81,8 +81,9 @@ function forget(pod: PodView): void {
 }
 
 function learn(pod: PodView): void {
-  if (!pod.ip || pod.deleting || supervisors.has(pod.uid)) return;
-  const supervisor = new SimulatedSupervisor(supervisorNameOf(pod));
+  if (!pod.ip || pod.deleting) return;
+  // kwok now and then gives a pod another address; the first one stays good.
+  const supervisor = supervisors.get(pod.uid) ?? new SimulatedSupervisor(supervisorNameOf(pod));
   supervisors.set(pod.uid, supervisor);
   byAddress.set(pod.ip, supervisor);
   for (const socket of waiting.get(pod.ip) ?? []) supervisor.greet(socket);

@@ -54,7 +54,12 @@ export async function run(args: readonly string[]): Promise<number> {
   if (!cluster) return 1;
   try {
     const columns = new Map<number, Row>();
-    for (const pods of sizes) columns.set(pods, await measureSize(cluster, pods, values.quick ? QUICK : WHOLE, { ...template }, say));
+    for (const pods of sizes) {
+      const row = await measureSize(cluster, pods, values.quick ? QUICK : WHOLE, { ...template }, say);
+      columns.set(pods, row);
+      // A run takes long; what one size gave is not lost with the next.
+      say(table(new Map([[pods, row]])));
+    }
     if (!values.json) process.stdout.write(table(columns));
     const figures = [...columns].flatMap(([pods, row]) => Object.entries(row).map(([name, value]) => [`p${pods}_${name}`, round(value)]));
     process.stdout.write(`${summaryLine('scale', Object.fromEntries(figures) as Record<string, number>)}\n`);
