@@ -19,7 +19,7 @@ const CONTROLLER = `system:serviceaccount:${CONTROL}:etude-sandbox-controller`;
 const SANDBOX = `system:serviceaccount:${SANDBOXES}:etude-sandbox`;
 const GROUP_VERSIONS = ['api/v1', 'apis/apps/v1', 'apis/networking.k8s.io/v1', 'apis/rbac.authorization.k8s.io/v1'];
 const GROUPS: Readonly<Record<string, string>> = { networkpolicies: 'networking.k8s.io' };
-const IMAGE = 'localhost/pause:1';
+const IMAGE = process.env['ETUDE_SANDBOX_IMAGE'] ?? '';
 
 /** The manifests as they are, but in namespaces of this test. */
 const renamed = (yaml: string) =>
@@ -40,7 +40,8 @@ const pod = (name: string, container: object = {}, spec: object = {}): PodManife
       {
         name: 'sandbox',
         image: IMAGE,
-        resources: { limits: { cpu: '10m', memory: '16Mi', 'ephemeral-storage': '1Mi' } },
+        command: ['sleep', '600'],
+        resources: { limits: { cpu: '100m', memory: '32Mi', 'ephemeral-storage': '1Mi' } },
         securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
         ...container,
       },
