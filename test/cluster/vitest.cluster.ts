@@ -1,38 +1,24 @@
-import { defineConfig, mergeConfig } from 'vitest/config';
+import { defineConfig, mergeConfig, type ViteUserConfig } from 'vitest/config';
 import base from '../../vitest.base.js';
 
 const here = new URL('.', import.meta.url).pathname;
-const conformance = { include: ['src/conformance/**/*.int.spec.ts'], exclude: ['**/node_modules/**'], testTimeout: 120_000, hookTimeout: 120_000 };
+
+/** A run of some specs with time for pods to start. Lists would be merged, and `include` names all that there is. */
+function project(root: string, include: string, test: ViteUserConfig['test']) {
+  const merged = mergeConfig(base, { root, test: { testTimeout: 120_000, hookTimeout: 120_000, ...test } });
+  return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
+}
 
 /** What holds for every driver of sandboxes, once for each of them; `conformance-table.ts` lays them side by side. */
 const driverUnderTest = (driver: 'local' | 'kubernetes') =>
-  mergeConfig(
-    base,
-    defineConfig({
-      root: new URL('../../libs/sandbox', import.meta.url).pathname,
-      test: {
-        ...conformance,
-        name: driver,
-        env: { ETUDE_TEST_SANDBOX_DRIVER: driver },
-        ...(driver === 'kubernetes' ? { globalSetup: [`${here}src/sandbox-namespace.ts`] } : {}),
-      },
-    }),
-  );
+  project(new URL('../../libs/sandbox', import.meta.url).pathname, 'src/conformance/**/*.int.spec.ts', {
+    name: driver,
+    env: { ETUDE_TEST_SANDBOX_DRIVER: driver },
+    ...(driver === 'kubernetes' ? { globalSetup: [`${here}src/sandbox-namespace.ts`] } : {}),
+  });
 
 /** Specs that need a cluster. One file at a time: they share its node, and some break it. */
-const clusterSpecs = mergeConfig(
-  base,
-  defineConfig({
-    root: here,
-    test: {
-      name: 'cluster',
-      include: ['src/**/*.cluster.spec.ts'],
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
-      exclude: ['**/node_modules/**'],
-    },
-  }),
-);
+const clusterSpecs = project(here, 'src/**/*.cluster.spec.ts', { name: 'cluster' });
 
 export default defineConfig({
   root: here,
