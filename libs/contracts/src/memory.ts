@@ -66,6 +66,15 @@ export const SkillTest = z.discriminatedUnion('kind', [
 ]);
 export type SkillTest = z.infer<typeof SkillTest>;
 
+/** What an outside agent lived through. */
+export const Experience = z.strictObject({
+  context: z.array(z.string().max(1_000_000)).min(1).max(1_000),
+  actions: z.array(z.string().max(1_000_000)).max(10_000).default([]),
+  /** `type: "action_error"` marks an error. A success has outcomes, of which fewer than 30% are errors. */
+  outcomes: z.array(z.record(z.string(), z.json())).max(10_000).default([]),
+});
+export type Experience = z.infer<typeof Experience>;
+
 /** A finished rollout with its summary and reflection; its transitions are found by `rolloutId`. */
 export const Episode = z.strictObject({
   id: z.string(),
@@ -85,6 +94,8 @@ export const Episode = z.strictObject({
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
+  /** What an outside agent told, whole; absent where a rollout made the episode. */
+  experience: Experience.optional(),
   attempts: z.number().int(),
   model: z.string().nullable(),
   scripted: z.boolean(),
@@ -105,8 +116,71 @@ export const Fact = z.strictObject({
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
+  /**
+   * What the fact is about, such as "favourite editor"; of facts with one subject (and agent and user) only the newest is true.
+   * Absent: told from the text where it can be.
+   */
+  subject: z.string().trim().min(1).max(200).optional(),
+  /** ms since 1970; absent: since it was created. */
+  validFrom: z.number().int().optional(),
+  /** Since when it is no longer true; absent: it still is. */
+  validTo: z.number().int().optional(),
+  /** Id of the fact that took its place. */
+  supersededBy: z.string().optional(),
+  /** Other wordings of it that were told. */
+  wordings: z.array(z.string()).max(20).optional(),
+  updatedAt: z.number().int().optional(),
 });
 export type Fact = z.infer<typeof Fact>;
+
+/** A text that was imported, without its chunks. */
+export const DocumentRecord = z.strictObject({
+  /** Made from the scope and the content's digest, or from the scope and `name` where a newer content replaces an older one. */
+  id: z.string(),
+  scope: Scope,
+  /** What the importer calls it, such as a path or URL. */
+  name: z.string().min(1).max(1_000),
+  title: z.string(),
+  mediaType: z.string(),
+  /** SHA-256 of the bytes, hexadecimal. */
+  digest: z.string(),
+  bytes: z.number().int(),
+  chunks: z.number().int(),
+  createdAt: z.number().int(),
+});
+export type DocumentRecord = z.infer<typeof DocumentRecord>;
+
+export const DocumentChunk = z.strictObject({
+  id: z.string(),
+  scope: Scope,
+  documentId: z.string(),
+  index: z.number().int().min(0),
+  headings: z.array(z.string()),
+  page: z.number().int().nullable(),
+  text: z.string(),
+  createdAt: z.number().int(),
+});
+export type DocumentChunk = z.infer<typeof DocumentChunk>;
+
+/** What an erasure removed, and that nothing was found afterwards. Holds counts and digests, nothing of what was erased. */
+export const ErasureReceipt = z.strictObject({
+  id: z.string(),
+  tenant: TenantId,
+  /** SHA-256 of what was named, hexadecimal; null: not limited to one. */
+  agentDigest: z.string().nullable(),
+  userDigest: z.string().nullable(),
+  state: z.enum(['running', 'succeeded', 'failed']),
+  /** Records removed, by place: "memory.episodic.transition", "queue.outbox", "queue.tasks", … */
+  removed: z.record(z.string(), z.number().int()),
+  /** Records found afterwards, by place; all 0 when it succeeded. */
+  left: z.record(z.string(), z.number().int()),
+  /** What was done beyond removing, and what the databases may still hold for a while, one sentence each. */
+  notes: z.array(z.string()),
+  error: z.string().nullable(),
+  requestedAt: z.number().int(),
+  finishedAt: z.number().int().nullable(),
+});
+export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
 
 export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'active', 'deprecated', 'archived', 'rejected'] as const;
 export const SkillStatus = z.enum(SKILL_STATUSES);

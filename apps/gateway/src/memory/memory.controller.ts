@@ -27,7 +27,7 @@ const SEARCHES: Readonly<Record<MemoryLayer, (memory: OpenMemory, scope: ReadSco
 
 /** `etude.v1.Memory`. Hits come layer by layer, best first within each: scores of two layers don't compare. */
 @Controller()
-export class MemoryController implements GrpcController<typeof Memory> {
+export class MemoryController implements Pick<GrpcController<typeof Memory>, 'searchMemory'> {
   constructor(private readonly memory: MemoryAccess) {}
 
   @GrpcMethod('Memory')

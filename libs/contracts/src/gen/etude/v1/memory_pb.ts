@@ -4,21 +4,23 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file etude/v1/memory.proto.
  */
 export const file_etude_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxImMKE1NlYXJjaE1lbW9yeVJlcXVlc3QSDQoFcXVlcnkYASABKAkSDgoGbGF5ZXJzGAIgAygJEg0KBWxpbWl0GAMgASgFEg0KBWFnZW50GAQgASgJEg8KB2V4cGxhaW4YBSABKAgiOQoUU2VhcmNoTWVtb3J5UmVzcG9uc2USIQoEaGl0cxgBIAMoCzITLmV0dWRlLnYxLk1lbW9yeUhpdCK0AgoJTWVtb3J5SGl0EgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFdGl0bGUYBCABKAkSDAoEdGV4dBgFIAEoCRINCgVzY29yZRgGIAEoARISCgpzaW1pbGFyaXR5GAcgASgBEg0KBWFnZW50GAggASgJEi8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgtleHBsYW5hdGlvbhgKIAMoCzIkLmV0dWRlLnYxLk1lbW9yeUhpdC5FeHBsYW5hdGlvbkVudHJ5Eg8KB3NvdXJjZXMYCyADKAkaMgoQRXhwbGFuYXRpb25FbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBMlcKBk1lbW9yeRJNCgxTZWFyY2hNZW1vcnkSHS5ldHVkZS52MS5TZWFyY2hNZW1vcnlSZXF1ZXN0Gh4uZXR1ZGUudjEuU2VhcmNoTWVtb3J5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxItkCChNTZWFyY2hNZW1vcnlSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg4KBmxheWVycxgCIAMoCRINCgVsaW1pdBgDIAEoBRINCgVhZ2VudBgEIAEoCRIPCgdleHBsYWluGAUgASgIEgwKBHVzZXIYBiABKAkSDQoFa2luZHMYByADKAkSGwoOaW1wb3J0YW5jZV9taW4YCCABKAFIAIgBARIdChBzdWNjZXNzX3JhdGVfbWluGAkgASgBSAGIAQESGwoOc2ltaWxhcml0eV9taW4YCiABKAFIAogBARIQCghjYXRlZ29yeRgLIAEoCRIQCghhcmNoaXZlZBgMIAEoCBIOCgZyZXJhbmsYDSABKAgSDwoHcGFydGlhbBgOIAEoCEIRCg9faW1wb3J0YW5jZV9taW5CEwoRX3N1Y2Nlc3NfcmF0ZV9taW5CEQoPX3NpbWlsYXJpdHlfbWluIlEKFFNlYXJjaE1lbW9yeVJlc3BvbnNlEiEKBGhpdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSFgoObWlzc2luZ19sYXllcnMYAiADKAkitAIKCU1lbW9yeUhpdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXRpdGxlGAQgASgJEgwKBHRleHQYBSABKAkSDQoFc2NvcmUYBiABKAESEgoKc2ltaWxhcml0eRgHIAEoARINCgVhZ2VudBgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLZXhwbGFuYXRpb24YCiADKAsyJC5ldHVkZS52MS5NZW1vcnlIaXQuRXhwbGFuYXRpb25FbnRyeRIPCgdzb3VyY2VzGAsgAygJGjIKEEV4cGxhbmF0aW9uRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASLSAQoNUmVjYWxsUmVxdWVzdBIPCgdjb250ZXh0GAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSEgoFZmFjdHMYBCABKAVIAIgBARIYCgtleHBlcmllbmNlcxgFIAEoBUgBiAEBEhcKCnByb2NlZHVyZXMYBiABKAVIAogBARISCgp0b2tlbnNfbWF4GAcgASgFEg8KB3BhcnRpYWwYCCABKAhCCAoGX2ZhY3RzQg4KDF9leHBlcmllbmNlc0INCgtfcHJvY2VkdXJlcyKvAQoOUmVjYWxsUmVzcG9uc2USIgoFZmFjdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSKAoLZXhwZXJpZW5jZXMYAiADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSJwoKcHJvY2VkdXJlcxgDIAMoCzITLmV0dWRlLnYxLk1lbW9yeUhpdBIOCgZ0b2tlbnMYBCABKAUSFgoObWlzc2luZ19sYXllcnMYBSADKAkiLQoQR2V0TWVtb3J5UmVxdWVzdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCSKuAQoMTWVtb3J5UmVjb3JkEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGZmllbGRzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLkAQoTU3RvcmVFcGlzb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHY29udGV4dBgEIAMoCRIPCgdhY3Rpb25zGAUgAygJEikKCG91dGNvbWVzGAYgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtza2lsbHNfdXNlZBgHIAMoCRISCgpyZWZsZWN0aW9uGAggASgJEhcKCmltcG9ydGFuY2UYCSABKAFIAIgBAUINCgtfaW1wb3J0YW5jZSJkChlMaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDAoEZGF5cxgDIAEoBRINCgVsaW1pdBgEIAEoBRINCgVza2lsbBgFIAEoCSJGChpMaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRIoCghlcGlzb2RlcxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCKsAQoQU3RvcmVGYWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghjYXRlZ29yeRgFIAEoCRIXCgpjb25maWRlbmNlGAYgASgBSACIAQESDgoGc291cmNlGAcgASgJEg8KB3N1YmplY3QYCCABKAlCDQoLX2NvbmZpZGVuY2UiXAoRU3RvcmVGYWN0UmVzcG9uc2USJAoEZmFjdBgBIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIPCgdvdXRjb21lGAIgASgJEhAKCHJlcGxhY2VkGAMgAygJIoYBChFVcGRhdGVGYWN0UmVxdWVzdBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEhIKCmNvbmZpZGVuY2UYAyABKAESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhIKCnJlcXVlc3RfaWQYBSABKAkiJAoWTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBIKCgJpZBgBIAEoCSJAChdMaXN0RmFjdEhpc3RvcnlSZXNwb25zZRIlCgVmYWN0cxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCJmChVTdG9yZVByb2NlZHVyZVJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEgwKBG5hbWUYBCABKAkSDgoGcHJvbXB0GAUgASgJIlcKFUltcG9ydERvY3VtZW50UmVxdWVzdBImCgRoZWFkGAEgASgLMhYuZXR1ZGUudjEuRG9jdW1lbnRIZWFkSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQiXQoMRG9jdW1lbnRIZWFkEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRINCgVhZ2VudBgDIAEoCRIMCgR1c2VyGAQgASgJEg4KBnNoYTI1NhgFIAEoCSJPChZJbXBvcnREb2N1bWVudFJlc3BvbnNlEiQKCGRvY3VtZW50GAEgASgLMhIuZXR1ZGUudjEuRG9jdW1lbnQSDwoHb3V0Y29tZRgCIAEoCSLEAQoIRG9jdW1lbnQSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRISCgptZWRpYV90eXBlGAQgASgJEg4KBnNoYTI1NhgFIAEoCRINCgVieXRlcxgGIAEoAxIOCgZjaHVua3MYByABKAUSDQoFYWdlbnQYCCABKAkSDAoEdXNlchgJIAEoCRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiWgoUTGlzdERvY3VtZW50c1JlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJXChVMaXN0RG9jdW1lbnRzUmVzcG9uc2USJQoJZG9jdW1lbnRzGAEgAygLMhIuZXR1ZGUudjEuRG9jdW1lbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjcKFURlbGV0ZURvY3VtZW50UmVxdWVzdBIKCgJpZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhgKFkRlbGV0ZURvY3VtZW50UmVzcG9uc2UiMgoTRXhwb3J0TWVtb3J5UmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJIiUKFEV4cG9ydE1lbW9yeVJlc3BvbnNlEg0KBWxpbmVzGAEgAygJIiQKE0ltcG9ydE1lbW9yeVJlcXVlc3QSDQoFbGluZXMYASADKAkibwoUSW1wb3J0TWVtb3J5UmVzcG9uc2USDQoFbGluZXMYASABKAMSDQoFYWRkZWQYAiABKAMSEQoJdW5jaGFuZ2VkGAMgASgDEiYKB3JlZnVzZWQYBCADKAsyFS5ldHVkZS52MS5SZWZ1c2VkTGluZSIrCgtSZWZ1c2VkTGluZRIMCgRsaW5lGAEgASgDEg4KBnJlYXNvbhgCIAEoCSKsAQoUQXJjaGl2ZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIWCglzY29yZV9tYXgYAyABKAFIAIgBARIcCg9vbGRlcl90aGFuX2RheXMYBCABKAVIAYgBARIOCgZsYXllcnMYBSADKAkSDwoHZHJ5X3J1bhgGIAEoCEIMCgpfc2NvcmVfbWF4QhIKEF9vbGRlcl90aGFuX2RheXMiZgoVQXJjaGl2ZU1lbW9yeVJlc3BvbnNlEg4KBmxvb2tlZBgBIAEoAxIQCghhcmNoaXZlZBgCIAEoAxIrCghleGFtcGxlcxgDIAMoCzIZLmV0dWRlLnYxLkFyY2hpdmVkRXhhbXBsZSJKCg9BcmNoaXZlZEV4YW1wbGUSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFdGl0bGUYAyABKAkSDQoFc2NvcmUYBCABKAEiQAoUUmVzdG9yZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRILCgNpZHMYAyADKAkiKQoVUmVzdG9yZU1lbW9yeVJlc3BvbnNlEhAKCHJlc3RvcmVkGAEgASgDImQKEkVyYXNlTWVtb3J5UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg8KBWFnZW50GAIgASgJSAASDgoEdXNlchgDIAEoCUgAEhAKBnRlbmFudBgEIAEoCUgAQgcKBXdob3NlIh8KEUdldEVyYXN1cmVSZXF1ZXN0EgoKAmlkGAEgASgJIp4DCg5FcmFzdXJlUmVjZWlwdBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRI2CgdyZW1vdmVkGAMgAygLMiUuZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQuUmVtb3ZlZEVudHJ5EjAKBGxlZnQYBCADKAsyIi5ldHVkZS52MS5FcmFzdXJlUmVjZWlwdC5MZWZ0RW50cnkSDQoFbm90ZXMYBSADKAkSDQoFZXJyb3IYBiABKAkSMAoMcmVxdWVzdF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMYWdlbnRfZGlnZXN0GAkgASgJEhMKC3VzZXJfZGlnZXN0GAogASgJGi4KDFJlbW92ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGisKCUxlZnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIhcKFUdldE1lbW9yeVN0YXRzUmVxdWVzdCKaAQoLTWVtb3J5U3RhdHMSDwoHYWRhcHRlchgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEQoJZGltZW5zaW9uGAMgASgFEiQKBmxheWVycxgEIAMoCzIULmV0dWRlLnYxLkxheWVyU3RhdHMSEgoKZGlza19ieXRlcxgFIAEoAxIUCgxtZW1vcnlfYnl0ZXMYBiABKAMiTAoKTGF5ZXJTdGF0cxINCgVsYXllchgBIAEoCRIMCgRraW5kGAIgASgJEg8KB3JlY29yZHMYAyABKAMSEAoIYXJjaGl2ZWQYBCABKAMiTwoXU3RhcnRSZWVtYmVkZGluZ1JlcXVlc3QSDQoFbW9kZWwYASABKAkSEQoJZGltZW5zaW9uGAIgASgFEhIKCmRyb3BfbW9kZWwYAyABKAkiGAoWU3RvcFJlZW1iZWRkaW5nUmVxdWVzdCIXChVHZXRSZWVtYmVkZGluZ1JlcXVlc3QiVwoLUmVlbWJlZGRpbmcSDQoFbW9kZWwYASABKAkSDQoFc3RhdGUYAiABKAkSDAoEZG9uZRgDIAEoAxINCgV0b3RhbBgEIAEoAxINCgVlcnJvchgFIAEoCSIYChZSZWNvbmNpbGVNZW1vcnlSZXF1ZXN0Iq4BChdSZWNvbmNpbGVNZW1vcnlSZXNwb25zZRI/CgdjaGVja2VkGAEgAygLMi4uZXR1ZGUudjEuUmVjb25jaWxlTWVtb3J5UmVzcG9uc2UuQ2hlY2tlZEVudHJ5EhAKCHJlcGFpcmVkGAIgAygJEhAKCHByb2JsZW1zGAMgAygJGi4KDENoZWNrZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBMoEOCgZNZW1vcnkSTQoMU2VhcmNoTWVtb3J5Eh0uZXR1ZGUudjEuU2VhcmNoTWVtb3J5UmVxdWVzdBoeLmV0dWRlLnYxLlNlYXJjaE1lbW9yeVJlc3BvbnNlEjsKBlJlY2FsbBIXLmV0dWRlLnYxLlJlY2FsbFJlcXVlc3QaGC5ldHVkZS52MS5SZWNhbGxSZXNwb25zZRI/CglHZXRNZW1vcnkSGi5ldHVkZS52MS5HZXRNZW1vcnlSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkEkUKDFN0b3JlRXBpc29kZRIdLmV0dWRlLnYxLlN0b3JlRXBpc29kZVJlcXVlc3QaFi5ldHVkZS52MS5NZW1vcnlSZWNvcmQSXwoSTGlzdFJlY2VudEVwaXNvZGVzEiMuZXR1ZGUudjEuTGlzdFJlY2VudEVwaXNvZGVzUmVxdWVzdBokLmV0dWRlLnYxLkxpc3RSZWNlbnRFcGlzb2Rlc1Jlc3BvbnNlEkQKCVN0b3JlRmFjdBIaLmV0dWRlLnYxLlN0b3JlRmFjdFJlcXVlc3QaGy5ldHVkZS52MS5TdG9yZUZhY3RSZXNwb25zZRJBCgpVcGRhdGVGYWN0EhsuZXR1ZGUudjEuVXBkYXRlRmFjdFJlcXVlc3QaFi5ldHVkZS52MS5NZW1vcnlSZWNvcmQSVgoPTGlzdEZhY3RIaXN0b3J5EiAuZXR1ZGUudjEuTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBohLmV0dWRlLnYxLkxpc3RGYWN0SGlzdG9yeVJlc3BvbnNlEkkKDlN0b3JlUHJvY2VkdXJlEh8uZXR1ZGUudjEuU3RvcmVQcm9jZWR1cmVSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkElUKDkltcG9ydERvY3VtZW50Eh8uZXR1ZGUudjEuSW1wb3J0RG9jdW1lbnRSZXF1ZXN0GiAuZXR1ZGUudjEuSW1wb3J0RG9jdW1lbnRSZXNwb25zZSgBElAKDUxpc3REb2N1bWVudHMSHi5ldHVkZS52MS5MaXN0RG9jdW1lbnRzUmVxdWVzdBofLmV0dWRlLnYxLkxpc3REb2N1bWVudHNSZXNwb25zZRJTCg5EZWxldGVEb2N1bWVudBIfLmV0dWRlLnYxLkRlbGV0ZURvY3VtZW50UmVxdWVzdBogLmV0dWRlLnYxLkRlbGV0ZURvY3VtZW50UmVzcG9uc2USTwoMRXhwb3J0TWVtb3J5Eh0uZXR1ZGUudjEuRXhwb3J0TWVtb3J5UmVxdWVzdBoeLmV0dWRlLnYxLkV4cG9ydE1lbW9yeVJlc3BvbnNlMAESUQoMSW1wb3J0TWVtb3J5Eh0uZXR1ZGUudjEuSW1wb3J0TWVtb3J5UmVxdWVzdBoeLmV0dWRlLnYxLkltcG9ydE1lbW9yeVJlc3BvbnNlKAEwARJQCg1BcmNoaXZlTWVtb3J5Eh4uZXR1ZGUudjEuQXJjaGl2ZU1lbW9yeVJlcXVlc3QaHy5ldHVkZS52MS5BcmNoaXZlTWVtb3J5UmVzcG9uc2USUAoNUmVzdG9yZU1lbW9yeRIeLmV0dWRlLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh8uZXR1ZGUudjEuUmVzdG9yZU1lbW9yeVJlc3BvbnNlEkUKC0VyYXNlTWVtb3J5EhwuZXR1ZGUudjEuRXJhc2VNZW1vcnlSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSQwoKR2V0RXJhc3VyZRIbLmV0dWRlLnYxLkdldEVyYXN1cmVSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSSAoOR2V0TWVtb3J5U3RhdHMSHy5ldHVkZS52MS5HZXRNZW1vcnlTdGF0c1JlcXVlc3QaFS5ldHVkZS52MS5NZW1vcnlTdGF0cxJMChBTdGFydFJlZW1iZWRkaW5nEiEuZXR1ZGUudjEuU3RhcnRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJKCg9TdG9wUmVlbWJlZGRpbmcSIC5ldHVkZS52MS5TdG9wUmVlbWJlZGRpbmdSZXF1ZXN0GhUuZXR1ZGUudjEuUmVlbWJlZGRpbmcSSAoOR2V0UmVlbWJlZGRpbmcSHy5ldHVkZS52MS5HZXRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJWCg9SZWNvbmNpbGVNZW1vcnkSIC5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXF1ZXN0GiEuZXR1ZGUudjEuUmVjb25jaWxlTWVtb3J5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.SearchMemoryRequest
  */
 export type SearchMemoryRequest = Message<"etude.v1.SearchMemoryRequest"> & {
   /**
+   * Nothing in it is syntax. At most 100,000 characters.
+   *
    * @generated from field: string query = 1;
    */
   query: string;
@@ -48,6 +50,69 @@ export type SearchMemoryRequest = Message<"etude.v1.SearchMemoryRequest"> & {
    * @generated from field: bool explain = 5;
    */
   explain: boolean;
+
+  /**
+   * What is this user's and what is nobody's in particular.
+   *
+   * @generated from field: string user = 6;
+   */
+  user: string;
+
+  /**
+   * "transition", "episode", "fact", "summary", "reflection", "chunk", "skill"; default all.
+   *
+   * @generated from field: repeated string kinds = 7;
+   */
+  kinds: string[];
+
+  /**
+   * Lowest importance of episodes; default 0.3 where `layers` is only "episodic", else 0.
+   *
+   * @generated from field: optional double importance_min = 8;
+   */
+  importanceMin?: number | undefined;
+
+  /**
+   * Lowest success rate of skills and procedures; default 0.
+   *
+   * @generated from field: optional double success_rate_min = 9;
+   */
+  successRateMin?: number | undefined;
+
+  /**
+   * Lowest calibrated similarity; default 0.
+   *
+   * @generated from field: optional double similarity_min = 10;
+   */
+  similarityMin?: number | undefined;
+
+  /**
+   * Of facts.
+   *
+   * @generated from field: string category = 11;
+   */
+  category: string;
+
+  /**
+   * Also what was archived.
+   *
+   * @generated from field: bool archived = 12;
+   */
+  archived: boolean;
+
+  /**
+   * Have the chat model order the best.
+   *
+   * @generated from field: bool rerank = 13;
+   */
+  rerank: boolean;
+
+  /**
+   * Answer with the layers that can be searched, and name the others.
+   *
+   * @generated from field: bool partial = 14;
+   */
+  partial: boolean;
 };
 
 /**
@@ -65,6 +130,13 @@ export type SearchMemoryResponse = Message<"etude.v1.SearchMemoryResponse"> & {
    * @generated from field: repeated etude.v1.MemoryHit hits = 1;
    */
   hits: MemoryHit[];
+
+  /**
+   * Layers that could not be searched; only with `partial`.
+   *
+   * @generated from field: repeated string missing_layers = 2;
+   */
+  missingLayers: string[];
 };
 
 /**
@@ -89,7 +161,7 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
   layer: string;
 
   /**
-   * transition, summary, reflection, fact or skill.
+   * transition, episode, summary, reflection, fact, chunk or skill.
    *
    * @generated from field: string kind = 3;
    */
@@ -148,7 +220,1391 @@ export const MemoryHitSchema: GenMessage<MemoryHit> = /*@__PURE__*/
   messageDesc(file_etude_v1_memory, 2);
 
 /**
- * Memory: episodes, facts and skills, searched by meaning and by words.
+ * @generated from message etude.v1.RecallRequest
+ */
+export type RecallRequest = Message<"etude.v1.RecallRequest"> & {
+  /**
+   * What is to be done. At most 100,000 characters.
+   *
+   * @generated from field: string context = 1;
+   */
+  context: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * At most so many; default 5, 3 and 3.
+   *
+   * @generated from field: optional int32 facts = 4;
+   */
+  facts?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 experiences = 5;
+   */
+  experiences?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 procedures = 6;
+   */
+  procedures?: number | undefined;
+
+  /**
+   * Of all texts together; default 2,000.
+   *
+   * @generated from field: int32 tokens_max = 7;
+   */
+  tokensMax: number;
+
+  /**
+   * Answer with the layers that can be searched, and name the others.
+   *
+   * @generated from field: bool partial = 8;
+   */
+  partial: boolean;
+};
+
+/**
+ * Describes the message etude.v1.RecallRequest.
+ * Use `create(RecallRequestSchema)` to create a new message.
+ */
+export const RecallRequestSchema: GenMessage<RecallRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 3);
+
+/**
+ * @generated from message etude.v1.RecallResponse
+ */
+export type RecallResponse = Message<"etude.v1.RecallResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.MemoryHit facts = 1;
+   */
+  facts: MemoryHit[];
+
+  /**
+   * @generated from field: repeated etude.v1.MemoryHit experiences = 2;
+   */
+  experiences: MemoryHit[];
+
+  /**
+   * @generated from field: repeated etude.v1.MemoryHit procedures = 3;
+   */
+  procedures: MemoryHit[];
+
+  /**
+   * @generated from field: int32 tokens = 4;
+   */
+  tokens: number;
+
+  /**
+   * @generated from field: repeated string missing_layers = 5;
+   */
+  missingLayers: string[];
+};
+
+/**
+ * Describes the message etude.v1.RecallResponse.
+ * Use `create(RecallResponseSchema)` to create a new message.
+ */
+export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 4);
+
+/**
+ * @generated from message etude.v1.GetMemoryRequest
+ */
+export type GetMemoryRequest = Message<"etude.v1.GetMemoryRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * "episodic", "semantic" or "procedural".
+   *
+   * @generated from field: string layer = 2;
+   */
+  layer: string;
+};
+
+/**
+ * Describes the message etude.v1.GetMemoryRequest.
+ * Use `create(GetMemoryRequestSchema)` to create a new message.
+ */
+export const GetMemoryRequestSchema: GenMessage<GetMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 5);
+
+/**
+ * A record, whole.
+ *
+ * @generated from message etude.v1.MemoryRecord
+ */
+export type MemoryRecord = Message<"etude.v1.MemoryRecord"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string layer = 2;
+   */
+  layer: string;
+
+  /**
+   * @generated from field: string kind = 3;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 5;
+   */
+  user: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 6;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * Its fields, as an export has them.
+   *
+   * @generated from field: google.protobuf.Struct fields = 7;
+   */
+  fields?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message etude.v1.MemoryRecord.
+ * Use `create(MemoryRecordSchema)` to create a new message.
+ */
+export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 6);
+
+/**
+ * @generated from message etude.v1.StoreEpisodeRequest
+ */
+export type StoreEpisodeRequest = Message<"etude.v1.StoreEpisodeRequest"> & {
+  /**
+   * At most one episode is made of one id within a tenant.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: repeated string context = 4;
+   */
+  context: string[];
+
+  /**
+   * @generated from field: repeated string actions = 5;
+   */
+  actions: string[];
+
+  /**
+   * `type: "action_error"` marks an error.
+   *
+   * @generated from field: repeated google.protobuf.Struct outcomes = 6;
+   */
+  outcomes: JsonObject[];
+
+  /**
+   * @generated from field: repeated string skills_used = 7;
+   */
+  skillsUsed: string[];
+
+  /**
+   * @generated from field: string reflection = 8;
+   */
+  reflection: string;
+
+  /**
+   * 0 to 1; default 0.5.
+   *
+   * @generated from field: optional double importance = 9;
+   */
+  importance?: number | undefined;
+};
+
+/**
+ * Describes the message etude.v1.StoreEpisodeRequest.
+ * Use `create(StoreEpisodeRequestSchema)` to create a new message.
+ */
+export const StoreEpisodeRequestSchema: GenMessage<StoreEpisodeRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 7);
+
+/**
+ * @generated from message etude.v1.ListRecentEpisodesRequest
+ */
+export type ListRecentEpisodesRequest = Message<"etude.v1.ListRecentEpisodesRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Default 7.
+   *
+   * @generated from field: int32 days = 3;
+   */
+  days: number;
+
+  /**
+   * Default 10, at most 1,000.
+   *
+   * @generated from field: int32 limit = 4;
+   */
+  limit: number;
+
+  /**
+   * Only those in which this skill was used; then `days` defaults to all and `limit` to 5.
+   *
+   * @generated from field: string skill = 5;
+   */
+  skill: string;
+};
+
+/**
+ * Describes the message etude.v1.ListRecentEpisodesRequest.
+ * Use `create(ListRecentEpisodesRequestSchema)` to create a new message.
+ */
+export const ListRecentEpisodesRequestSchema: GenMessage<ListRecentEpisodesRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 8);
+
+/**
+ * @generated from message etude.v1.ListRecentEpisodesResponse
+ */
+export type ListRecentEpisodesResponse = Message<"etude.v1.ListRecentEpisodesResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.MemoryRecord episodes = 1;
+   */
+  episodes: MemoryRecord[];
+};
+
+/**
+ * Describes the message etude.v1.ListRecentEpisodesResponse.
+ * Use `create(ListRecentEpisodesResponseSchema)` to create a new message.
+ */
+export const ListRecentEpisodesResponseSchema: GenMessage<ListRecentEpisodesResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 9);
+
+/**
+ * @generated from message etude.v1.StoreFactRequest
+ */
+export type StoreFactRequest = Message<"etude.v1.StoreFactRequest"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * At most 4,000 characters.
+   *
+   * @generated from field: string text = 4;
+   */
+  text: string;
+
+  /**
+   * Default "general".
+   *
+   * @generated from field: string category = 5;
+   */
+  category: string;
+
+  /**
+   * 0 to 1; default 1.
+   *
+   * @generated from field: optional double confidence = 6;
+   */
+  confidence?: number | undefined;
+
+  /**
+   * Default "told".
+   *
+   * @generated from field: string source = 7;
+   */
+  source: string;
+
+  /**
+   * What it is about; of facts with one subject only the newest is true. Told from the text where it can be.
+   *
+   * @generated from field: string subject = 8;
+   */
+  subject: string;
+};
+
+/**
+ * Describes the message etude.v1.StoreFactRequest.
+ * Use `create(StoreFactRequestSchema)` to create a new message.
+ */
+export const StoreFactRequestSchema: GenMessage<StoreFactRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 10);
+
+/**
+ * @generated from message etude.v1.StoreFactResponse
+ */
+export type StoreFactResponse = Message<"etude.v1.StoreFactResponse"> & {
+  /**
+   * @generated from field: etude.v1.MemoryRecord fact = 1;
+   */
+  fact?: MemoryRecord | undefined;
+
+  /**
+   * "added", "reinforced", "superseded" or "unchanged".
+   *
+   * @generated from field: string outcome = 2;
+   */
+  outcome: string;
+
+  /**
+   * Facts that it took the place of.
+   *
+   * @generated from field: repeated string replaced = 3;
+   */
+  replaced: string[];
+};
+
+/**
+ * Describes the message etude.v1.StoreFactResponse.
+ * Use `create(StoreFactResponseSchema)` to create a new message.
+ */
+export const StoreFactResponseSchema: GenMessage<StoreFactResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 11);
+
+/**
+ * @generated from message etude.v1.UpdateFactRequest
+ */
+export type UpdateFactRequest = Message<"etude.v1.UpdateFactRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * @generated from field: double confidence = 3;
+   */
+  confidence: number;
+
+  /**
+   * @generated from field: google.protobuf.FieldMask update_mask = 4;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * @generated from field: string request_id = 5;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.UpdateFactRequest.
+ * Use `create(UpdateFactRequestSchema)` to create a new message.
+ */
+export const UpdateFactRequestSchema: GenMessage<UpdateFactRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 12);
+
+/**
+ * @generated from message etude.v1.ListFactHistoryRequest
+ */
+export type ListFactHistoryRequest = Message<"etude.v1.ListFactHistoryRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message etude.v1.ListFactHistoryRequest.
+ * Use `create(ListFactHistoryRequestSchema)` to create a new message.
+ */
+export const ListFactHistoryRequestSchema: GenMessage<ListFactHistoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 13);
+
+/**
+ * @generated from message etude.v1.ListFactHistoryResponse
+ */
+export type ListFactHistoryResponse = Message<"etude.v1.ListFactHistoryResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.MemoryRecord facts = 1;
+   */
+  facts: MemoryRecord[];
+};
+
+/**
+ * Describes the message etude.v1.ListFactHistoryResponse.
+ * Use `create(ListFactHistoryResponseSchema)` to create a new message.
+ */
+export const ListFactHistoryResponseSchema: GenMessage<ListFactHistoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 14);
+
+/**
+ * @generated from message etude.v1.StoreProcedureRequest
+ */
+export type StoreProcedureRequest = Message<"etude.v1.StoreProcedureRequest"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string prompt = 5;
+   */
+  prompt: string;
+};
+
+/**
+ * Describes the message etude.v1.StoreProcedureRequest.
+ * Use `create(StoreProcedureRequestSchema)` to create a new message.
+ */
+export const StoreProcedureRequestSchema: GenMessage<StoreProcedureRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 15);
+
+/**
+ * @generated from message etude.v1.ImportDocumentRequest
+ */
+export type ImportDocumentRequest = Message<"etude.v1.ImportDocumentRequest"> & {
+  /**
+   * @generated from oneof etude.v1.ImportDocumentRequest.part
+   */
+  part: {
+    /**
+     * @generated from field: etude.v1.DocumentHead head = 1;
+     */
+    value: DocumentHead;
+    case: "head";
+  } | {
+    /**
+     * At most 1 MiB each, 32 MiB in all.
+     *
+     * @generated from field: bytes data = 2;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message etude.v1.ImportDocumentRequest.
+ * Use `create(ImportDocumentRequestSchema)` to create a new message.
+ */
+export const ImportDocumentRequestSchema: GenMessage<ImportDocumentRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 16);
+
+/**
+ * @generated from message etude.v1.DocumentHead
+ */
+export type DocumentHead = Message<"etude.v1.DocumentHead"> & {
+  /**
+   * What the importer calls it, such as a path.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * "text/markdown", "text/plain", "text/html", "application/pdf"; default by the name's ending.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * @generated from field: string agent = 3;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 4;
+   */
+  user: string;
+
+  /**
+   * Of all bytes, hexadecimal; where the server has it already, it answers without reading on.
+   *
+   * @generated from field: string sha256 = 5;
+   */
+  sha256: string;
+};
+
+/**
+ * Describes the message etude.v1.DocumentHead.
+ * Use `create(DocumentHeadSchema)` to create a new message.
+ */
+export const DocumentHeadSchema: GenMessage<DocumentHead> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 17);
+
+/**
+ * @generated from message etude.v1.ImportDocumentResponse
+ */
+export type ImportDocumentResponse = Message<"etude.v1.ImportDocumentResponse"> & {
+  /**
+   * @generated from field: etude.v1.Document document = 1;
+   */
+  document?: Document | undefined;
+
+  /**
+   * "added", "replaced" or "unchanged".
+   *
+   * @generated from field: string outcome = 2;
+   */
+  outcome: string;
+};
+
+/**
+ * Describes the message etude.v1.ImportDocumentResponse.
+ * Use `create(ImportDocumentResponseSchema)` to create a new message.
+ */
+export const ImportDocumentResponseSchema: GenMessage<ImportDocumentResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 18);
+
+/**
+ * @generated from message etude.v1.Document
+ */
+export type Document = Message<"etude.v1.Document"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * @generated from field: string media_type = 4;
+   */
+  mediaType: string;
+
+  /**
+   * @generated from field: string sha256 = 5;
+   */
+  sha256: string;
+
+  /**
+   * @generated from field: int64 bytes = 6;
+   */
+  bytes: bigint;
+
+  /**
+   * @generated from field: int32 chunks = 7;
+   */
+  chunks: number;
+
+  /**
+   * @generated from field: string agent = 8;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 9;
+   */
+  user: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 10;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Document.
+ * Use `create(DocumentSchema)` to create a new message.
+ */
+export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 19);
+
+/**
+ * @generated from message etude.v1.ListDocumentsRequest
+ */
+export type ListDocumentsRequest = Message<"etude.v1.ListDocumentsRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Default 100, at most 1,000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListDocumentsRequest.
+ * Use `create(ListDocumentsRequestSchema)` to create a new message.
+ */
+export const ListDocumentsRequestSchema: GenMessage<ListDocumentsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 20);
+
+/**
+ * @generated from message etude.v1.ListDocumentsResponse
+ */
+export type ListDocumentsResponse = Message<"etude.v1.ListDocumentsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Document documents = 1;
+   */
+  documents: Document[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListDocumentsResponse.
+ * Use `create(ListDocumentsResponseSchema)` to create a new message.
+ */
+export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 21);
+
+/**
+ * @generated from message etude.v1.DeleteDocumentRequest
+ */
+export type DeleteDocumentRequest = Message<"etude.v1.DeleteDocumentRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.DeleteDocumentRequest.
+ * Use `create(DeleteDocumentRequestSchema)` to create a new message.
+ */
+export const DeleteDocumentRequestSchema: GenMessage<DeleteDocumentRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 22);
+
+/**
+ * @generated from message etude.v1.DeleteDocumentResponse
+ */
+export type DeleteDocumentResponse = Message<"etude.v1.DeleteDocumentResponse"> & {
+};
+
+/**
+ * Describes the message etude.v1.DeleteDocumentResponse.
+ * Use `create(DeleteDocumentResponseSchema)` to create a new message.
+ */
+export const DeleteDocumentResponseSchema: GenMessage<DeleteDocumentResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 23);
+
+/**
+ * @generated from message etude.v1.ExportMemoryRequest
+ */
+export type ExportMemoryRequest = Message<"etude.v1.ExportMemoryRequest"> & {
+  /**
+   * Exactly this agent's; default all.
+   *
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * Exactly this user's; default all.
+   *
+   * @generated from field: string user = 2;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message etude.v1.ExportMemoryRequest.
+ * Use `create(ExportMemoryRequestSchema)` to create a new message.
+ */
+export const ExportMemoryRequestSchema: GenMessage<ExportMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 24);
+
+/**
+ * @generated from message etude.v1.ExportMemoryResponse
+ */
+export type ExportMemoryResponse = Message<"etude.v1.ExportMemoryResponse"> & {
+  /**
+   * Whole lines.
+   *
+   * @generated from field: repeated string lines = 1;
+   */
+  lines: string[];
+};
+
+/**
+ * Describes the message etude.v1.ExportMemoryResponse.
+ * Use `create(ExportMemoryResponseSchema)` to create a new message.
+ */
+export const ExportMemoryResponseSchema: GenMessage<ExportMemoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 25);
+
+/**
+ * @generated from message etude.v1.ImportMemoryRequest
+ */
+export type ImportMemoryRequest = Message<"etude.v1.ImportMemoryRequest"> & {
+  /**
+   * Whole lines; at most 4 MiB in one message.
+   *
+   * @generated from field: repeated string lines = 1;
+   */
+  lines: string[];
+};
+
+/**
+ * Describes the message etude.v1.ImportMemoryRequest.
+ * Use `create(ImportMemoryRequestSchema)` to create a new message.
+ */
+export const ImportMemoryRequestSchema: GenMessage<ImportMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 26);
+
+/**
+ * @generated from message etude.v1.ImportMemoryResponse
+ */
+export type ImportMemoryResponse = Message<"etude.v1.ImportMemoryResponse"> & {
+  /**
+   * @generated from field: int64 lines = 1;
+   */
+  lines: bigint;
+
+  /**
+   * @generated from field: int64 added = 2;
+   */
+  added: bigint;
+
+  /**
+   * Were there already.
+   *
+   * @generated from field: int64 unchanged = 3;
+   */
+  unchanged: bigint;
+
+  /**
+   * At most 100; in the last answer.
+   *
+   * @generated from field: repeated etude.v1.RefusedLine refused = 4;
+   */
+  refused: RefusedLine[];
+};
+
+/**
+ * Describes the message etude.v1.ImportMemoryResponse.
+ * Use `create(ImportMemoryResponseSchema)` to create a new message.
+ */
+export const ImportMemoryResponseSchema: GenMessage<ImportMemoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 27);
+
+/**
+ * @generated from message etude.v1.RefusedLine
+ */
+export type RefusedLine = Message<"etude.v1.RefusedLine"> & {
+  /**
+   * @generated from field: int64 line = 1;
+   */
+  line: bigint;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message etude.v1.RefusedLine.
+ * Use `create(RefusedLineSchema)` to create a new message.
+ */
+export const RefusedLineSchema: GenMessage<RefusedLine> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 28);
+
+/**
+ * @generated from message etude.v1.ArchiveMemoryRequest
+ */
+export type ArchiveMemoryRequest = Message<"etude.v1.ArchiveMemoryRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * What scores below is archived, 0 to 1; default 0.2.
+   *
+   * @generated from field: optional double score_max = 3;
+   */
+  scoreMax?: number | undefined;
+
+  /**
+   * Default 30.
+   *
+   * @generated from field: optional int32 older_than_days = 4;
+   */
+  olderThanDays?: number | undefined;
+
+  /**
+   * Default all.
+   *
+   * @generated from field: repeated string layers = 5;
+   */
+  layers: string[];
+
+  /**
+   * Say what would be archived, and change nothing.
+   *
+   * @generated from field: bool dry_run = 6;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message etude.v1.ArchiveMemoryRequest.
+ * Use `create(ArchiveMemoryRequestSchema)` to create a new message.
+ */
+export const ArchiveMemoryRequestSchema: GenMessage<ArchiveMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 29);
+
+/**
+ * @generated from message etude.v1.ArchiveMemoryResponse
+ */
+export type ArchiveMemoryResponse = Message<"etude.v1.ArchiveMemoryResponse"> & {
+  /**
+   * @generated from field: int64 looked = 1;
+   */
+  looked: bigint;
+
+  /**
+   * @generated from field: int64 archived = 2;
+   */
+  archived: bigint;
+
+  /**
+   * @generated from field: repeated etude.v1.ArchivedExample examples = 3;
+   */
+  examples: ArchivedExample[];
+};
+
+/**
+ * Describes the message etude.v1.ArchiveMemoryResponse.
+ * Use `create(ArchiveMemoryResponseSchema)` to create a new message.
+ */
+export const ArchiveMemoryResponseSchema: GenMessage<ArchiveMemoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 30);
+
+/**
+ * @generated from message etude.v1.ArchivedExample
+ */
+export type ArchivedExample = Message<"etude.v1.ArchivedExample"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string layer = 2;
+   */
+  layer: string;
+
+  /**
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * @generated from field: double score = 4;
+   */
+  score: number;
+};
+
+/**
+ * Describes the message etude.v1.ArchivedExample.
+ * Use `create(ArchivedExampleSchema)` to create a new message.
+ */
+export const ArchivedExampleSchema: GenMessage<ArchivedExample> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 31);
+
+/**
+ * @generated from message etude.v1.RestoreMemoryRequest
+ */
+export type RestoreMemoryRequest = Message<"etude.v1.RestoreMemoryRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Default all that is archived.
+   *
+   * @generated from field: repeated string ids = 3;
+   */
+  ids: string[];
+};
+
+/**
+ * Describes the message etude.v1.RestoreMemoryRequest.
+ * Use `create(RestoreMemoryRequestSchema)` to create a new message.
+ */
+export const RestoreMemoryRequestSchema: GenMessage<RestoreMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 32);
+
+/**
+ * @generated from message etude.v1.RestoreMemoryResponse
+ */
+export type RestoreMemoryResponse = Message<"etude.v1.RestoreMemoryResponse"> & {
+  /**
+   * @generated from field: int64 restored = 1;
+   */
+  restored: bigint;
+};
+
+/**
+ * Describes the message etude.v1.RestoreMemoryResponse.
+ * Use `create(RestoreMemoryResponseSchema)` to create a new message.
+ */
+export const RestoreMemoryResponseSchema: GenMessage<RestoreMemoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 33);
+
+/**
+ * @generated from message etude.v1.EraseMemoryRequest
+ */
+export type EraseMemoryRequest = Message<"etude.v1.EraseMemoryRequest"> & {
+  /**
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * @generated from oneof etude.v1.EraseMemoryRequest.whose
+   */
+  whose: {
+    /**
+     * @generated from field: string agent = 2;
+     */
+    value: string;
+    case: "agent";
+  } | {
+    /**
+     * @generated from field: string user = 3;
+     */
+    value: string;
+    case: "user";
+  } | {
+    /**
+     * The tenant of the key, as a confirmation.
+     *
+     * @generated from field: string tenant = 4;
+     */
+    value: string;
+    case: "tenant";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message etude.v1.EraseMemoryRequest.
+ * Use `create(EraseMemoryRequestSchema)` to create a new message.
+ */
+export const EraseMemoryRequestSchema: GenMessage<EraseMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 34);
+
+/**
+ * @generated from message etude.v1.GetErasureRequest
+ */
+export type GetErasureRequest = Message<"etude.v1.GetErasureRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message etude.v1.GetErasureRequest.
+ * Use `create(GetErasureRequestSchema)` to create a new message.
+ */
+export const GetErasureRequestSchema: GenMessage<GetErasureRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 35);
+
+/**
+ * @generated from message etude.v1.ErasureReceipt
+ */
+export type ErasureReceipt = Message<"etude.v1.ErasureReceipt"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * "running", "succeeded" or "failed".
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Records removed, by place.
+   *
+   * @generated from field: map<string, int64> removed = 3;
+   */
+  removed: { [key: string]: bigint };
+
+  /**
+   * Records found afterwards, by place.
+   *
+   * @generated from field: map<string, int64> left = 4;
+   */
+  left: { [key: string]: bigint };
+
+  /**
+   * @generated from field: repeated string notes = 5;
+   */
+  notes: string[];
+
+  /**
+   * @generated from field: string error = 6;
+   */
+  error: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp request_time = 7;
+   */
+  requestTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp finish_time = 8;
+   */
+  finishTime?: Timestamp | undefined;
+
+  /**
+   * SHA-256 of the agent or user that was named, hexadecimal.
+   *
+   * @generated from field: string agent_digest = 9;
+   */
+  agentDigest: string;
+
+  /**
+   * @generated from field: string user_digest = 10;
+   */
+  userDigest: string;
+};
+
+/**
+ * Describes the message etude.v1.ErasureReceipt.
+ * Use `create(ErasureReceiptSchema)` to create a new message.
+ */
+export const ErasureReceiptSchema: GenMessage<ErasureReceipt> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 36);
+
+/**
+ * @generated from message etude.v1.GetMemoryStatsRequest
+ */
+export type GetMemoryStatsRequest = Message<"etude.v1.GetMemoryStatsRequest"> & {
+};
+
+/**
+ * Describes the message etude.v1.GetMemoryStatsRequest.
+ * Use `create(GetMemoryStatsRequestSchema)` to create a new message.
+ */
+export const GetMemoryStatsRequestSchema: GenMessage<GetMemoryStatsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 37);
+
+/**
+ * @generated from message etude.v1.MemoryStats
+ */
+export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
+  /**
+   * "sqlite" or "qdrant".
+   *
+   * @generated from field: string adapter = 1;
+   */
+  adapter: string;
+
+  /**
+   * @generated from field: string embedding_model = 2;
+   */
+  embeddingModel: string;
+
+  /**
+   * @generated from field: int32 dimension = 3;
+   */
+  dimension: number;
+
+  /**
+   * @generated from field: repeated etude.v1.LayerStats layers = 4;
+   */
+  layers: LayerStats[];
+
+  /**
+   * Of the whole database; 0 where it does not tell.
+   *
+   * @generated from field: int64 disk_bytes = 5;
+   */
+  diskBytes: bigint;
+
+  /**
+   * @generated from field: int64 memory_bytes = 6;
+   */
+  memoryBytes: bigint;
+};
+
+/**
+ * Describes the message etude.v1.MemoryStats.
+ * Use `create(MemoryStatsSchema)` to create a new message.
+ */
+export const MemoryStatsSchema: GenMessage<MemoryStats> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 38);
+
+/**
+ * @generated from message etude.v1.LayerStats
+ */
+export type LayerStats = Message<"etude.v1.LayerStats"> & {
+  /**
+   * @generated from field: string layer = 1;
+   */
+  layer: string;
+
+  /**
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: int64 records = 3;
+   */
+  records: bigint;
+
+  /**
+   * @generated from field: int64 archived = 4;
+   */
+  archived: bigint;
+};
+
+/**
+ * Describes the message etude.v1.LayerStats.
+ * Use `create(LayerStatsSchema)` to create a new message.
+ */
+export const LayerStatsSchema: GenMessage<LayerStats> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 39);
+
+/**
+ * @generated from message etude.v1.StartReembeddingRequest
+ */
+export type StartReembeddingRequest = Message<"etude.v1.StartReembeddingRequest"> & {
+  /**
+   * "sentence", "lexical", or the name of a model of the configured embeddings server.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * Of a model whose length is not known.
+   *
+   * @generated from field: int32 dimension = 2;
+   */
+  dimension: number;
+
+  /**
+   * Afterwards drop the vectors of this model, once no service uses it.
+   *
+   * @generated from field: string drop_model = 3;
+   */
+  dropModel: string;
+};
+
+/**
+ * Describes the message etude.v1.StartReembeddingRequest.
+ * Use `create(StartReembeddingRequestSchema)` to create a new message.
+ */
+export const StartReembeddingRequestSchema: GenMessage<StartReembeddingRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 40);
+
+/**
+ * @generated from message etude.v1.StopReembeddingRequest
+ */
+export type StopReembeddingRequest = Message<"etude.v1.StopReembeddingRequest"> & {
+};
+
+/**
+ * Describes the message etude.v1.StopReembeddingRequest.
+ * Use `create(StopReembeddingRequestSchema)` to create a new message.
+ */
+export const StopReembeddingRequestSchema: GenMessage<StopReembeddingRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 41);
+
+/**
+ * @generated from message etude.v1.GetReembeddingRequest
+ */
+export type GetReembeddingRequest = Message<"etude.v1.GetReembeddingRequest"> & {
+};
+
+/**
+ * Describes the message etude.v1.GetReembeddingRequest.
+ * Use `create(GetReembeddingRequestSchema)` to create a new message.
+ */
+export const GetReembeddingRequestSchema: GenMessage<GetReembeddingRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 42);
+
+/**
+ * @generated from message etude.v1.Reembedding
+ */
+export type Reembedding = Message<"etude.v1.Reembedding"> & {
+  /**
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * "idle", "running", "stopped", "ready" or "failed".
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * @generated from field: int64 done = 3;
+   */
+  done: bigint;
+
+  /**
+   * @generated from field: int64 total = 4;
+   */
+  total: bigint;
+
+  /**
+   * @generated from field: string error = 5;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message etude.v1.Reembedding.
+ * Use `create(ReembeddingSchema)` to create a new message.
+ */
+export const ReembeddingSchema: GenMessage<Reembedding> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 43);
+
+/**
+ * @generated from message etude.v1.ReconcileMemoryRequest
+ */
+export type ReconcileMemoryRequest = Message<"etude.v1.ReconcileMemoryRequest"> & {
+};
+
+/**
+ * Describes the message etude.v1.ReconcileMemoryRequest.
+ * Use `create(ReconcileMemoryRequestSchema)` to create a new message.
+ */
+export const ReconcileMemoryRequestSchema: GenMessage<ReconcileMemoryRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 44);
+
+/**
+ * @generated from message etude.v1.ReconcileMemoryResponse
+ */
+export type ReconcileMemoryResponse = Message<"etude.v1.ReconcileMemoryResponse"> & {
+  /**
+   * @generated from field: map<string, int64> checked = 1;
+   */
+  checked: { [key: string]: bigint };
+
+  /**
+   * @generated from field: repeated string repaired = 2;
+   */
+  repaired: string[];
+
+  /**
+   * @generated from field: repeated string problems = 3;
+   */
+  problems: string[];
+};
+
+/**
+ * Describes the message etude.v1.ReconcileMemoryResponse.
+ * Use `create(ReconcileMemoryResponseSchema)` to create a new message.
+ */
+export const ReconcileMemoryResponseSchema: GenMessage<ReconcileMemoryResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 45);
+
+/**
+ * Memory: episodes, facts, documents and skills, searched by meaning and by words.
+ *
+ * The tenant comes from the key alone. `agent` and `user` narrow a call inside it; empty means every agent, and for reading every user.
  *
  * @generated from service etude.v1.Memory
  */
@@ -160,6 +1616,212 @@ export const Memory: GenService<{
     methodKind: "unary";
     input: typeof SearchMemoryRequestSchema;
     output: typeof SearchMemoryResponseSchema;
+  },
+  /**
+   * Facts, experiences and procedures for a context, no two alike, within a budget of tokens.
+   *
+   * @generated from rpc etude.v1.Memory.Recall
+   */
+  recall: {
+    methodKind: "unary";
+    input: typeof RecallRequestSchema;
+    output: typeof RecallResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.GetMemory
+   */
+  getMemory: {
+    methodKind: "unary";
+    input: typeof GetMemoryRequestSchema;
+    output: typeof MemoryRecordSchema;
+  },
+  /**
+   * An episode from an outside agent. Its success is judged by its outcomes: fewer than 30% errors.
+   *
+   * @generated from rpc etude.v1.Memory.StoreEpisode
+   */
+  storeEpisode: {
+    methodKind: "unary";
+    input: typeof StoreEpisodeRequestSchema;
+    output: typeof MemoryRecordSchema;
+  },
+  /**
+   * Newest first.
+   *
+   * @generated from rpc etude.v1.Memory.ListRecentEpisodes
+   */
+  listRecentEpisodes: {
+    methodKind: "unary";
+    input: typeof ListRecentEpisodesRequestSchema;
+    output: typeof ListRecentEpisodesResponseSchema;
+  },
+  /**
+   * A fact that is known is reinforced, one that contradicts a known one takes its place.
+   *
+   * @generated from rpc etude.v1.Memory.StoreFact
+   */
+  storeFact: {
+    methodKind: "unary";
+    input: typeof StoreFactRequestSchema;
+    output: typeof StoreFactResponseSchema;
+  },
+  /**
+   * `update_mask` may name `text` and `confidence`.
+   *
+   * @generated from rpc etude.v1.Memory.UpdateFact
+   */
+  updateFact: {
+    methodKind: "unary";
+    input: typeof UpdateFactRequestSchema;
+    output: typeof MemoryRecordSchema;
+  },
+  /**
+   * The fact and those that it took the place of, newest first.
+   *
+   * @generated from rpc etude.v1.Memory.ListFactHistory
+   */
+  listFactHistory: {
+    methodKind: "unary";
+    input: typeof ListFactHistoryRequestSchema;
+    output: typeof ListFactHistoryResponseSchema;
+  },
+  /**
+   * A procedure in words. An existing name gets the new prompt and keeps its history.
+   *
+   * @generated from rpc etude.v1.Memory.StoreProcedure
+   */
+  storeProcedure: {
+    methodKind: "unary";
+    input: typeof StoreProcedureRequestSchema;
+    output: typeof MemoryRecordSchema;
+  },
+  /**
+   * The head first, then the bytes. The same document again changes nothing; another content under a name replaces the old one.
+   *
+   * @generated from rpc etude.v1.Memory.ImportDocument
+   */
+  importDocument: {
+    methodKind: "client_streaming";
+    input: typeof ImportDocumentRequestSchema;
+    output: typeof ImportDocumentResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.ListDocuments
+   */
+  listDocuments: {
+    methodKind: "unary";
+    input: typeof ListDocumentsRequestSchema;
+    output: typeof ListDocumentsResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.DeleteDocument
+   */
+  deleteDocument: {
+    methodKind: "unary";
+    input: typeof DeleteDocumentRequestSchema;
+    output: typeof DeleteDocumentResponseSchema;
+  },
+  /**
+   * JSON Lines, lossless: a header, then one record per line.
+   *
+   * @generated from rpc etude.v1.Memory.ExportMemory
+   */
+  exportMemory: {
+    methodKind: "server_streaming";
+    input: typeof ExportMemoryRequestSchema;
+    output: typeof ExportMemoryResponseSchema;
+  },
+  /**
+   * Lines of an export, of any database. The same lines again change nothing. Answers with progress, and a report at the end.
+   *
+   * @generated from rpc etude.v1.Memory.ImportMemory
+   */
+  importMemory: {
+    methodKind: "bidi_streaming";
+    input: typeof ImportMemoryRequestSchema;
+    output: typeof ImportMemoryResponseSchema;
+  },
+  /**
+   * Takes what has little worth out of retrieval, and keeps it.
+   *
+   * @generated from rpc etude.v1.Memory.ArchiveMemory
+   */
+  archiveMemory: {
+    methodKind: "unary";
+    input: typeof ArchiveMemoryRequestSchema;
+    output: typeof ArchiveMemoryResponseSchema;
+  },
+  /**
+   * The way back.
+   *
+   * @generated from rpc etude.v1.Memory.RestoreMemory
+   */
+  restoreMemory: {
+    methodKind: "unary";
+    input: typeof RestoreMemoryRequestSchema;
+    output: typeof RestoreMemoryResponseSchema;
+  },
+  /**
+   * Removes every trace of an agent, a user, or the whole tenant, for good. Runs behind the call; ask for its receipt.
+   *
+   * @generated from rpc etude.v1.Memory.EraseMemory
+   */
+  eraseMemory: {
+    methodKind: "unary";
+    input: typeof EraseMemoryRequestSchema;
+    output: typeof ErasureReceiptSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.GetErasure
+   */
+  getErasure: {
+    methodKind: "unary";
+    input: typeof GetErasureRequestSchema;
+    output: typeof ErasureReceiptSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.GetMemoryStats
+   */
+  getMemoryStats: {
+    methodKind: "unary";
+    input: typeof GetMemoryStatsRequestSchema;
+    output: typeof MemoryStatsSchema;
+  },
+  /**
+   * For operators: fills the vectors of another embedder for all tenants, while reads and writes go on. One at a time.
+   *
+   * @generated from rpc etude.v1.Memory.StartReembedding
+   */
+  startReembedding: {
+    methodKind: "unary";
+    input: typeof StartReembeddingRequestSchema;
+    output: typeof ReembeddingSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.StopReembedding
+   */
+  stopReembedding: {
+    methodKind: "unary";
+    input: typeof StopReembeddingRequestSchema;
+    output: typeof ReembeddingSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.GetReembedding
+   */
+  getReembedding: {
+    methodKind: "unary";
+    input: typeof GetReembeddingRequestSchema;
+    output: typeof ReembeddingSchema;
+  },
+  /**
+   * For operators: looks for half-written things and mends them.
+   *
+   * @generated from rpc etude.v1.Memory.ReconcileMemory
+   */
+  reconcileMemory: {
+    methodKind: "unary";
+    input: typeof ReconcileMemoryRequestSchema;
+    output: typeof ReconcileMemoryResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_etude_v1_memory, 0);

@@ -1,0 +1,15 @@
+import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+
+export interface AppliedWrite {
+  /** False: it was applied before, and nothing changed. */
+  readonly applied: boolean;
+  /** Of a write of kind `skill`: as it is stored, also when it was applied before. */
+  readonly skill: Skill | null;
+}
+
+/** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
+export interface AppliedWrites {
+  /** @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill */
+  apply(tenant: string, writeId: string, write: MemoryWrite): Promise<AppliedWrite>;
+  wasApplied(tenant: string, writeId: string): Promise<boolean>;
+}

@@ -1,0 +1,99 @@
+import type { DocumentChunk, DocumentRecord, Episode, Fact, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '@etude/domain/ports/memory';
+import type { AppliedWrites } from './layers/applied-writes.js';
+import type { MemoryUpkeep } from './layers/memory-upkeep.js';
+import type { RecordKind, RecordStore } from './record-store.js';
+
+/** A search as callers may narrow it; what is absent does not narrow. */
+export interface LayerQuery extends SearchQuery {
+  readonly kinds?: readonly RecordKind[];
+  /** Importance, confidence or success rate, by layer. */
+  readonly worthMin?: number;
+  readonly category?: string;
+  /** ms since 1970, inclusive. */
+  readonly createdSince?: number;
+  /** Also what was archived. */
+  readonly archived?: boolean;
+  /** Asks the chat model to order the best ones; a failure leaves the order as it was and is said in `explanation`. */
+  readonly rerank?: boolean;
+}
+
+export interface EpisodicLayer extends EpisodicMemory {
+  search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]>;
+  get(scope: ReadScope, id: string): Promise<Episode | Transition | null>;
+  /** Episodes in which the skill was used, newest first. */
+  bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]>;
+}
+
+export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
+
+export interface StoredFact {
+  readonly fact: Fact;
+  /** `superseded`: it took the place of others, named in `replaced`. `unchanged`: this write was stored before. */
+  readonly outcome: FactOutcome;
+  readonly replaced: readonly string[];
+}
+
+export interface SemanticLayer extends SemanticMemory {
+  /** Facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
+  search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]>;
+  /** Each `writeId` once. The same fact, or nearly the same words, reinforces; a contradiction supersedes. */
+  store(writeId: string, fact: Fact): Promise<StoredFact>;
+  get(scope: ReadScope, id: string): Promise<Fact | null>;
+  /** The fact and those that it took the place of, newest first. */
+  history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
+  /** @throws EtudeError NOT_FOUND */
+  update(scope: ReadScope, id: string, change: { readonly text?: string; readonly confidence?: number }): Promise<Fact>;
+  /** Adds one to each, behind the caller's back; lost counts are no error. */
+  countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
+  /** The same document again changes nothing; another content under its name replaces the old one, chunk by chunk. */
+  storeDocument(
+    document: DocumentRecord,
+    chunks: readonly DocumentChunk[],
+    signal?: AbortSignal,
+  ): Promise<'added' | 'replaced' | 'unchanged'>;
+  documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]>;
+  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
+}
+
+export interface ProceduralLayer extends ProceduralMemory {
+  /** `worthMin`: lowest success rate. */
+  search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']>;
+  /** A procedure in words: an existing name gets the new prompt and keeps its history. Starts at a success rate of 0.5. */
+  storeProcedure(writeId: string, scope: Skill['scope'], name: string, prompt: string): Promise<Skill>;
+}
+
+export interface RecallRequest {
+  readonly context: string;
+  /** How many of each at most; defaults 5, 3, 3. */
+  readonly facts?: number;
+  readonly experiences?: number;
+  readonly procedures?: number;
+  /** Tokens of all texts together; default 2,000. */
+  readonly tokensMax?: number;
+}
+
+export interface Recollection {
+  readonly facts: readonly RecalledItem[];
+  readonly experiences: readonly RecalledItem[];
+  readonly procedures: readonly RecalledItem[];
+  readonly tokens: number;
+  /** Layers that could not be searched; only where the caller asked for a partial answer. */
+  readonly missing: readonly MemoryLayer[];
+}
+
+/** What a service opens: the three layers and their upkeep over one store. */
+export interface Memory {
+  readonly store: RecordStore;
+  readonly episodic: EpisodicLayer;
+  readonly semantic: SemanticLayer;
+  readonly procedural: ProceduralLayer;
+  readonly appliedWrites: AppliedWrites;
+  readonly upkeep: MemoryUpkeep;
+  /** No two alike, within a budget of tokens, with what each comes from. `partial`: a layer that fails is named, not thrown. */
+  recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
+  /** For readiness. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
