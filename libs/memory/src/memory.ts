@@ -1,4 +1,4 @@
-import type { DocumentChunk, DocumentRecord, Episode, Fact, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
+import type { DocumentChunk, DocumentRecord, Episode, Fact, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '@etude/domain/ports/memory';
 import type { AppliedWrites } from './layers/applied-writes.js';
@@ -83,6 +83,17 @@ export interface Recollection {
   readonly missing: readonly MemoryLayer[];
 }
 
+/** A record of any kind, as an export has it. `id` is what its hits are called. */
+export interface PlainRecord {
+  readonly id: string;
+  readonly layer: MemoryLayer;
+  readonly kind: RecordKind;
+  readonly scope: Scope;
+  /** ms since 1970 */
+  readonly createdAt: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 /** What a service opens: the three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
@@ -91,6 +102,8 @@ export interface Memory {
   readonly procedural: ProceduralLayer;
   readonly appliedWrites: AppliedWrites;
   readonly upkeep: MemoryUpkeep;
+  /** Any record that search can find, by the id of its hit; null where there is none. */
+  get(scope: ReadScope, layer: MemoryLayer, id: string): Promise<PlainRecord | null>;
   /** No two alike, within a budget of tokens, with what each comes from. `partial`: a layer that fails is named, not thrown. */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
   /** For readiness. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
