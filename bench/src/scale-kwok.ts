@@ -82,12 +82,13 @@ const STAGES = [
     { statusTemplate: RUNNING },
   ),
   // Deleting sets the grace period to 0, which is told as another change: a second deletion would hit the next pod of that name.
+  // As text, since kwok compares no numbers.
   stage(
     'Pod',
     'end',
     [
       { key: '.metadata.deletionTimestamp', operator: 'Exists' },
-      { key: '.metadata.deletionGracePeriodSeconds', operator: 'NotIn', values: ['0'] },
+      { key: '.metadata.deletionGracePeriodSeconds | tostring', operator: 'NotIn', values: ['0'] },
     ],
     {},
     { delete: true },
