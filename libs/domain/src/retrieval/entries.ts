@@ -2,7 +2,7 @@ import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 
 /** One searchable row: a record, or a part of one, as search shows it. */
 export interface SearchEntry {
-  readonly kind: 'transition' | 'summary' | 'reflection' | 'fact' | 'skill';
+  readonly kind: 'transition' | 'episode' | 'summary' | 'reflection' | 'fact' | 'skill';
   /** What is embedded and whose words are indexed. */
   readonly indexed: string;
   readonly title: string;
@@ -33,6 +33,27 @@ export function transitionEntry(transition: Transition): SearchEntry {
     createdAt: transition.createdAt,
     worth: verdict === 'AC' ? WORTH_OF_SUCCESS : WORTH_OF_FAILURE,
   };
+}
+
+/** The episode itself, found by all that it tells: context, actions, skills, outcomes and reflection, in that order. */
+export function episodeEntry(episode: Episode): SearchEntry {
+  const told = storedTextOf(episode);
+  return {
+    kind: 'episode',
+    indexed: searchableText(told),
+    title: titleOf(episode.experience?.context[0] ?? episode.prompt),
+    text: cut(episode.summary.trim() === '' ? told : episode.summary, TEXT_CHARS_MAX),
+    sources: [episode.rolloutId],
+    createdAt: episode.createdAt,
+    worth: episode.importance,
+  };
+}
+
+/** What a rollout did is in its transitions; its own summary stands for it here. */
+function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experience }: Episode): string {
+  const { context, actions, outcomes } = experience ?? { context: [prompt], actions: [summary, code ?? ''], outcomes: [] };
+  const parts = [...context, ...actions, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome)), reflection ?? ''];
+  return parts.filter((part) => part.trim() !== '').join('\n');
 }
 
 /** The summary and the reflection, each a row of its own; an empty one is none. */
@@ -81,6 +102,11 @@ export function skillEntry(skill: Skill, indexed: string): SearchEntry {
 
 function titleOf(prompt: string): string {
   return cut(prompt.trim().split('\n', 1)[0] ?? '', TITLE_CHARS_MAX);
+}
+
+/** As much of a text as can be searched. */
+export function searchableText(text: string): string {
+  return cut(text, INDEXED_CHARS_MAX);
 }
 
 /** Never through the middle of a surrogate pair. */
