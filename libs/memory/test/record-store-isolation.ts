@@ -1,0 +1,211 @@
+import * as fc from 'fast-check';
+import { afterAll, expect, it } from 'vitest';
+import type { Candidate, Change, IndexedText, MemoryRecord, Owners, RecordFilter, RecordStore, StoreQuery } from '../src/record-store.js';
+import { byCodePoints, RecordModel } from './record-model.js';
+import type { OpenStore } from './record-store-conformance.js';
+import { collect, recordOf, vectorOf } from './record-store-samples.js';
+
+const RUNS = Number(process.env.ETUDE_TEST_ISOLATION_RUNS ?? 25);
+const TIMEOUT_MS = 300_000;
+/** Vectors are of single precision, and databases add up in different orders. */
+const CLOSE = 2e-4;
+
+const TENANTS = ['acme', 'acme2', 'Acme', 'acm'];
+const AGENTS = ['coder', 'coder2', 'acme'];
+const USERS = ['ann', 'ann2', 'Ann'];
+const KEYS = ['k1', 'k2', 'k3', 'K1', 'k1 '];
+const KINDS = ['fact', 'summary'] as const;
+const WORDS = ['csv', 'parse', 'sort', 'numbers', 'json', 'parse_csv', 'the'];
+const CATEGORIES = ['a', 'b', 'A'];
+
+const tenant = fc.constantFrom(...TENANTS);
+const agent = fc.constantFrom(...AGENTS);
+const user = fc.constantFrom(...USERS);
+const kind = fc.constantFrom(...KINDS);
+const key = fc.constantFrom(...KEYS);
+const text = fc.array(fc.constantFrom(...WORDS), { maxLength: 6 }).map((words) => words.join(' '));
+const vector = fc
+  .record({ axis: fc.nat(7), other: fc.nat(7), part: fc.constantFrom(0, 0.25, 0.5) })
+  .map(({ axis, other, part }) => vectorOf({ [other]: part, [axis]: 1 }));
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+
+const record: fc.Arbitrary<MemoryRecord> = fc
+  .record({
+    tenant,
+    agent,
+    user: fc.option(user),
+    kind,
+    key,
+    createdAt: fc.nat(5),
+    worth: fc.constantFrom(0, 0.25, 0.5, 1),
+    shown: fc.boolean(),
+    category: maybe(fc.constantFrom(...CATEGORIES)),
+  })
+  .map(({ tenant: of, agent: by, user: whose, category, ...part }) =>
+    recordOf({
+      ...part,
+      scope: { tenant: of, agent: by, user: whose },
+      fields: category === undefined ? {} : { category },
+      text: `${of} ${by} ${whose}`,
+    }),
+  );
+const indexed: fc.Arbitrary<IndexedText[]> = fc.array(fc.record({ text, vector: fc.option(vector) }), { maxLength: 3 });
+const filter: fc.Arbitrary<RecordFilter> = fc.record({
+  kinds: maybe(fc.uniqueArray(kind, { minLength: 1 })),
+  where: maybe(fc.record({ category: fc.constantFrom(...CATEGORIES) })),
+  shown: maybe(fc.boolean()),
+  createdSince: maybe(fc.nat(5)),
+  createdBefore: maybe(fc.nat(5)),
+  worthMin: maybe(fc.constantFrom(0.25, 0.5)),
+});
+const scope = fc.record({ tenant, agent: fc.option(agent), user: maybe(fc.option(user)) });
+const owners: fc.Arbitrary<Owners> = fc.record({ tenant, agent: maybe(agent), user: maybe(fc.option(user)) });
+
+const operation = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('insert' as const), record, indexed }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom('replace' as const, 'update' as const),
+      record,
+      indexed,
+      stale: fc.nat(3).map((n) => n === 0),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), owners, filter }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('load' as const), scope, kind }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('find' as const),
+      scope,
+      filter,
+      order: fc.constantFrom('newest' as const, 'key' as const),
+      limit: fc.integer({ min: 1, max: 6 }),
+      afterKey: maybe(key),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('each' as const), owners, filter }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('search' as const),
+      scope,
+      filter,
+      text,
+      vector: fc.option(vector),
+      limit: fc.integer({ min: 1, max: 8 }),
+    }),
+  },
+);
+type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
+
+/** Random operations of random tenants, agents and users, each compared with a plain array. Prints how many there were. */
+export function recordStoreIsolation(opened: OpenStore): void {
+  let operations = 0;
+  let name = '';
+  afterAll(() => console.log(`memory isolation: ${operations.toLocaleString('en-US')} operations, ${name}`));
+
+  it('answers like an array, and shows nobody anything of others', { timeout: TIMEOUT_MS }, async () => {
+    const { store } = await opened();
+    name = store.name;
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 30, maxLength: 80, size: 'max' }), async (list) => {
+        await emptied(store);
+        const model = new RecordModel();
+        for (const one of list) {
+          operations += 1;
+          await compare(store, model, one);
+        }
+        for (const of of TENANTS) await compareEach(store, model, { tenant: of }, {});
+      }),
+      { numRuns: RUNS },
+    );
+    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+}
+
+async function emptied(store: RecordStore): Promise<void> {
+  for (const of of TENANTS) await store.remove({ tenant: of }, 'semantic', {});
+}
+
+async function compare(store: RecordStore, model: RecordModel, one: Operation): Promise<void> {
+  if (one.do === 'remove')
+    return expectEqual(await store.remove(one.owners, 'semantic', one.filter), model.remove(one.owners, 'semantic', one.filter), one);
+  if (one.do === 'each') return compareEach(store, model, one.owners, one.filter);
+  if (one.do === 'search') return compareSearch(store, model, one);
+  if (one.do === 'find') return compareFind(store, model, one);
+  if (one.do === 'load') {
+    const seen = model.seen(one.scope, 'semantic', { kinds: [one.kind] });
+    const expected = KEYS.flatMap((wanted) => seen.filter((found) => found.key === wanted));
+    return expectEqual(await store.load(one.scope, 'semantic', one.kind, KEYS), expected, one);
+  }
+  const change = changeOf(model, one);
+  const of = one.record.scope.tenant;
+  return expectEqual(await store.write(of, [change]), model.write([change]), one);
+}
+
+function changeOf(model: RecordModel, one: Extract<Operation, { record: MemoryRecord }>): Change {
+  if (one.do === 'insert') return one;
+  const of = one.record.scope.tenant;
+  const known = model.owned({ tenant: of }, 'semantic', { kinds: [one.record.kind] }).find((found) => found.key === one.record.key);
+  const revision = (known?.revision ?? 1) + (one.stale ? 1 : 0);
+  return one.do === 'update'
+    ? { do: 'update', record: one.record, revision }
+    : { do: 'replace', record: one.record, indexed: one.indexed, revision };
+}
+
+/** Keys are equal in two kinds now and then, and their order is nobody's business. */
+async function compareFind(store: RecordStore, model: RecordModel, one: Extract<Operation, { do: 'find' }>): Promise<void> {
+  const { order, limit, afterKey } = one;
+  const narrow = { ...one.filter, kinds: [one.filter.kinds?.[0] ?? KINDS[0]] };
+  const page = { order, limit, ...(order === 'key' && afterKey !== undefined ? { afterKey } : {}) };
+  const expected = model
+    .seen(one.scope, 'semantic', narrow)
+    .filter((found) => page.afterKey === undefined || byCodePoints(found.key, page.afterKey) > 0)
+    .toSorted((a, b) => (order === 'key' ? byCodePoints(a.key, b.key) : b.createdAt - a.createdAt || byCodePoints(b.key, a.key)));
+  expectEqual(await store.find(one.scope, 'semantic', narrow, page), expected.slice(0, limit), one);
+}
+
+function byName(list: readonly MemoryRecord[]): MemoryRecord[] {
+  return list.toSorted((a, b) => byCodePoints(`${a.kind} ${a.key}`, `${b.kind} ${b.key}`));
+}
+
+async function compareEach(store: RecordStore, model: RecordModel, of: Owners, by: RecordFilter): Promise<void> {
+  const expected = model.owned(of, 'semantic', by);
+  expectEqual(byName(await collect(store.each(of, 'semantic', by))), byName(expected), { of, by });
+  expectEqual(await store.count(of, 'semantic', by), expected.length, { of, by });
+}
+
+async function compareSearch(store: RecordStore, model: RecordModel, one: Extract<Operation, { do: 'search' }>): Promise<void> {
+  const query: StoreQuery = { ...one.filter, text: one.text, vector: one.vector, limit: one.limit };
+  const found = await store.search(one.scope, 'semantic', query);
+  const expected = model.search(one.scope, 'semantic', query);
+  const wrong = [
+    ...differences(found.dense, expected.dense, 'cosine', one.limit),
+    ...differences(found.words, expected.words, 'bm25', one.limit),
+    ...found.words.filter((candidate) => !(Math.abs((same(candidate, expected.words)?.cosine ?? Number.NaN) - candidate.cosine) < CLOSE)),
+  ];
+  expectEqual(wrong, [], { one, found, expected });
+}
+
+/** The same values in the same places; of equal ones at the end of the list, any. */
+function differences(found: readonly Candidate[], expected: readonly Candidate[], value: 'cosine' | 'bm25', limit: number): unknown[] {
+  const names = new Set(found.map(({ kind: of, key: by }) => `${of} ${by}`));
+  const complete = found.length === Math.min(expected.length, limit) && names.size === found.length;
+  const wrong = found.filter((candidate, i) => {
+    const known = same(candidate, expected);
+    const gaps = [known?.[value], expected[i]?.[value]].map((other = Number.NaN) => Math.abs(other - candidate[value]));
+    return !(gaps.every((gap) => gap < CLOSE) && known?.createdAt === candidate.createdAt && known.worth === candidate.worth);
+  });
+  return complete ? wrong : [`${found.length} of ${expected.length} by ${value}`, ...wrong];
+}
+
+function same(candidate: Candidate, list: readonly Candidate[]): Candidate | undefined {
+  return list.find((other) => other.kind === candidate.kind && other.key === candidate.key);
+}
+
+/** `one` is only for whoever reads the failure. */
+function expectEqual(found: unknown, expected: unknown, one: unknown): void {
+  expect({ one, found }).toEqual({ one, found: expected });
+}

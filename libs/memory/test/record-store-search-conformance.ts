@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest';
+import type { Change, StoreQuery } from '../src/record-store.js';
+import { RecordModel } from './record-model.js';
+import type { OpenStore } from './record-store-conformance.js';
+import { ACME, BETA, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
+
+const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
+
+/** The two lists of `search`. */
+export function recordStoreSearchConformance(opened: OpenStore): void {
+  describe('searching', () => {
+    lists(opened);
+    filters(opened);
+    wording(opened);
+  });
+}
+
+function lists(opened: OpenStore): void {
+  it('orders by cosine, and counts a record once by its closest vector', async () => {
+    const { store } = await opened();
+    await store.write('acme', [
+      insert(recordOf({ key: 'near' }), { text: 'x', vector: vectorOf({ 5: 1 }) }, { text: 'y', vector: vectorOf({ 1: 0.9, 2: 0.1 }) }),
+      insert(recordOf({ key: 'far' }), { text: 'x', vector: vectorOf({ 1: 0.5, 2: 0.5 }) }, { text: 'y', vector: null }),
+      insert(recordOf({ key: 'opposite' }), { text: 'x', vector: vectorOf({ 1: -1 }) }),
+      insert(recordOf({ key: 'none' }), { text: 'x', vector: null }),
+      insert(recordOf({ key: 'unsearched' })),
+    ]);
+    const { dense, words } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }) }));
+    expect(dense.map(({ key }) => key)).toEqual(['near', 'far', 'opposite']);
+    expect(dense.map(({ cosine }) => cosine)).toEqual([0.9939, 0.7071, -1].map((value) => expect.closeTo(value, 3)));
+    expect(dense[0]).toEqual({ kind: 'fact', key: 'near', createdAt: 1_000, worth: 0.5, cosine: expect.closeTo(0.9939, 3), bm25: 0 });
+    expect(words).toEqual([]);
+  });
+
+  it('fills its places with records, however many vectors one has', async () => {
+    const { store } = await opened();
+    const cues = Array.from({ length: 66 }, (_, i) => ({ text: `cue ${i}`, vector: vectorOf({ 1: 1, 2: i / 1_000 }) }));
+    await store.write('acme', [
+      ...Array.from({ length: 4 }, (_, i) => insert(recordOf({ key: `many${i}` }), ...cues)),
+      ...Array.from({ length: 8 }, (_, i) => searchable({ key: `one${i}` }, 'text', 2)),
+    ]);
+    const { dense } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), limit: 10 }));
+    expect(dense.slice(0, 4).map(({ key }) => key)).toEqual(['many0', 'many1', 'many2', 'many3']);
+    expect(dense).toHaveLength(10);
+  });
+
+  it('knows the cosine of what only words found', async () => {
+    const { store } = await opened();
+    const close = Array.from({ length: 5 }, (_, i) => searchable({ key: `close${i}` }, 'apple', 1));
+    await store.write('acme', [...close, searchable({ key: 'worded' }, 'pear', 2), searchable({ key: 'blind' }, 'pear pear')]);
+    const { dense, words: found } = await store.search(
+      ACME,
+      'semantic',
+      query({ vector: vectorOf({ 1: 1, 2: 1 }), text: 'pear', limit: 2 }),
+    );
+    expect(dense).toHaveLength(2);
+    expect(found.map(({ key }) => key)).toEqual(['blind', 'worded']);
+    expect(found.map(({ cosine }) => cosine)).toEqual([0, expect.closeTo(0.7071, 3)]);
+    const only = await store.search(ACME, 'semantic', query({ text: 'pear' }));
+    expect(only.dense).toEqual([]);
+    expect(only.words.map(({ cosine }) => cosine)).toEqual([0, 0]);
+  });
+
+  it('says how well the words fit, also in the dense list', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({ key: 'a' }, 'apple tree', 1), searchable({ key: 'b' }, 'pear', 2)]);
+    const { dense, words: found } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'apple' }));
+    expect(found).toHaveLength(1);
+    expect(dense.map(({ bm25 }) => bm25)).toEqual([found[0]?.bm25, 0]);
+  });
+
+  it('orders equal ones by age, newest first, then by key', async () => {
+    const { store } = await opened();
+    const ages = { b: 1, a: 1, c: 5, d: 3 };
+    await store.write(
+      'acme',
+      Object.entries(ages).map(([key, createdAt]) => searchable({ key, createdAt }, 'same', 1)),
+    );
+    const found = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'same' }));
+    expect(found.dense.map(({ key }) => key)).toEqual(['c', 'd', 'a', 'b']);
+    expect(found.words.map(({ key }) => key)).toEqual(['c', 'd', 'a', 'b']);
+  });
+
+  it('answers nothing for nothing', async () => {
+    const { store } = await opened();
+    const nothing = { dense: [], words: [] };
+    expect(await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
+    await store.write('acme', [searchable({}, 'csv', 1)]);
+    expect(await store.search(ACME, 'semantic', query({}))).toEqual(nothing);
+    expect(await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv', limit: 0 }))).toEqual(nothing);
+    expect(await store.search(ACME, 'episodic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
+    expect(await store.search(BETA, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
+  });
+}
+
+function of(key: string, agent: string, user: string | null): Change {
+  return searchable({ key, scope: { tenant: 'acme', agent, user } }, 'csv', 1);
+}
+
+function filters(opened: OpenStore): void {
+  it('filters before it counts places, in both lists', async () => {
+    const { store } = await opened();
+    const better = Array.from({ length: 300 }, (_, i) =>
+      searchable({ key: `better${i}`, worth: 0.1, createdAt: 10, fields: { category: 'other' } }, 'csv', 1),
+    );
+    const wanted = insert(recordOf({ key: 'wanted', worth: 0.9, createdAt: 20, kind: 'summary', fields: { category: 'mine' } }), {
+      text: 'csv and many other words beside',
+      vector: vectorOf({ 1: 0.1, 2: 1 }),
+    });
+    await store.write('acme', [...better, wanted]);
+    const ask = { vector: vectorOf({ 1: 1 }), text: 'csv', limit: 3 };
+    for (const filter of [{ kinds: ['summary'] }, { worthMin: 0.9 }, { createdSince: 20 }, { where: { category: 'mine' } }] as const) {
+      const found = await store.search(ACME, 'semantic', query({ ...ask, ...filter }));
+      expect([found.dense.map(({ key }) => key), found.words.map(({ key }) => key)]).toEqual([['wanted'], ['wanted']]);
+    }
+    const old = await store.search(ACME, 'semantic', query({ ...ask, createdBefore: 20, limit: 400 }));
+    expect([old.dense.length, old.words.length]).toEqual([300, 300]);
+    expect(await store.search(ACME, 'semantic', query({ ...ask, where: { category: 'nobody' } }))).toEqual({ dense: [], words: [] });
+  });
+
+  it('follows what an update makes of a record', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({ key: 'a', worth: 0.1 }, 'csv', 1)]);
+    const found = async (filter: Partial<StoreQuery>) => {
+      const { dense, words: worded } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv', ...filter }));
+      return [dense.length, worded.length];
+    };
+    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a', worth: 0.8, createdAt: 9_000 }), revision: 1 }]);
+    expect(await found({ worthMin: 0.8, createdSince: 9_000 })).toEqual([1, 1]);
+    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a', shown: false }), revision: 2 }]);
+    expect(await found({})).toEqual([0, 0]);
+    expect(await found({ shown: false })).toEqual([0, 0]);
+    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a' }), revision: 3 }]);
+    expect(await found({})).toEqual([1, 1]);
+    expect(await found({ worthMin: 0.8 })).toEqual([0, 0]);
+  });
+
+  it('shows a user what is theirs and what is nobody’s, of the agent that is asked for', async () => {
+    const { store } = await opened();
+    await store.write('acme', [of('a', 'coder', null), of('b', 'coder', 'ann'), of('c', 'coder', 'bob'), of('d', 'tester', 'ann')]);
+    const seen = async (scope: { agent: string | null; user?: string | null }) => {
+      const reader = { tenant: 'acme', ...scope };
+      const { dense, words: worded } = await store.search(reader, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }));
+      const listed = await store.find(reader, 'semantic', {}, { order: 'key', limit: 10 });
+      const loaded = await store.load(reader, 'semantic', 'fact', ['a', 'b', 'c', 'd']);
+      const keys = [dense, worded, listed, loaded].map((list) => list.map(({ key }) => key).join(''));
+      expect(new Set(keys).size).toBe(1);
+      return keys[0];
+    };
+    expect(await seen({ agent: null })).toBe('abcd');
+    expect(await seen({ agent: null, user: null })).toBe('abcd');
+    expect(await seen({ agent: 'coder' })).toBe('abc');
+    expect(await seen({ agent: null, user: 'ann' })).toBe('abd');
+    expect(await seen({ agent: 'coder', user: 'ann' })).toBe('ab');
+    expect(await seen({ agent: 'coder', user: 'nobody' })).toBe('a');
+    expect(await seen({ agent: 'nobody' })).toBe('');
+  });
+}
+
+function wording(opened: OpenStore): void {
+  it('finds code, identifiers and languages without spaces', async () => {
+    const { store } = await opened();
+    const texts = {
+      snake: 'def parse_csv(path)',
+      camel: 'parseCsv reads',
+      plain: 'how to parse a csv file',
+      kanji: '東京都の天気',
+      other: 'sort numbers',
+    };
+    await store.write(
+      'acme',
+      Object.entries(texts).map(([key, text]) => searchable({ key }, text)),
+    );
+    const found = async (text: string) => (await store.search(ACME, 'semantic', query({ text }))).words.map(({ key }) => key).toSorted();
+    expect(await found('parse csv')).toEqual(['camel', 'plain', 'snake']);
+    expect(await found('PARSE_CSV')).toEqual(['camel', 'plain', 'snake']);
+    expect(await found('天気')).toEqual(['kanji']);
+    expect(await found('numbers parsing')).toEqual(['camel', 'other', 'plain', 'snake']);
+  });
+
+  it('takes nothing in a query for syntax', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({}, 'plain words', 1)]);
+    for (const text of [
+      '"',
+      '*',
+      'NEAR(a b)',
+      'words:plain',
+      '^plain',
+      "'; DROP TABLE x; --",
+      'a AND',
+      '\u0000',
+      '((((',
+      '{"$ne":1}',
+      'x'.repeat(100_000),
+    ]) {
+      const { words: found } = await store.search(ACME, 'semantic', query({ text }));
+      expect(found.length).toBe(text.includes('plain') ? 1 : 0);
+    }
+  });
+
+  it('weighs words by BM25 with the statistics of the tenant’s own layer', async () => {
+    const { store } = await opened();
+    const model = new RecordModel();
+    const changes = ['csv csv csv file', 'csv', `csv ${'filler '.repeat(100)}`, 'json file', 'yaml', '…'].map((text, i) =>
+      searchable({ key: `k${i}` }, text),
+    );
+    expect(model.write(changes)).toHaveLength(6);
+    await store.write('acme', changes);
+    for (let i = 0; i < 5; i += 1) {
+      const scope = { tenant: 'beta', agent: 'coder', user: null };
+      await store.write('beta', [insert(recordOf({ key: `k${i}`, scope }), { text: 'csv file', vector: null })]);
+      await store.write('acme', [searchable({ key: `e${i}`, layer: 'episodic', kind: 'episode' }, 'csv file')]);
+    }
+    for (const text of ['csv', 'csv file', 'the json yaml file']) {
+      const found = (await store.search(ACME, 'semantic', query({ text }))).words;
+      const expected = model.search(ACME, 'semantic', query({ text })).words;
+      expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key));
+      expect(found.map(({ bm25 }) => bm25)).toEqual(expected.map(({ bm25 }) => expect.closeTo(bm25, 3)));
+    }
+  });
+}

@@ -1,0 +1,230 @@
+import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
+import { describe, expect, it } from 'vitest';
+import type { Change } from '../src/record-store.js';
+import type { OpenStore } from './record-store-conformance.js';
+import { ACME, collect, insert, keysOfAll, OTHER_MODEL, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
+
+/** Removing, refusing, moving to another model, mending. */
+export function recordStoreUpkeepConformance(opened: OpenStore): void {
+  describe('removing', () => {
+    removing(opened);
+  });
+  describe('guarding', () => {
+    guarding(opened);
+  });
+  describe('models', () => {
+    models(opened);
+  });
+  describe('upkeep', () => {
+    upkeep(opened);
+  });
+}
+
+function owned(key: string, agent: string, user: string | null): Change {
+  return searchable({ key, scope: { tenant: 'acme', agent, user } }, `word ${key}`, 1);
+}
+
+function removing(opened: OpenStore): void {
+  it('removes exactly what these owners have', async () => {
+    const { store } = await opened();
+    const all = [owned('a', 'coder', null), owned('b', 'coder', 'ann'), owned('c', 'coder', 'bob'), owned('d', 'tester', 'ann')];
+    await store.write('acme', all);
+    expect(await store.count({ tenant: 'acme', user: 'ann' }, 'semantic', {})).toBe(2);
+    expect(await store.remove({ tenant: 'acme', agent: 'tester', user: 'ann' }, 'semantic', {})).toBe(1);
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['a', 'b', 'c']);
+    expect(await store.remove({ tenant: 'acme', user: 'ann' }, 'semantic', {})).toBe(1);
+    expect(await store.remove({ tenant: 'acme', user: null }, 'semantic', {})).toBe(1);
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['c']);
+    expect(await store.remove({ tenant: 'acme', agent: 'coder' }, 'semantic', {})).toBe(1);
+    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(0);
+    expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 9 })).toEqual({ dense: [], words: [] });
+  });
+
+  it('removes by filter, and only in the layer', async () => {
+    const { store } = await opened();
+    await store.write('acme', [
+      searchable({ key: 'a', fields: { document: 'd1' } }, 'one', 1),
+      searchable({ key: 'b', fields: { document: 'd2' } }, 'two', 1),
+      searchable({ key: 'a', layer: 'episodic', kind: 'episode', fields: { document: 'd1' } }, 'three', 1),
+    ]);
+    expect(await store.remove({ tenant: 'acme' }, 'semantic', { where: { document: 'd1' } })).toBe(1);
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['b']);
+    expect(await store.count({ tenant: 'acme' }, 'episodic', {})).toBe(1);
+  });
+
+  it('removes any number', async () => {
+    const { store } = await opened();
+    await store.write(
+      'acme',
+      Array.from({ length: 2_500 }, (_, i) => searchable({ key: `k${i}` }, `text ${i}`, i % 8)),
+    );
+    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(2_500);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
+    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('says what it did to leave nothing behind', async () => {
+    const { store } = await opened();
+    await store.write('acme', [owned('a', 'coder', null), owned('b', 'coder', 'ann')]);
+    await store.remove({ tenant: 'acme', user: 'ann' }, 'semantic', {});
+    const done = await store.purge();
+    expect(done.length).toBeGreaterThan(0);
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['a']);
+    expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 9 })).words).toHaveLength(1);
+  });
+
+  it('names the tenants that have records', async () => {
+    const { store } = await opened();
+    expect(await store.tenants()).toEqual([]);
+    await store.write('beta', [insert(recordOf({ scope: { tenant: 'beta', agent: 'coder', user: null } }))]);
+    await store.write('acme', [insert(recordOf({ layer: 'procedural', kind: 'skill' }))]);
+    expect(await store.tenants()).toEqual(['acme', 'beta']);
+    await store.remove({ tenant: 'beta' }, 'semantic', {});
+    expect(await store.tenants()).toEqual(['acme']);
+  });
+}
+
+function guarding(opened: OpenStore): void {
+  it('fails closed without a tenant', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({}, 'secret', 1)]);
+    for (const scope of SCOPES_WITHOUT_TENANT) {
+      const refused = { code: 'TENANT_MISSING' };
+      await expect(store.load(scope, 'semantic', 'fact', ['k1'])).rejects.toMatchObject(refused);
+      await expect(store.find(scope, 'semantic', {}, { order: 'newest', limit: 5 })).rejects.toMatchObject(refused);
+      await expect(store.search(scope, 'semantic', { vector: null, text: 'secret', limit: 5 })).rejects.toMatchObject(refused);
+    }
+    for (const tenant of ['', ' ', undefined as unknown as string, null as unknown as string]) {
+      const refused = { code: 'TENANT_MISSING' };
+      await expect(store.count({ tenant }, 'semantic', {})).rejects.toMatchObject(refused);
+      await expect(store.remove({ tenant }, 'semantic', {})).rejects.toMatchObject(refused);
+      await expect(collect(store.each({ tenant }, 'semantic', {}))).rejects.toMatchObject(refused);
+      await expect(collect(store.withoutVectors({ tenant }, 'semantic', SAMPLE_MODEL.name))).rejects.toMatchObject(refused);
+      await expect(store.write(tenant, [insert(recordOf())])).rejects.toMatchObject(refused);
+      await expect(store.setVectors(tenant, { ...recordOf(), revision: 1 }, SAMPLE_MODEL.name, [null])).rejects.toMatchObject(refused);
+    }
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['k1']);
+  });
+
+  it('refuses a record of another tenant, and all that came with it', async () => {
+    const { store } = await opened();
+    const strange = insert(recordOf({ key: 'b', scope: { tenant: 'beta', agent: 'coder', user: null } }));
+    await expect(store.write('acme', [insert(recordOf({ key: 'a' })), strange])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    expect(await store.tenants()).toEqual([]);
+  });
+
+  it('refuses vectors of a wrong length and with NaN', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({}, 'kept', 1)]);
+    for (const vector of [
+      new Float32Array(3).fill(1),
+      new Float32Array(9).fill(1),
+      vectorOf({ 1: 1 }).with(2, Number.NaN),
+      vectorOf({ 1: 1 }).with(2, Infinity),
+    ]) {
+      const refused = { code: 'EMBEDDING_LENGTH_WRONG' };
+      await expect(store.write('acme', [insert(recordOf({ key: 'bad' }), { text: 'bad', vector })])).rejects.toMatchObject(refused);
+      await expect(store.search(ACME, 'semantic', { vector, text: 'kept', limit: 5 })).rejects.toMatchObject(refused);
+      await expect(store.setVectors('acme', { ...recordOf(), revision: 1 }, SAMPLE_MODEL.name, [vector])).rejects.toMatchObject(refused);
+    }
+    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['k1']);
+  });
+}
+
+function models(opened: OpenStore): void {
+  it('knows the model it was opened with', async () => {
+    const { store } = await opened();
+    expect(await store.models()).toEqual([{ ...SAMPLE_MODEL, state: 'ready' }]);
+  });
+
+  it('refuses another model, or dimension, and says what to do', async () => {
+    const { second } = await opened();
+    for (const model of [OTHER_MODEL, { ...SAMPLE_MODEL, dimension: 9 }]) {
+      await expect(second(model)).rejects.toMatchObject({
+        code: 'MEMORY_VERSION',
+        message: expect.stringMatching(/sample-8.*etude memory reembed/s),
+      });
+    }
+    await expect(second(OTHER_MODEL)).rejects.toMatchObject({ message: expect.stringContaining('other-4') });
+  });
+
+  it('moves to another model beside the old one', async () => {
+    const { store, second } = await opened();
+    await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear'), insert(recordOf({ key: 'c' }))]);
+    await store.addModel(OTHER_MODEL);
+    await store.addModel(OTHER_MODEL);
+    await expect(store.addModel({ ...OTHER_MODEL, dimension: 5 })).rejects.toMatchObject({ code: 'MEMORY_VERSION' });
+    expect(await store.models()).toEqual(
+      expect.arrayContaining([
+        { ...SAMPLE_MODEL, state: 'ready' },
+        { ...OTHER_MODEL, state: 'building' },
+      ]),
+    );
+    await expect(second(OTHER_MODEL)).rejects.toMatchObject({ code: 'MEMORY_VERSION' });
+    const missing = async () =>
+      (await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER_MODEL.name))).map(({ key }) => key).toSorted();
+    expect(await missing()).toEqual(['a', 'b']);
+    expect(await store.setVectors('acme', { ...recordOf({ key: 'a' }), revision: 1 }, OTHER_MODEL.name, [vectorOf({ 2: 1 }, 4)])).toBe(
+      true,
+    );
+    expect(await missing()).toEqual(['b']);
+    expect(await store.setVectors('acme', { ...recordOf({ key: 'b' }), revision: 1 }, OTHER_MODEL.name, [null])).toBe(true);
+    expect(await missing()).toEqual([]);
+    expect(await store.setVectors('acme', { ...recordOf({ key: 'a' }), revision: 2 }, OTHER_MODEL.name, [null])).toBe(false);
+    await store.setModelReady(OTHER_MODEL.name);
+    const other = await second(OTHER_MODEL);
+    const { dense, words } = await other.search(ACME, 'semantic', { vector: vectorOf({ 2: 1 }, 4), text: 'pear', limit: 5 });
+    expect(dense).toMatchObject([{ key: 'a', cosine: expect.closeTo(1, 4) }]);
+    expect(words).toMatchObject([{ key: 'b', cosine: 0 }]);
+  });
+
+  it('asks anew for vectors of what was replaced, not of what was updated', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear', 2)]);
+    await store.addModel(OTHER_MODEL);
+    for (const key of ['a', 'b'])
+      await store.setVectors('acme', { ...recordOf({ key }), revision: 1 }, OTHER_MODEL.name, [vectorOf({ 1: 1 }, 4)]);
+    await store.write('acme', [
+      { do: 'update', record: recordOf({ key: 'a', worth: 1 }), revision: 1 },
+      { do: 'replace', record: recordOf({ key: 'b' }), indexed: [{ text: 'plum', vector: vectorOf({ 3: 1 }) }], revision: 1 },
+    ]);
+    const missing = await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER_MODEL.name));
+    expect(missing.map(({ key }) => key)).toEqual(['b']);
+    expect(await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', SAMPLE_MODEL.name))).toEqual([]);
+  });
+
+  it('drops a model with its vectors, but never the last that is ready', async () => {
+    const { store, reopen } = await opened();
+    await store.write('acme', [searchable({}, 'apple', 1)]);
+    await store.addModel(OTHER_MODEL);
+    await expect(store.dropModel(SAMPLE_MODEL.name)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    await store.setVectors('acme', { ...recordOf(), revision: 1 }, OTHER_MODEL.name, [vectorOf({ 1: 1 }, 4)]);
+    await store.setModelReady(OTHER_MODEL.name);
+    const other = await reopen(OTHER_MODEL);
+    await other.dropModel(SAMPLE_MODEL.name);
+    expect(await other.models()).toEqual([{ ...OTHER_MODEL, state: 'ready' }]);
+    expect((await other.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }, 4), text: '', limit: 5 })).dense).toHaveLength(1);
+    expect(await other.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+}
+
+function upkeep(opened: OpenStore): void {
+  it('finds nothing to mend in what it wrote itself', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, '…'), insert(recordOf({ key: 'c' }))]);
+    await store.write('acme', [{ do: 'replace', record: recordOf({ key: 'a' }), indexed: [], revision: 1 }]);
+    const { checked, repaired, problems } = await store.reconcile();
+    expect([repaired, problems]).toEqual([[], []]);
+    expect(checked.records).toBe(3);
+  });
+
+  it('is ready, has a size, and closes twice', async () => {
+    const { store } = await opened();
+    await store.check();
+    const { diskBytes } = await store.size();
+    expect(diskBytes === null || diskBytes > 0).toBe(true);
+    await store.close();
+    await store.close();
+    await expect(store.load(ACME, 'semantic', 'fact', ['k1'])).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
+  });
+}
