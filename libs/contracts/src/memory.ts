@@ -182,6 +182,27 @@ export const ErasureReceipt = z.strictObject({
 });
 export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
 
+/** Moving all vectors to another model; there is one of them at a time. */
+export const Reembedding = z.strictObject({
+  /** Empty where there was none yet. */
+  id: z.string(),
+  model: z.string(),
+  /** Of a model whose length is not known by its name. */
+  dimension: z.number().int().min(1).max(65_536).nullable(),
+  /** Model whose vectors are dropped once all records have those of `model`. */
+  dropModel: z.string().nullable(),
+  /** `stopped`: goes on where it was when started again. `ready`: no record is without a vector. */
+  state: z.enum(['idle', 'running', 'stopped', 'ready', 'failed']),
+  /** Records. */
+  done: z.number().int(),
+  total: z.number().int().nullable(),
+  error: z.string().nullable(),
+  /** ms since 1970 */
+  startedAt: z.number().int(),
+  updatedAt: z.number().int(),
+});
+export type Reembedding = z.infer<typeof Reembedding>;
+
 export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'active', 'deprecated', 'archived', 'rejected'] as const;
 export const SkillStatus = z.enum(SKILL_STATUSES);
 export type SkillStatus = z.infer<typeof SkillStatus>;

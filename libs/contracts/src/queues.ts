@@ -105,4 +105,36 @@ export const SkillVerify = queue({
   workersLostMax: WORKERS_LOST_MAX,
 });
 
-export const QUEUES = [RolloutRun, SandboxExecute, MemoryWriteJob, ConsolidationRunJob, SkillVerify] as const;
+/** What was looked at, mended and left by a pass over the whole store. */
+const ReconcileReport = z.strictObject({
+  checked: z.record(z.string(), z.number()),
+  repaired: z.array(z.string()),
+  problems: z.array(z.string()),
+});
+
+/** What is done to memory as a whole. State and outcome are kept in the upkeep store under the id; payloads hold no names of owners. */
+export const MemoryUpkeepJob = queue({
+  name: 'memory.upkeep',
+  payload: z.discriminatedUnion('work', [
+    z.strictObject({ v: z.literal(1), work: z.literal('erase'), tenant: TenantId, id: z.string().min(1).max(100) }),
+    z.strictObject({ v: z.literal(1), work: z.literal('reembed'), id: z.string().min(1).max(100) }),
+    z.strictObject({ v: z.literal(1), work: z.literal('reconcile'), id: z.string().min(1).max(100) }),
+    z.strictObject({
+      v: z.literal(1),
+      work: z.literal('archive'),
+      tenant: TenantId,
+      id: z.string().min(1).max(100),
+      scoreMax: z.number().min(0).max(1),
+      olderThanDays: z.number().int().min(0).max(36_500),
+    }),
+  ]),
+  result: z.strictObject({ report: ReconcileReport.nullable().default(null), archived: z.number().int().nullable().default(null) }),
+  jobId: (p) => `${p.work}.${p.id}`,
+  attemptsMax: 12,
+  backoffMs: 2_000,
+  timeoutMs: 7 * 86_400_000,
+  workersLostMax: WORKERS_LOST_MAX,
+  firing: (template, firedAtMs) => ({ ...template, id: `${template.id}-${firedAtMs}` }),
+});
+
+export const QUEUES = [RolloutRun, SandboxExecute, MemoryWriteJob, ConsolidationRunJob, SkillVerify, MemoryUpkeepJob] as const;

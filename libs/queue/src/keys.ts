@@ -80,6 +80,22 @@ export class RedisKeys {
   consolidation(tenant: string, runId: string): string {
     return this.#of('consolidation', tenant, runId);
   }
+  /** A receipt, and whose data it is about until that is gone. */
+  erasure(tenant: string, id: string): string {
+    return this.#of('erasure', tenant, id);
+  }
+  /** `<tenant>/<erasure>` of those that are not over, by when the reconciler looks at them again. */
+  get erasureOutbox(): string {
+    return `${this.prefix}:outbox:erasures`;
+  }
+  /** When whose data was erased last, by digest of the name: what was made before is not written any more. */
+  erased(tenant: string): string {
+    return this.#of('erased', tenant);
+  }
+  /** The one move to another embedding model. */
+  get reembedding(): string {
+    return `${this.prefix}:reembedding`;
+  }
   /** Channel of `<tenant>/<task>`. */
   get cancel(): string {
     return `${this.prefix}:cancel`;

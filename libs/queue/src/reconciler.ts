@@ -1,4 +1,4 @@
-import { MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
+import { MemoryUpkeepJob, MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import { retryJob } from './dead-letters.js';
 import { readFailure } from './job-failure.js';
@@ -7,6 +7,7 @@ import { isConnectionError } from './redis.js';
 import type { QueueLogger } from './redis.js';
 import { parseMember, rolloutOfMember } from './task-keys.js';
 import type { TaskStore } from './task-store.js';
+import { UpkeepStore } from './upkeep-store.js';
 
 export interface ReconcilerOptions {
   readonly producer: Producer;
@@ -41,10 +42,11 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
     const now = await redisNow(producer);
     const rollouts = await reconcileRollouts(producer, tasks, now);
     const writes = await reconcileWrites(producer, now);
+    const upkeep = await reconcileUpkeep(producer, now);
     const dead = await failDeadRollouts(producer, tasks, deadSince);
     deadSince = now - CLOCK_MARGIN_MS;
-    const closed = rollouts + writes + dead;
-    if (closed > 0) logger?.info({ rollouts, writes, dead }, 'closed gaps between records and jobs');
+    const closed = rollouts + writes + upkeep + dead;
+    if (closed > 0) logger?.info({ rollouts, writes, upkeep, dead }, 'closed gaps between records and jobs');
     return closed;
   };
   const tick = async () => {
@@ -118,6 +120,25 @@ async function reconcileWrites(producer: Producer, now: number): Promise<number>
     await redis.zadd(keys.memoryOutboxIndex, 'XX', dead ? now + DEAD_AGAIN_MS : now, member);
   }
   return closed;
+}
+
+/** Erasures and the move to another model whose record says that there is work, but that have no job. */
+async function reconcileUpkeep(producer: Producer, now: number): Promise<number> {
+  const { redis, keys } = producer;
+  const queue = producer.queue(MemoryUpkeepJob.name);
+  let closed = 0;
+  for (const member of await redis.zrangebyscore(keys.erasureOutbox, '-inf', now - MEMORY_AGE_MS, 'LIMIT', 0, BATCH)) {
+    const parsed = parseMember(member);
+    if (parsed && !(await queue.getJob(`erase.${parsed.id}`))) {
+      await producer.add(MemoryUpkeepJob, { v: 1, work: 'erase', ...parsed });
+      closed++;
+    }
+    await redis.zadd(keys.erasureOutbox, 'XX', now, member);
+  }
+  const { id, state, startedAt } = await new UpkeepStore(producer).reembedding();
+  if (state !== 'running' || startedAt > now - MEMORY_AGE_MS || (await queue.getJob(`reembed.${id}`))) return closed;
+  await producer.add(MemoryUpkeepJob, { v: 1, work: 'reembed', id });
+  return closed + 1;
 }
 
 /** Tasks whose job died where nobody was left to say so. */

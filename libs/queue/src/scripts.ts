@@ -1,5 +1,6 @@
 import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
 import { ONCE, PRELUDE } from './script-parts.js';
+import { UPKEEP_SCRIPTS } from './upkeep-scripts.js';
 
 /**
  * Everything here that must be atomic, as Lua: one script is one round trip, one fsync, all or nothing.
@@ -233,6 +234,7 @@ export const SCRIPTS = {
   cancelExecution: { numberOfKeys: 1, lua: cancelExecution },
   createConsolidation: { numberOfKeys: 2, lua: createConsolidation },
   ...SANDBOX_SCRIPTS,
+  ...UPKEEP_SCRIPTS,
 };
 
 export type ScriptName = keyof typeof SCRIPTS;
