@@ -5,6 +5,7 @@ import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
 import { addEval } from './eval/eval.command.js';
+import { addMemory } from './memory/memory.command.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
 import { addStack } from './stack/stack.command.js';
 import { addTasks } from './tasks/tasks.command.js';
@@ -38,6 +39,7 @@ export function buildProgram(start: Start): Command {
   addDemo(program, start);
   addTasks(program, start);
   addSandbox(program, start);
+  addMemory(program, start);
   addAdmin(program, start);
   addEval(program, start);
   return program;

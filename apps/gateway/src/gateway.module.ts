@@ -10,6 +10,7 @@ import { Producer } from '@etude/queue/producer';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
 import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import { TaskStore } from '@etude/queue/task-store';
+import { UpkeepStore } from '@etude/queue/upkeep-store';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { Authenticator } from './calls/authenticator.js';
@@ -19,7 +20,11 @@ import { StatusFilter } from './calls/status.filter.js';
 import { ConsolidationController } from './consolidation/consolidation.controller.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { MemoryAccess } from './memory/memory-access.js';
-import { MemoryController } from './memory/memory.controller.js';
+import { DocumentsController } from './memory/documents.controller.js';
+import { MemoryOperatorController } from './memory/memory-operator.controller.js';
+import { MemoryRecordsController } from './memory/memory-records.controller.js';
+import { MemorySearchController } from './memory/memory-search.controller.js';
+import { MemoryUpkeepController } from './memory/memory-upkeep.controller.js';
 import { QueuesController } from './queues/queues.controller.js';
 import { ControllerChannels } from './sandboxes/controller-channels.js';
 import { SandboxRouter } from './sandboxes/sandbox-router.js';
@@ -71,12 +76,24 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks })],
-      controllers: [TasksController, SkillsController, MemoryController, ConsolidationController, QueuesController, SandboxesController],
+      controllers: [
+        TasksController,
+        SkillsController,
+        MemorySearchController,
+        MemoryRecordsController,
+        DocumentsController,
+        MemoryUpkeepController,
+        MemoryOperatorController,
+        ConsolidationController,
+        QueuesController,
+        SandboxesController,
+      ],
       providers: [
         { provide: Producer, useValue: producer },
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
+        { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
         { provide: SandboxSessionStore, useValue: sessions },
         { provide: SandboxRouter, useValue: sandboxes },

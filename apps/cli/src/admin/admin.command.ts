@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { Start } from '../cli.js';
-import { integer, repeated } from '../options.js';
+import { integer } from '../options.js';
 import { type ConsolidateOptions, consolidate } from './consolidate.js';
 import { createKey, type KeyOptions, listKeys, ROLES } from './keys.js';
-import { type MemoryOptions, searchMemory } from './memory.js';
 import { deadLetters, listQueues, redrive, type RedriveOptions } from './queues.js';
 import { approveSkill, listSkills, showSkill, SKILL_STATUSES, type SkillListOptions } from './skills.js';
 
@@ -62,19 +61,9 @@ function addKeys(program: Command, start: Start): void {
     .action((_options: object, command: Command) => start(command, listKeys));
 }
 
-/** `skills`, `memory`, `consolidate`, `queues`, `keys`. */
+/** `skills`, `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
   addSkills(program, start);
-  program
-    .command('memory')
-    .description('what is remembered')
-    .command('search <query>')
-    .description('what is near the query, by meaning and by words')
-    .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
-    .option('--agent <name>', "only this agent's")
-    .option('--limit <n>', 'per layer', integer(1, 100), 5)
-    .option('--explain', 'say how each score came about')
-    .action((query: string, options: MemoryOptions, command: Command) => start(command, (cli) => searchMemory(cli, query, options)));
   program
     .command('consolidate')
     .description('turn recent episodes into facts and verified skills, now')

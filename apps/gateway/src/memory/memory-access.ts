@@ -1,20 +1,18 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
-import type { openMemory } from '@etude/memory/sqlite-memory';
-
-export type OpenMemory = Awaited<ReturnType<typeof openMemory>>;
+import type { Memory } from '@etude/memory/memory';
 
 /** Opened by another embedder or a later version: no retry helps, the operator has to decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
 /** Memory as this service reads it: opened once, and again after a failure, so that a full disk or a late mount heals by itself. */
 export class MemoryAccess {
-  #opening: Promise<OpenMemory> | null = null;
+  #opening: Promise<Memory> | null = null;
 
-  constructor(private readonly openFile: () => Promise<OpenMemory>) {}
+  constructor(private readonly openStore: () => Promise<Memory>) {}
 
   /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, EMBEDDING_LENGTH_WRONG */
-  open(): Promise<OpenMemory> {
-    this.#opening ??= this.openFile().catch((error: unknown) => {
+  open(): Promise<Memory> {
+    this.#opening ??= this.openStore().catch((error: unknown) => {
       this.#opening = null;
       throw error;
     });
@@ -45,6 +43,6 @@ export class MemoryAccess {
     const opening = this.#opening;
     this.#opening = null;
     const memory = await opening?.catch(() => null);
-    memory?.close();
+    await memory?.close();
   }
 }

@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { skillResourceName } from '@etude/contracts/ids';
-import type { Skill } from '@etude/contracts/memory';
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryHit } from '@etude/domain/ports/memory';
 
 type HitInit = MessageInitShape<typeof MemoryHitSchema>;
@@ -22,6 +22,13 @@ export function hitMessage(hit: MemoryHit): HitInit {
     sources: [...sources],
     explanation: { ...explanation },
   };
+}
+
+/** With what it comes from, where that is known. */
+export function recalledMessage(item: RecalledItem & Partial<Pick<MemoryHit, 'agent' | 'createdAt' | 'sources'>>): HitInit {
+  const { id, layer, kind, title, text, score, similarity, agent = '', createdAt, sources = [] } = item;
+  const createTime = createdAt === undefined ? {} : { createTime: timestampFromMs(createdAt) };
+  return { id, layer, kind, title, text, score, similarity, agent, ...createTime, sources: [...sources] };
 }
 
 interface SkillHit {

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { toJson } from '@bufbuild/protobuf';
+import { type Document, DocumentSchema, ImportDocumentResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Cli, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { readBytes } from '../files.js';
+import type { Gateway } from '../gateway.js';
+import { plural } from '../output.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { documentTable } from './memory-lines.js';
+import type { WhoseOptions } from './search-memory.js';
+
+const BYTES_MAX = 32 * 1024 * 1024;
+const PART_BYTES = 1024 * 1024;
+/** Parsing a long PDF takes its time. */
+const IMPORT_TIMEOUT_MS = 300_000;
+const PAGE_MAX = 1_000;
+const KNOWN = /\.(md|markdown|txt|text|html?|pdf)$/i;
+
+export interface ImportOptions {
+  readonly agent: string;
+  readonly user?: string;
+  readonly mediaType?: string;
+  readonly name?: string;
+}
+
+/** Files as they are named, and in folders those whose names say that they can be read. @throws CliError where there is none */
+export function filesOf(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) throw new CliError(EXIT.usage, `there is no file or folder ${path}`);
+    if (!stat.isDirectory()) return [path];
+    const inside = readdirSync(path, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && KNOWN.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name));
+    if (inside.length === 0) throw new CliError(EXIT.usage, `${path} has no Markdown, text, HTML or PDF in it`);
+    return inside.toSorted();
+  });
+}
+
+async function* parts(head: object, bytes: Uint8Array) {
+  yield { part: { case: 'head' as const, value: head } };
+  for (let at = 0; at < bytes.byteLength; at += PART_BYTES) {
+    yield { part: { case: 'data' as const, value: bytes.subarray(at, at + PART_BYTES) } };
+  }
+}
+
+function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {
+  const bytes = readBytes(file, BYTES_MAX);
+  const head = { name, mediaType, agent, user, sha256: createHash('sha256').update(bytes).digest('hex') };
+  // The same document again changes nothing, so it may be sent again.
+  return ridingOut(cli.signal, () =>
+    gateway.memory.importDocument(parts(head, bytes), { timeoutMs: Math.max(cli.callTimeoutMs, IMPORT_TIMEOUT_MS), signal: cli.signal }),
+  );
+}
+
+/** One after the other; one that is refused does not keep the others. What was imported before is passed over, so a repeat goes on. */
+export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
+  const files = filesOf(paths);
+  if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
+  return withGateway(cli, async (gateway) => {
+    const counts = new Map<string, number>();
+    for (const [index, file] of files.entries()) {
+      cli.out.status(`importing ${index + 1} of ${files.length}: ${file}`);
+      const outcome = await tried(cli, file, () => importOne(cli, gateway, file, options));
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    }
+    cli.out.status('');
+    cli.out.note(`${plural(files.length, 'document')}: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`);
+    return counts.has('refused') ? EXIT.failed : EXIT.ok;
+  });
+}
+
+async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['memory']['importDocument']>): Promise<string> {
+  try {
+    const answer = await send();
+    const { outcome, document } = answer;
+    cli.out.data(toJson(ImportDocumentResponseSchema, answer), `${outcome}  ${file}  ${documentLine(document)}`);
+    return outcome;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    cli.out.data({ file, outcome: 'refused', reason: error.details }, `refused  ${file}  ${error.details}`);
+    return 'refused';
+  }
+}
+
+const documentLine = (document: Document | undefined) =>
+  document === undefined ? '' : `${document.id}  ${plural(document.chunks, 'chunk')}  ${document.title}`;
+
+/** INVALID_ARGUMENT or RESOURCE_EXHAUSTED: it is this file, and not the gateway. */
+function isRefused(error: unknown): error is { readonly code: number; readonly details: string } {
+  const code = (error as { code?: unknown }).code;
+  return code === 3 || code === 8;
+}
+
+export function listDocuments(cli: Cli, { agent = '', user = '', limit }: WhoseOptions & { readonly limit: number }): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const documents: Document[] = [];
+    let pageToken = '';
+    do {
+      const pageSize = Math.min(limit - documents.length, PAGE_MAX);
+      const page = await gateway.memory.listDocuments({ agent, user, pageSize, pageToken }, callSettings(cli));
+      documents.push(...page.documents);
+      pageToken = page.nextPageToken;
+    } while (pageToken !== '' && documents.length < limit);
+    cli.out.data(documents.map((document) => toJson(DocumentSchema, document)), documentTable(documents));
+    if (pageToken !== '') cli.out.note(`there are more; --limit ${limit} of them are shown`);
+    return EXIT.ok;
+  });
+}
+
+export function deleteDocument(cli: Cli, id: string): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    await gateway.memory.deleteDocument({ id }, callSettings(cli));
+    cli.out.data({ id, deleted: true }, `${id} is deleted`);
+    return EXIT.ok;
+  });
+}

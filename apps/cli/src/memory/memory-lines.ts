@@ -1,0 +1,60 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Document, ErasureReceipt, MemoryHit, MemoryRecord, MemoryStats } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { firstLine, table } from '../output.js';
+
+export function hitText({ id, layer, kind, title, text, similarity, score, explanation, sources }: MemoryHit): string {
+  const parts = Object.entries(explanation).map(([name, value]) => `${name} ${value.toFixed(3)}`);
+  const lines = [
+    `${layer} ${kind} ${id}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`,
+    `  ${firstLine(text, 110)}`,
+  ];
+  if (parts.length > 0) lines.push(`  score: ${parts.join(', ')}`);
+  if (sources.length > 0) lines.push(`  from: ${sources.slice(0, 5).join(', ')}${sources.length > 5 ? ', …' : ''}`);
+  return lines.join('\n');
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Every field on a line of its own; those that say nothing are left out. */
+export function recordText({ id, layer, kind, agent, user, createTime, fields }: MemoryRecord): string {
+  const head = `${layer} ${kind} ${id}`;
+  const of = [`agent ${agent}`, user === '' ? '' : `user ${user}`, createTime ? new Date(timestampMs(createTime)).toISOString() : ''];
+  const shown = Object.entries(fields ?? {}).filter(([name, value]) => tells(name, value));
+  return [head, `  ${of.filter((one) => one !== '').join('  ')}`, ...shown.map(([name, value]) => `  ${name}: ${text(value)}`)].join('\n');
+}
+
+const SHOWN_ABOVE: ReadonlySet<string> = new Set(['id', 'scope', 'createdAt']);
+
+function tells(name: string, value: unknown): boolean {
+  return !SHOWN_ABOVE.has(name) && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
+}
+
+export function documentTable(documents: readonly Document[]): string {
+  const rows = documents.map(({ id, name, title, chunks, bytes }) => [id, String(chunks), String(bytes), name, title]);
+  return table([['ID', 'CHUNKS', 'BYTES', 'NAME', 'TITLE'], ...rows]);
+}
+
+export function statsText({ adapter, embeddingModel, dimension, layers, diskBytes, memoryBytes }: MemoryStats): string {
+  const rows = layers.map(({ layer, kind, records, archived }) => [layer, kind, String(records), String(archived)]);
+  const sizes = [
+    diskBytes > 0n ? `${mib(diskBytes)} MiB on disk` : '',
+    memoryBytes > 0n ? `${mib(memoryBytes)} MiB in memory` : '',
+  ].filter((size) => size !== '');
+  return [
+    `${adapter}, vectors of ${embeddingModel} with ${dimension} numbers${sizes.length > 0 ? `; ${sizes.join(', ')}, of all tenants` : ''}`,
+    table([['LAYER', 'KIND', 'RECORDS', 'ARCHIVED'], ...rows]),
+  ].join('\n');
+}
+
+const mib = (bytes: bigint) => (Number(bytes) / 1_048_576).toFixed(1);
+
+export function receiptText({ id, state, removed, left, notes, error }: ErasureReceipt): string {
+  const places = Object.keys({ ...removed, ...left }).toSorted();
+  const rows = places.map((place) => [place, String(removed[place] ?? 0), String(left[place] ?? 0)]);
+  return [
+    `erasure ${id}: ${state}`,
+    ...(rows.length > 0 ? [table([['PLACE', 'REMOVED', 'LEFT'], ...rows])] : []),
+    ...notes.map((note) => `- ${note}`),
+    ...(error === '' ? [] : [`failed: ${error}`]),
+  ].join('\n');
+}

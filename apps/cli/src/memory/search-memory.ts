@@ -1,0 +1,75 @@
+import { toJson } from '@bufbuild/protobuf';
+import { MemoryRecordSchema, RecallResponseSchema, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Cli, withGateway } from '../cli.js';
+import { EXIT } from '../exit-codes.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { hitText, recordText } from './memory-lines.js';
+
+export interface WhoseOptions {
+  readonly agent?: string;
+  readonly user?: string;
+}
+
+export interface SearchOptions extends WhoseOptions {
+  readonly layer?: readonly string[];
+  readonly kind?: readonly string[];
+  readonly limit: number;
+  readonly explain?: boolean;
+  readonly importanceMin?: number;
+  readonly successRateMin?: number;
+  readonly similarityMin?: number;
+  readonly category?: string;
+  readonly archived?: boolean;
+  readonly rerank?: boolean;
+  readonly partial?: boolean;
+}
+
+function noteMissing(cli: Cli, layers: readonly string[]): void {
+  if (layers.length > 0) cli.out.note(`could not be searched now, and are missing: ${layers.join(', ')}`);
+}
+
+export function searchMemory(cli: Cli, query: string, options: SearchOptions): Promise<number> {
+  const { layer = [], kind = [], agent = '', user = '', category = '' } = options;
+  const { explain = false, archived = false, rerank = false, partial = false } = options;
+  const { limit, importanceMin, successRateMin, similarityMin } = options;
+  const narrowed = { importanceMin, successRateMin, similarityMin };
+  return withGateway(cli, async (gateway) => {
+    const request = { query, layers: [...layer], kinds: [...kind], agent, user, category, limit, explain, archived, rerank, partial };
+    const found = await gateway.memory.searchMemory({ ...request, ...narrowed }, callSettings(cli));
+    cli.out.data(toJson(SearchMemoryResponseSchema, found), found.hits.map(hitText).join('\n'));
+    noteMissing(cli, found.missingLayers);
+    if (found.hits.length === 0) cli.out.note('nothing found');
+    return EXIT.ok;
+  });
+}
+
+export interface RecallOptions extends WhoseOptions {
+  readonly facts?: number;
+  readonly experiences?: number;
+  readonly procedures?: number;
+  readonly tokens: number;
+  readonly partial?: boolean;
+}
+
+export function recall(cli: Cli, context: string, options: RecallOptions): Promise<number> {
+  const { agent = '', user = '', facts, experiences, procedures, tokens, partial = false } = options;
+  return withGateway(cli, async (gateway) => {
+    const request = { context, agent, user, facts, experiences, procedures, tokensMax: tokens, partial };
+    const found = await gateway.memory.recall(request, callSettings(cli));
+    const parts = (['facts', 'experiences', 'procedures'] as const).flatMap((name) =>
+      found[name].length > 0 ? [`${name}:`, ...found[name].map(hitText)] : [],
+    );
+    cli.out.data(toJson(RecallResponseSchema, found), parts.join('\n'));
+    noteMissing(cli, found.missingLayers);
+    cli.out.note(parts.length === 0 ? 'nothing recalled' : `${found.tokens} tokens`);
+    return EXIT.ok;
+  });
+}
+
+export function getMemory(cli: Cli, id: string, { layer }: { readonly layer: string }): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const record = await gateway.memory.getMemory({ id, layer }, callSettings(cli));
+    cli.out.data(toJson(MemoryRecordSchema, record), recordText(record));
+    return EXIT.ok;
+  });
+}

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toJson } from '@bufbuild/protobuf';
+import {
+  ArchiveMemoryResponseSchema,
+  type ErasureReceipt,
+  ErasureReceiptSchema,
+  MemoryStatsSchema,
+  ReconcileMemoryResponseSchema,
+  type Reembedding,
+  ReembeddingSchema,
+  RestoreMemoryResponseSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { plural } from '../output.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { receiptText, statsText } from './memory-lines.js';
+import type { WhoseOptions } from './search-memory.js';
+
+const POLL_MS = 300;
+const EXAMPLES_SHOWN = 10;
+
+export interface ArchiveOptions extends WhoseOptions {
+  readonly scoreMax?: number;
+  readonly olderThanDays?: number;
+  readonly layer?: readonly string[];
+  readonly dryRun?: boolean;
+}
+
+export function archiveMemory(cli: Cli, options: ArchiveOptions): Promise<number> {
+  const { agent = '', user = '', scoreMax, olderThanDays, layer = [], dryRun = false } = options;
+  return withGateway(cli, async (gateway) => {
+    const request = { agent, user, scoreMax, olderThanDays, layers: [...layer], dryRun };
+    const report = await gateway.memory.archiveMemory(request, { ...callSettings(cli), timeoutMs: Math.max(cli.callTimeoutMs, 300_000) });
+    const examples = report.examples.slice(0, EXAMPLES_SHOWN).map((one) => `  ${one.score.toFixed(3)}  ${one.layer}  ${one.id}  ${one.title}`);
+    const verb = dryRun ? 'would be archived (nothing was changed)' : 'archived';
+    const head = `${report.archived} of ${plural(Number(report.looked), 'record')} ${verb}`;
+    cli.out.data(toJson(ArchiveMemoryResponseSchema, report), [head, ...examples].join('\n'));
+    if (!dryRun && report.archived > 0n) cli.out.note(`the way back: ${commandLine(cli, 'memory restore')}`);
+    return EXIT.ok;
+  });
+}
+
+export function restoreMemory(cli: Cli, ids: readonly string[], { agent = '', user = '' }: WhoseOptions): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const report = await gateway.memory.restoreMemory({ ids: [...ids], agent, user }, callSettings(cli));
+    cli.out.data(toJson(RestoreMemoryResponseSchema, report), `${plural(Number(report.restored), 'record')} restored`);
+    return EXIT.ok;
+  });
+}
+
+export interface EraseOptions {
+  readonly agent?: string;
+  readonly user?: string;
+  readonly tenant?: string;
+  readonly yes?: boolean;
+  readonly detach?: boolean;
+  readonly requestId?: string;
+}
+
+function whoseMemory({ agent, user, tenant }: EraseOptions) {
+  const named = [
+    ...(agent === undefined ? [] : [{ case: 'agent' as const, value: agent }]),
+    ...(user === undefined ? [] : [{ case: 'user' as const, value: user }]),
+    ...(tenant === undefined ? [] : [{ case: 'tenant' as const, value: tenant }]),
+  ];
+  const [whose] = named;
+  if (whose === undefined || named.length > 1) throw new CliError(EXIT.usage, 'name exactly one: --agent, --user or --tenant');
+  return whose;
+}
+
+/** Polls until the erasure is over; a gateway that is away is asked again. */
+async function receiptOf(cli: Cli, gateway: Gateway, started: ErasureReceipt): Promise<ErasureReceipt> {
+  let receipt = started;
+  while (receipt.state === 'running') {
+    const removed = Object.values(receipt.removed).reduce((sum, count) => sum + Number(count), 0);
+    cli.out.status(`erasing … ${plural(removed, 'record')} so far`);
+    await sleep(POLL_MS, undefined, { signal: cli.signal });
+    receipt = await ridingOut(cli.signal, () => gateway.memory.getErasure({ id: started.id }, callSettings(cli)));
+  }
+  cli.out.status('');
+  return receipt;
+}
+
+export function eraseMemory(cli: Cli, options: EraseOptions): Promise<number> {
+  const whose = whoseMemory(options);
+  if (!options.yes) {
+    throw new CliError(EXIT.usage, `this erases everything of ${whose.case} ${whose.value} for good: memory, tasks, results, events`, [
+      'add --yes to do it; to keep a copy, run memory export before',
+    ]);
+  }
+  return withGateway(cli, async (gateway) => {
+    const started = await gateway.memory.eraseMemory({ requestId: options.requestId ?? randomUUID(), whose }, callSettings(cli));
+    const receipt = options.detach ? started : await receiptOf(cli, gateway, started);
+    cli.out.data(toJson(ErasureReceiptSchema, receipt), receiptText(receipt));
+    return receipt.state === 'failed' ? EXIT.failed : EXIT.ok;
+  });
+}
+
+export function showErasure(cli: Cli, id: string): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const receipt = await gateway.memory.getErasure({ id }, callSettings(cli));
+    cli.out.data(toJson(ErasureReceiptSchema, receipt), receiptText(receipt));
+    return receipt.state === 'failed' ? EXIT.failed : EXIT.ok;
+  });
+}
+
+export function memoryStats(cli: Cli): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const stats = await gateway.memory.getMemoryStats({}, callSettings(cli));
+    cli.out.data(toJson(MemoryStatsSchema, stats), statsText(stats));
+    return EXIT.ok;
+  });
+}
+
+export interface ReembedOptions {
+  readonly to?: string;
+  readonly dimension?: number;
+  readonly drop?: string;
+  readonly stop?: boolean;
+  readonly detach?: boolean;
+}
+
+const NEXT: Readonly<Record<string, string>> = {
+  ready: 'every record has the new vectors: restart the services with the new embedder, then run this again with --drop OLD_MODEL',
+  stopped: 'run the same command again to go on',
+};
+
+function reembedText({ model, state, done, total, error }: Reembedding): string {
+  const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
+  return error === '' ? head : `${head}\nfailed: ${error}`;
+}
+
+/** Without `to`: how far it is. */
+export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, detach = false }: ReembedOptions): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    let state = await (stop
+      ? gateway.memory.stopReembedding({}, callSettings(cli))
+      : to === undefined
+        ? gateway.memory.getReembedding({}, callSettings(cli))
+        : gateway.memory.startReembedding({ model: to, dimension, dropModel: drop }, callSettings(cli)));
+    while (to !== undefined && !detach && state.state === 'running') {
+      cli.out.status(reembedText(state));
+      await sleep(POLL_MS, undefined, { signal: cli.signal });
+      state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
+    }
+    cli.out.status('');
+    cli.out.data(toJson(ReembeddingSchema, state), reembedText(state));
+    const next = NEXT[state.state];
+    if (next !== undefined) cli.out.note(next);
+    return state.state === 'failed' ? EXIT.failed : EXIT.ok;
+  });
+}
+
+export function reconcileMemory(cli: Cli): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const settings = { ...callSettings(cli), timeoutMs: Math.max(cli.callTimeoutMs, 600_000) };
+    const report = await gateway.memory.reconcileMemory({}, settings);
+    const checked = Object.entries(report.checked).map(([name, count]) => `${count} ${name}`);
+    const lines = [
+      `looked at ${checked.join(', ')}`,
+      ...report.repaired.map((what) => `mended: ${what}`),
+      ...report.problems.map((what) => `wrong: ${what}`),
+      report.repaired.length + report.problems.length === 0 ? 'nothing is wrong' : '',
+    ];
+    cli.out.data(toJson(ReconcileMemoryResponseSchema, report), lines.filter((line) => line !== '').join('\n'));
+    return report.problems.length > 0 ? EXIT.failed : EXIT.ok;
+  });
+}

@@ -1,0 +1,138 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
+import type {
+  ListFactHistoryRequest,
+  ListRecentEpisodesRequest,
+  Memory as MemoryService,
+  StoreEpisodeRequest,
+  StoreFactRequest,
+  StoreProcedureRequest,
+  UpdateFactRequest,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { SkillName } from '@etude/contracts/ids';
+import { Experience, Fact } from '@etude/contracts/memory';
+import { experienceEpisode } from '@etude/domain/experience/experience-episode';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { optionalRequestId } from '../wire/resource-name.js';
+import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { MemoryAccess } from './memory-access.js';
+import { episodeMessage, factMessage, procedureMessage } from './memory-record.mapping.js';
+import { ownScope, readScope } from './memory-scope.js';
+
+type Methods = 'storeEpisode' | 'listRecentEpisodes' | 'storeFact' | 'updateFact' | 'listFactHistory' | 'storeProcedure';
+
+const DAY_MS = 86_400_000;
+const DAYS = { max: 36_500, standard: 7 };
+const RECENT = { max: 1_000, standard: 10 };
+const WITH_SKILL = { max: 1_000, standard: 5 };
+
+const Fraction = z.number().min(0).max(1);
+const Reflection = z.string().max(100_000);
+const SkillsUsed = z.array(z.string().trim().min(1).max(200)).max(1_000);
+const Prompt = z.string().trim().min(1, 'must not be empty').max(1_000_000);
+const Category = z.string().trim().min(1).max(200);
+const Subject = Fact.shape.subject;
+
+/** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */
+@Controller()
+export class MemoryRecordsController implements Pick<GrpcController<typeof MemoryService>, Methods> {
+  constructor(private readonly access: MemoryAccess) {}
+
+  @GrpcMethod('Memory')
+  async storeEpisode(request: StoreEpisodeRequest, _metadata: Metadata, call: ServerCall) {
+    const { context, actions, outcomes } = request;
+    const episode = experienceEpisode({
+      scope: ownScope(call, request),
+      experience: parseField(Experience, { context, actions, outcomes }, ''),
+      skillsUsed: parseField(SkillsUsed, request.skillsUsed, 'skills_used'),
+      reflection: parseField(Reflection, request.reflection, 'reflection'),
+      importance: parseField(Fraction.default(0.5), request.importance, 'importance'),
+      key: optionalRequestId(request.requestId),
+      at: Date.now(),
+    });
+    const { episodic } = await this.access.open();
+    await episodic.storeEpisode(episode);
+    const stored = await episodic.get({ tenant: episode.scope.tenant, agent: null }, episode.id);
+    return episodeMessage(stored !== null && 'summary' in stored ? stored : episode);
+  }
+
+  @GrpcMethod('Memory')
+  async listRecentEpisodes(request: ListRecentEpisodesRequest, _metadata: Metadata, call: ServerCall) {
+    const scope = readScope(call, request);
+    const days = boundedCount(request.days, 'days', DAYS);
+    const limit = boundedCount(request.limit, 'limit', request.skill === '' ? RECENT : WITH_SKILL);
+    const { episodic } = await this.access.open();
+    const since = request.skill !== '' && request.days === 0 ? 0 : Date.now() - days * DAY_MS;
+    const episodes =
+      request.skill === ''
+        ? await episodic.recent(scope, since, limit)
+        : (await episodic.bySkill(scope, request.skill, limit)).filter(({ createdAt }) => createdAt >= since);
+    return { episodes: episodes.map(episodeMessage) };
+  }
+
+  @GrpcMethod('Memory')
+  async storeFact(request: StoreFactRequest, _metadata: Metadata, call: ServerCall) {
+    const scope = ownScope(call, request);
+    const now = Date.now();
+    const told: Fact = {
+      id: '',
+      scope,
+      text: parseField(Fact.shape.text, request.text, 'text'),
+      category: parseField(Category, request.category || 'general', 'category'),
+      confidence: parseField(Fraction.default(1), request.confidence, 'confidence'),
+      source: parseField(Category, request.source || 'told', 'source'),
+      episodes: [],
+      support: 1,
+      accessCount: 0,
+      createdAt: now,
+      ...(request.subject === '' ? {} : { subject: parseField(Subject, request.subject, 'subject') }),
+    };
+    const key = optionalRequestId(request.requestId);
+    const writeId = `told.${key ?? randomUUID()}`;
+    const { semantic } = await this.access.open();
+    const { fact, outcome, replaced } = await semantic.store(writeId, told);
+    return { fact: factMessage(fact), outcome, replaced: [...replaced] };
+  }
+
+  @GrpcMethod('Memory')
+  async updateFact(request: UpdateFactRequest, _metadata: Metadata, call: ServerCall) {
+    optionalRequestId(request.requestId);
+    const paths = request.updateMask?.paths ?? [];
+    const unknown = paths.find((path) => path !== 'text' && path !== 'confidence');
+    if (paths.length === 0 || unknown !== undefined) {
+      throw invalidField('update_mask', `must name "text", "confidence" or both; it names ${unknown ?? 'nothing'}`);
+    }
+    const change = {
+      ...(paths.includes('text') ? { text: parseField(Fact.shape.text, request.text, 'text') } : {}),
+      ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
+    };
+    const { semantic } = await this.access.open();
+    return factMessage(await semantic.update(readScope(call), request.id, change));
+  }
+
+  @GrpcMethod('Memory')
+  async listFactHistory({ id }: ListFactHistoryRequest, _metadata: Metadata, call: ServerCall) {
+    const { semantic } = await this.access.open();
+    const facts = await semantic.history(readScope(call), id);
+    if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}.`);
+    return { facts: facts.map(factMessage) };
+  }
+
+  @GrpcMethod('Memory')
+  async storeProcedure(request: StoreProcedureRequest, _metadata: Metadata, call: ServerCall) {
+    const scope = ownScope(call, request);
+    const name = parseField(SkillName, request.name, 'name');
+    const prompt = parseField(Prompt, request.prompt, 'prompt');
+    const writeId = `procedure.${optionalRequestId(request.requestId) ?? digestOf([scope, name, prompt])}`;
+    const { procedural } = await this.access.open();
+    return procedureMessage(await procedural.storeProcedure(writeId, scope, name, prompt));
+  }
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}

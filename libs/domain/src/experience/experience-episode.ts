@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import type { Episode, Experience, Scope } from '@etude/contracts/memory';
+
+export interface ToldExperience {
+  readonly scope: Scope;
+  readonly experience: Experience;
+  readonly skillsUsed: readonly string[];
+  readonly reflection: string;
+  /** 0 to 1 */
+  readonly importance: number;
+  /** Two tellings with one key are one episode; null: the same content is. */
+  readonly key: string | null;
+  /** ms since 1970 */
+  readonly at: number;
+}
+
+const ERROR_SHARE_MAX = 0.3;
+
+/** An episode as an outside agent tells it. */
+export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
+  const id = `x${digestOf(key === null ? [scope, experience, skillsUsed, reflection] : [scope.tenant, key])}`;
+  const prompt = experience.context.join('\n');
+  return {
+    id,
+    scope,
+    taskId: id,
+    rolloutId: id,
+    prompt,
+    fingerprint: '',
+    evaluatorKind: 'none',
+    entryPoint: null,
+    code: null,
+    summary: [...experience.context, ...experience.actions].join('\n'),
+    reflection: reflection.trim() === '' ? null : reflection,
+    success: succeeded(experience),
+    importance,
+    skillsUsed: [...skillsUsed],
+    experience,
+    attempts: 1,
+    model: null,
+    scripted: false,
+    createdAt: at,
+  };
+}
+
+/** There are outcomes, and fewer than 30% of them are errors. */
+export function succeeded({ outcomes }: Pick<Experience, 'outcomes'>): boolean {
+  const errors = outcomes.filter((outcome) => outcome.type === 'action_error').length;
+  return outcomes.length > 0 && errors / outcomes.length < ERROR_SHARE_MAX;
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
