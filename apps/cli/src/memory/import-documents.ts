@@ -107,7 +107,10 @@ export function listDocuments(cli: Cli, { agent = '', user = '', limit }: WhoseO
       documents.push(...page.documents);
       pageToken = page.nextPageToken;
     } while (pageToken !== '' && documents.length < limit);
-    cli.out.data(documents.map((document) => toJson(DocumentSchema, document)), documentTable(documents));
+    cli.out.data(
+      documents.map((document) => toJson(DocumentSchema, document)),
+      documentTable(documents),
+    );
     if (pageToken !== '') cli.out.note(`there are more; --limit ${limit} of them are shown`);
     return EXIT.ok;
   });

@@ -36,10 +36,9 @@ export function documentTable(documents: readonly Document[]): string {
 
 export function statsText({ adapter, embeddingModel, dimension, layers, diskBytes, memoryBytes }: MemoryStats): string {
   const rows = layers.map(({ layer, kind, records, archived }) => [layer, kind, String(records), String(archived)]);
-  const sizes = [
-    diskBytes > 0n ? `${mib(diskBytes)} MiB on disk` : '',
-    memoryBytes > 0n ? `${mib(memoryBytes)} MiB in memory` : '',
-  ].filter((size) => size !== '');
+  const sizes = [diskBytes > 0n ? `${mib(diskBytes)} MiB on disk` : '', memoryBytes > 0n ? `${mib(memoryBytes)} MiB in memory` : ''].filter(
+    (size) => size !== '',
+  );
   return [
     `${adapter}, vectors of ${embeddingModel} with ${dimension} numbers${sizes.length > 0 ? `; ${sizes.join(', ')}, of all tenants` : ''}`,
     table([['LAYER', 'KIND', 'RECORDS', 'ARCHIVED'], ...rows]),

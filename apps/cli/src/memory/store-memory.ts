@@ -68,7 +68,8 @@ function readEpisode(text: string): z.infer<typeof EpisodeFile> {
   throw new CliError(EXIT.usage, `the episode is wrong: ${z.prettifyError(parsed.error)}`, [EPISODE_HINT]);
 }
 
-const EPISODE_HINT = 'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}';
+const EPISODE_HINT =
+  'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}';
 
 export function storeEpisode(cli: Cli, argument: string, { agent, user = '', requestId = '' }: OwnerOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {

@@ -36,7 +36,9 @@ export function archiveMemory(cli: Cli, options: ArchiveOptions): Promise<number
   return withGateway(cli, async (gateway) => {
     const request = { agent, user, scoreMax, olderThanDays, layers: [...layer], dryRun };
     const report = await gateway.memory.archiveMemory(request, { ...callSettings(cli), timeoutMs: Math.max(cli.callTimeoutMs, 300_000) });
-    const examples = report.examples.slice(0, EXAMPLES_SHOWN).map((one) => `  ${one.score.toFixed(3)}  ${one.layer}  ${one.id}  ${one.title}`);
+    const examples = report.examples
+      .slice(0, EXAMPLES_SHOWN)
+      .map((one) => `  ${one.score.toFixed(3)}  ${one.layer}  ${one.id}  ${one.title}`);
     const verb = dryRun ? 'would be archived (nothing was changed)' : 'archived';
     const head = `${report.archived} of ${plural(Number(report.looked), 'record')} ${verb}`;
     cli.out.data(toJson(ArchiveMemoryResponseSchema, report), [head, ...examples].join('\n'));

@@ -77,18 +77,16 @@ export async function importDocument(
     chunks: pieces.length,
     createdAt: at,
   };
-  const chunks = pieces.map(
-    ({ index, headings, page, text }): DocumentChunk => ({
-      id: `${id}.${digestOf([index, headings, text]).slice(0, 16)}`,
-      scope,
-      documentId: id,
-      index,
-      headings: [...headings],
-      page,
-      text,
-      createdAt: at,
-    }),
-  );
+  const chunks = pieces.map(({ index, headings, page, text }): DocumentChunk => ({
+    id: `${id}.${digestOf([index, headings, text]).slice(0, 16)}`,
+    scope,
+    documentId: id,
+    index,
+    headings: [...headings],
+    page,
+    text,
+    createdAt: at,
+  }));
   return { document, outcome: await memory.semantic.storeDocument(document, chunks, signal) };
 }
 
