@@ -65,7 +65,8 @@ export class RecordEpisodicLayer implements EpisodicLayer {
     requireScope(scope);
     const filter = { kinds: ['transition'], where: { rollout: rolloutId } } as const;
     const found: Transition[] = [];
-    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE })) found.push(parseBody<Transition>(record).value);
+    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE }))
+      found.push(parseBody<Transition>(record).value);
     return found.toSorted((a, b) => a.attempt - b.attempt || a.createdAt - b.createdAt);
   }
 
