@@ -27,6 +27,8 @@ const VENDORS = {
   bullmq: '@etude/queue',
   ioredis: '@etude/queue',
   openai: '@etude/model',
+  'onnxruntime-node': '@etude/model',
+  '@huggingface/tokenizers': '@etude/model',
   'sqlite-vec': '@etude/memory',
   'node:sqlite': '@etude/memory',
   '@kubernetes/client-node': '@etude/sandbox',

@@ -14,7 +14,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** The built command line as a process, with an environment of nothing but PATH, HOME and what is given. */
+/** The built command line as a process, with PATH, HOME, the embedder that needs no files, and what is given. */
 export class Etude {
   readonly child: ChildProcess;
   stdout = '';
@@ -25,7 +25,7 @@ export class Etude {
     if (!existsSync(MAIN)) throw new Error('the command line is not built: tsc -b');
     this.child = spawn(process.execPath, [MAIN, ...args], {
       cwd: ROOT,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ETUDE_EMBEDDER: 'lexical', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));

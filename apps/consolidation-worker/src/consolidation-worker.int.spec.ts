@@ -5,7 +5,7 @@ import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/me
 import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
 import { candidateFromTests } from '@etude/domain/skills/skill-candidate';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
@@ -93,6 +93,7 @@ describe('ConsolidationWorker', () => {
       ETUDE_REDIS_URL: redis.url,
       ETUDE_QUEUE_PREFIX: prefix,
       ETUDE_MEMORY_PATH: join(dir, 'memory.db'),
+      ETUDE_EMBEDDER: 'lexical',
       ETUDE_SKILLS_APPROVAL: 'automatic',
       OPENAI_BASE_URL: model.url,
       OPENAI_MODEL: model.model,

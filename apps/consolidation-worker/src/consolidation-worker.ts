@@ -1,9 +1,9 @@
 import { ConsolidationRunJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
 import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
-import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
+import { embedderFrom } from '@etude/model/embedder-config';
+import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/consumer';
@@ -48,7 +48,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
   static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
     const model = chatModelFrom(config);
-    const embedder = embedderFrom(config) ?? new LexicalEmbedder();
+    const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
     const memory = await openMemory({ path: config.ETUDE_MEMORY_PATH, embedder });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));

@@ -1,10 +1,11 @@
 import { isIP } from 'node:net';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
+import { embedderConfig } from '@etude/model/embedder-config';
 import { baseConfig } from '@etude/platform/config';
 import { z } from 'zod';
 
-export const gatewayConfig = baseConfig.extend({
+export const gatewayConfig = baseConfig.extend(embedderConfig.shape).extend({
   ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
   ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
   /** JSON file of hashed API keys; read again when it changes. */
@@ -13,8 +14,6 @@ export const gatewayConfig = baseConfig.extend({
   ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
   /** SQLite file of memory, the same for every service. */
   ETUDE_MEMORY_PATH: z.string({ error: 'the path of the SQLite file that holds memory, the same for every service' }).min(1),
-  /** Unset: the embedder that is built in. Its other settings are those of the workers. */
-  ETUDE_EMBEDDING_MODEL: z.string().optional(),
   /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */

@@ -8,7 +8,7 @@ import { type TaskSpec, type TaskSpecSchema, Tasks } from '@etude/contracts/gen/
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { openJournal } from '@etude/queue/journal';
 import { Producer } from '@etude/queue/producer';
 import { freePort } from '@etude/test-support/ports';

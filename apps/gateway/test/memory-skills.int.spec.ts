@@ -1,7 +1,7 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { openMemory } from '@etude/memory/sqlite-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,7 +1,7 @@
 import { RolloutRun } from '@etude/contracts/queues';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
 import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
-import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
+import { embedderFrom } from '@etude/model/embedder-config';
+import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
 import { CancelBus } from '@etude/queue/cancel';
 import { type Consumer, consume } from '@etude/queue/consumer';
@@ -31,7 +31,8 @@ export class RolloutWorker implements OnApplicationShutdown {
   static async start(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RolloutWorker> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: path } = config;
     const model = chatModelFrom(config);
-    const memory = await openMemory({ path, embedder: embedderFrom(config) ?? new LexicalEmbedder() });
+    const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+    const memory = await openMemory({ path, embedder });
     const producer = new Producer(redisUrl, prefix, logger, { patient: true });
     const redis = connectRedis(redisUrl, 'worker', logger);
     const cancels = new CancelBus(redisUrl, prefix, logger);

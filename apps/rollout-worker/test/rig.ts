@@ -60,6 +60,7 @@ export async function startRig(script: Script): Promise<Rig> {
   const config = loadConfig(rolloutWorkerConfig, {
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: join(dir, 'memory.sqlite'),
+    ETUDE_EMBEDDER: 'lexical',
     OPENAI_BASE_URL: model.url,
     OPENAI_MODEL: 'scripted',
   });

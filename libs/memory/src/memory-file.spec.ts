@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } f
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LexicalEmbedder } from './lexical-embedder.js';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { SCHEMA_VERSION } from './schema.js';
 import type { MemoryOptions } from './sqlite-memory.js';
 import { openMemory } from './sqlite-memory.js';

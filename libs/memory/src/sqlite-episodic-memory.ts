@@ -1,7 +1,7 @@
 import type { Episode, Scope, Transition } from '@etude/contracts/memory';
 import type { EpisodicMemory, MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
 import type { SearchEntry } from '@etude/domain/retrieval/entries';
-import { episodeEntries, transitionEntry } from '@etude/domain/retrieval/entries';
+import { episodeEntry, transitionEntry } from '@etude/domain/retrieval/entries';
 import { wholeTenant } from '@etude/domain/retrieval/scopes';
 import { hitsOf } from './found-hits.js';
 import type { MemoryFile } from './memory-file.js';
@@ -13,7 +13,6 @@ export type Commit<T = void> = (rows: TenantRows) => T;
 
 type Table = 'transition_record' | 'episode_record';
 
-/** A summary and a reflection are two rows of one episode; they answer to its id. */
 const LAYER = 'episodic';
 const ROWS_PER_RECORD = 1;
 
@@ -49,7 +48,7 @@ export class SqliteEpisodicMemory implements EpisodicMemory {
     const { scope, id, createdAt } = episode;
     const sql = `INSERT INTO episode_record (tenant, agent, user, id, created_at, json)
       VALUES (:tenant, :agent, :user, :id, :createdAt, :json) ON CONFLICT DO NOTHING`;
-    return this.#prepare('episode_record', scope, sql, { id, createdAt, json: JSON.stringify(episode) }, episodeEntries(episode));
+    return this.#prepare('episode_record', scope, sql, { id, createdAt, json: JSON.stringify(episode) }, [episodeEntry(episode)]);
   }
 
   async search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]> {

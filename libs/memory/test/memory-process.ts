@@ -1,5 +1,5 @@
 import { SCOPE, transitionOf } from '@etude/domain/testing/memory-records';
-import { LexicalEmbedder } from '../src/lexical-embedder.js';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '../src/sqlite-memory.js';
 import { openMemory } from '../src/sqlite-memory.js';
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Readable, Writable } from 'node:stream';
 import { load } from 'sqlite-vec';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LexicalEmbedder } from '../src/lexical-embedder.js';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { openMemory } from '../src/sqlite-memory.js';
 import { temporaryDirectory } from './temporary-memory.js';
 

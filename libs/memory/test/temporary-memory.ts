@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LexicalEmbedder } from '../src/lexical-embedder.js';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory, MemoryOptions } from '../src/sqlite-memory.js';
 import { openMemory } from '../src/sqlite-memory.js';
 

@@ -1,19 +1,30 @@
+import { createHash } from 'node:crypto';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { abortError } from './abort.js';
 
+export interface CacheLimits {
+  readonly entriesMax: number;
+  /** Of vectors and keys together, about. */
+  readonly bytesMax: number;
+}
+
+/** Of one entry beside its numbers: the digest, the vector's own object and buffer, the place in the map. */
+const ENTRY_BYTES = 250;
+
 /**
- * Keeps the vectors of the texts used last, by model and text, before any other Embedder.
+ * Keeps the vectors of the texts used last, by model and digest of the text, before any other Embedder.
  *
  * A text that is asked for several times at once is embedded once per call. Vectors are shared: don't change them.
  */
 export class CachedEmbedder implements Embedder {
   readonly #inner: Embedder;
-  readonly #entriesMax: number;
+  readonly #limits: CacheLimits;
   readonly #vectors = new Map<string, Float32Array>();
+  #bytes = 0;
 
-  constructor(inner: Embedder, entriesMax = 10_000) {
+  constructor(inner: Embedder, limits: CacheLimits = { entriesMax: 10_000, bytesMax: 32 * 1024 * 1024 }) {
     this.#inner = inner;
-    this.#entriesMax = entriesMax;
+    this.#limits = limits;
   }
 
   get profile(): EmbedderProfile {
@@ -23,26 +34,41 @@ export class CachedEmbedder implements Embedder {
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     const found = new Map<string, Float32Array>();
-    for (const text of new Set(texts)) {
-      const vector = this.#vectors.get(this.#key(text));
-      if (vector) found.set(text, vector);
+    const missing = new Map<string, string>();
+    const keys = texts.map((text) => this.#key(text));
+    for (const [i, key] of keys.entries()) {
+      const vector = this.#vectors.get(key);
+      if (vector) found.set(key, vector);
+      else missing.set(key, texts[i] ?? '');
     }
-    const missing = [...new Set(texts)].filter((text) => !found.has(text));
-    const made = missing.length > 0 ? await this.#inner.embed(missing, signal) : [];
-    missing.forEach((text, i) => found.set(text, made[i] as Float32Array));
-    for (const [text, vector] of found) this.#use(this.#key(text), vector);
-    return texts.map((text) => found.get(text) as Float32Array);
+    const made = missing.size > 0 ? await this.#inner.embed([...missing.values()], signal) : [];
+    [...missing.keys()].forEach((key, i) => found.set(key, made[i] as Float32Array));
+    for (const [key, vector] of found) this.#use(key, vector);
+    return keys.map((key) => found.get(key) as Float32Array);
   }
 
+  /** A digest: a key as long as its text would make the cache as large as the texts. */
   #key(text: string): string {
-    return `${this.profile.model}\n${text}`;
+    return createHash('sha256').update(`${this.profile.model}\n`).update(text, 'utf16le').digest('base64');
   }
 
   /** A Map keeps the order of insertion: the first key is the one used longest ago. */
   #use(key: string, vector: Float32Array): void {
-    this.#vectors.delete(key);
+    this.#drop(key);
     this.#vectors.set(key, vector);
-    const oldest = this.#vectors.keys().next();
-    if (this.#vectors.size > this.#entriesMax && !oldest.done) this.#vectors.delete(oldest.value);
+    this.#bytes += bytesOf(vector);
+    for (const oldest of this.#vectors.keys()) {
+      if (this.#vectors.size <= this.#limits.entriesMax && this.#bytes <= this.#limits.bytesMax) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    const vector = this.#vectors.get(key);
+    if (!vector) return;
+    this.#vectors.delete(key);
+    this.#bytes -= bytesOf(vector);
   }
 }
+
+const bytesOf = (vector: Float32Array) => vector.byteLength + ENTRY_BYTES;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CachedEmbedder } from './cached-embedder.js';
-import { chatModelFrom, embedderFrom, modelConfig } from './model-config.js';
+import { chatModelFrom, modelConfig } from './model-config.js';
 import { startScriptedModel } from './scripted-server.js';
 
 const config = (env: Record<string, string>) => modelConfig.parse(env);
@@ -13,25 +12,6 @@ describe('model settings', () => {
     expect(() => chatModelFrom(config({ OPENAI_API_KEY: 'k' }))).toThrow(wrong('OPENAI_MODEL'));
     expect(() => chatModelFrom(config({ OPENAI_API_KEY: 'k', OPENAI_MODEL: 'm' }))).not.toThrow();
     expect(() => chatModelFrom(config(LOCAL))).not.toThrow();
-  });
-
-  it('gives no embedder unless a model is named, and needs its dimension', () => {
-    expect(embedderFrom(config({}))).toBeNull();
-    expect(() => embedderFrom(config({ ...LOCAL, ETUDE_EMBEDDING_MODEL: 'nomic' }))).toThrow(wrong('ETUDE_EMBEDDING_DIMENSION'));
-    expect(embedderFrom(config({ ...LOCAL, ETUDE_EMBEDDING_MODEL: 'nomic', ETUDE_EMBEDDING_DIMENSION: '768' }))).toBeInstanceOf(
-      CachedEmbedder,
-    );
-    expect(embedderFrom(config({ OPENAI_API_KEY: 'k', ETUDE_EMBEDDING_MODEL: 'text-embedding-3-small' }))?.profile.dimension).toBe(1_536);
-  });
-
-  it('keeps the key from a server that it was not given for', () => {
-    const env = {
-      ...LOCAL,
-      OPENAI_API_KEY: 'k',
-      ETUDE_EMBEDDING_MODEL: 'text-embedding-3-small',
-      ETUDE_EMBEDDING_BASE_URL: 'https://api.openai.com/v1',
-    };
-    expect(() => embedderFrom(config(env))).toThrow(wrong('ETUDE_EMBEDDING_API_KEY'));
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conf
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask, chatModel, impatient, json, never, rawServer } from '../test/raw-server.js';
 import { CachedEmbedder } from './cached-embedder.js';
-import { calibration, OpenAiEmbedder } from './openai-embedder.js';
+import { OpenAiEmbedder } from './openai-embedder.js';
 import type { OpenAiEmbedderOptions } from './openai-embedder.js';
 import { startScriptedModel } from './scripted-server.js';
 
@@ -101,17 +101,12 @@ describe('OpenAiEmbedder', () => {
     await expect(embedderFor(server.url).embed(['a'])).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
     await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({ code: 'MODEL_ANSWER_EMPTY' });
   });
-
-  it('maps its two anchors to 0.7 and 0.9', () => {
-    const calibrate = calibration(0.5, 0.8);
-    expect([-1, 0, 0.25, 0.5, 0.8, 1, 1.01].map(calibrate)).toEqual([0, 0, 0.35, 0.7, 0.9, 1, 1]);
-  });
 });
 
 describe('CachedEmbedder', () => {
   embedderConformance(async () => {
     const { embedder, close } = await scripted();
-    return { embedder: new CachedEmbedder(embedder, 100), close };
+    return { embedder: new CachedEmbedder(embedder), close };
   });
 
   it('asks once for the same text and forgets the one used longest ago', async () => {
@@ -123,11 +118,28 @@ describe('CachedEmbedder', () => {
         return texts.map((text) => Float32Array.of(text.length));
       },
     };
-    const embedder = new CachedEmbedder(inner, 2);
+    const embedder = new CachedEmbedder(inner, { entriesMax: 2, bytesMax: 1e6 });
     expect((await embedder.embed(['a', 'bb', 'a'])).map((vector) => vector[0])).toEqual([1, 2, 1]);
     await embedder.embed(['a']);
     await embedder.embed(['ccc']);
     await embedder.embed(['a', 'bb']);
     expect(asked).toEqual([['a', 'bb'], ['ccc'], ['bb']]);
+  });
+
+  it('keeps no more bytes than told', async () => {
+    let asked = 0;
+    const inner = {
+      profile: { model: 'm', dimension: 1_000, denseWeight: 1, calibrate: (cosineValue: number) => cosineValue },
+      embed: async (texts: readonly string[]) => {
+        asked += texts.length;
+        return texts.map(() => new Float32Array(1_000));
+      },
+    };
+    const embedder = new CachedEmbedder(inner, { entriesMax: 1_000, bytesMax: 10_000 });
+    await embedder.embed(['a', 'b', 'c', 'd', 'e']);
+    await embedder.embed(['e', 'd']);
+    expect(asked).toBe(5);
+    await embedder.embed(['a']);
+    expect(asked).toBe(6);
   });
 });

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import { calibration } from '@etude/domain/retrieval/calibration';
 import { abortError } from './abort.js';
 import { readVectors } from './embedding-answer.js';
 import type { ConnectionOptions, Exchange } from './openai-connection.js';
@@ -14,13 +15,11 @@ export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly batchSize?: number;
   /** Text beyond this is not embedded: models have a limit and refuse longer ones. Default 16,000. */
   readonly textCharsMax?: number;
-  /** Weight of meaning against words in fused search. Default 0.8. */
-  readonly denseWeight?: number;
-  /** The raw cosine that means "probably the same task". Default 0.55. */
-  readonly cosineSameTask?: number;
-  /** The raw cosine that means "nearly the same words". Default 0.8. */
-  readonly cosineSameWords?: number;
 }
+
+/** A guess, as every model has its own: `etude memory calibrate` measures them. */
+const DENSE_WEIGHT = 0.8;
+const ANCHORS = { unrelated: 0.25, sameTask: 0.55, sameWords: 0.8 };
 
 /** One answer: 64 vectors of 4,096 numbers written out take about 6 MiB. */
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
@@ -32,10 +31,10 @@ export class OpenAiEmbedder implements Embedder {
   readonly #options: OpenAiEmbedderOptions;
 
   constructor(options: OpenAiEmbedderOptions) {
-    const { model, dimension, denseWeight = 0.8, cosineSameTask = 0.55, cosineSameWords = 0.8 } = options;
+    const { model, dimension } = options;
     this.#options = options;
     this.#connection = new OpenAiConnection(options);
-    this.profile = { model, dimension, denseWeight, calibrate: calibration(cosineSameTask, cosineSameWords) };
+    this.profile = { model, dimension, denseWeight: DENSE_WEIGHT, calibrate: calibration(ANCHORS) };
   }
 
   /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors have another length than said; MODEL_*; an AbortError */
@@ -77,22 +76,4 @@ export class OpenAiEmbedder implements Embedder {
         `Set ETUDE_EMBEDDING_DIMENSION to ${vector.length}, or ${setting} to the model that memory was made with.`,
     );
   }
-}
-
-/** Straight lines through (0, 0), (same task, 0.7), (same words, 0.9) and (1, 1). */
-export function calibration(sameTask: number, sameWords: number): (cosine: number) => number {
-  const points: ReadonlyArray<readonly [number, number]> = [
-    [0, 0],
-    [sameTask, 0.7],
-    [sameWords, 0.9],
-    [1, 1],
-  ];
-  return (cosine) => {
-    if (!(cosine > 0)) return 0;
-    for (const [i, [x, y]] of points.entries()) {
-      const [x0, y0] = points[i - 1] ?? [0, 0];
-      if (cosine <= x) return y0 + ((y - y0) * (cosine - x0)) / (x - x0 || 1);
-    }
-    return 1;
-  };
 }

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { LexicalEmbedder } from '@etude/memory/lexical-embedder';
 import { openMemory } from '@etude/memory/sqlite-memory';
+import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
 import type { TestProcess } from '@etude/test-support/processes';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';
@@ -51,7 +51,8 @@ async function answeredRules(): Promise<string[]> {
 }
 
 async function transitionsOf(agent: string, taskId: string): Promise<readonly number[]> {
-  const memory = await openMemory({ path: stack.memoryPath, embedder: new LexicalEmbedder() });
+  const embedder = await embedderFrom(embedderConfig.parse({ ETUDE_EMBEDDER: 'lexical' }));
+  const memory = await openMemory({ path: stack.memoryPath, embedder });
   try {
     const stored = await memory.episodic.transitions({ tenant: TENANT, agent }, `${taskId}-r1`);
     return stored.map(({ attempt }) => attempt);

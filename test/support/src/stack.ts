@@ -44,6 +44,8 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ETUDE_LOG_LEVEL: 'warn',
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: memoryPath,
+    // At once, and the same whatever this machine has fetched.
+    ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
     ETUDE_SKILLS_APPROVAL: 'automatic',

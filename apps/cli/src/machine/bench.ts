@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
+import { SERVICE_NODE_ARGS } from '../stack/programs.js';
 
 const SUFFIX = '.bench.js';
 /** A benchmark exports `run(args)`; what it answers is its exit code. */
@@ -28,14 +29,14 @@ export async function listBenchmarks(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-/** `etude bench NAME`: a process of its own, so that what it measures is not the command line. */
+/** `etude bench NAME`: a process of its own, so that what it measures is not the command line; run by Node as services are, whose part it plays. */
 export async function runBench(cli: Cli, name: string, args: readonly string[]): Promise<number> {
   const dir = folderOf(cli.root);
   const known = benchmarks(dir);
   if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
   const url = pathToFileURL(join(dir, `${name}${SUFFIX}`)).href;
   const flags = cli.globals.json ? ['--json'] : [];
-  const child = spawn(process.execPath, ['--input-type=module', '-e', RUN, url, ...args, ...flags], {
+  const child = spawn(process.execPath, [...SERVICE_NODE_ARGS, '--input-type=module', '-e', RUN, url, ...args, ...flags], {
     cwd: cli.root,
     env: { ...cli.settings.environment },
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -80,7 +80,7 @@ export const sandboxClusterProgram = (options: StackOptions, environment: Progra
  * V8's young generation, in MiB: services that mostly wait keep about 20 MiB less each than with its default, and allocate
  * too little for the more frequent collections to show.
  */
-const SERVICE_NODE_ARGS = ['--max-semi-space-size=4'];
+export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
 
 /** Services that start beside a cluster, which keeps a machine of two processors busy for a while. */
 const READY_BESIDE_CLUSTER_MS = 180_000;

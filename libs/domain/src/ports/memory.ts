@@ -31,7 +31,7 @@ export interface ReadScope {
 export interface EpisodicMemory {
   storeTransition(transition: Transition): Promise<void>;
   storeEpisode(episode: Episode): Promise<void>;
-  /** Finds transitions by prompt and draft, and summaries and reflections by their text. */
+  /** Finds transitions by prompt and draft, episodes by context, actions, skills, outcomes and reflection. */
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   /** Newest first, not older than `sinceMs` (ms since 1970). */
   recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]>;

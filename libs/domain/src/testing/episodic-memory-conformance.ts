@@ -35,15 +35,24 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.search(ALL, { text: 'even numbers summed', limit: 10 })).toHaveLength(2);
     });
 
-    it('finds transitions by prompt and draft, episodes by summary and reflection', async () => {
+    it('finds transitions by prompt and draft, episodes by all that they tell', async () => {
       const memory = await start(make);
       await memory.storeTransition(transitionOf({ draft: 'use a sieve of Eratosthenes' }));
       await memory.storeEpisode(episodeOf({ summary: 'Overflowed a buffer.', reflection: 'Bisection would have converged.' }));
       const kindOf = async (text: string) => (await memory.search(ALL, { text, limit: 1 }))[0]?.kind;
-      expect(await kindOf('even numbers list')).toBe('transition');
       expect(await kindOf('sieve eratosthenes')).toBe('transition');
-      expect(await kindOf('buffer overflowed')).toBe('summary');
-      expect(await kindOf('bisection')).toBe('reflection');
+      expect(await kindOf('buffer overflowed')).toBe('episode');
+      expect(await kindOf('bisection')).toBe('episode');
+    });
+
+    it('finds what an outside agent told by context, actions, skills and outcomes', async () => {
+      const memory = await start(make);
+      const experience = { context: ['A walrus waits.'], actions: ['threw a salmon'], outcomes: [{ type: 'applause', loud: 'very' }] };
+      await memory.storeEpisode(episodeOf({ experience, summary: 'Fed it.', skillsUsed: ['feed_animals'], reflection: 'Bring gloves.' }));
+      for (const text of ['walrus', 'salmon', 'feed animals', 'applause', 'gloves']) {
+        expect((await memory.search(ALL, { text, limit: 1 })).map(({ title }) => title)).toEqual(['A walrus waits.']);
+      }
+      expect(await memory.recent(ALL, 0, 1)).toMatchObject([{ experience }]);
     });
 
     it('shows where a hit comes from', async () => {
@@ -255,7 +264,7 @@ async function expectOwnOnly(
     ).toEqual(mine('transition'));
     expect(
       hits
-        .filter((hit) => hit.kind === 'summary')
+        .filter((hit) => hit.kind === 'episode')
         .map(({ id }) => id)
         .toSorted(),
     ).toEqual(mine('episode'));

@@ -1,7 +1,7 @@
 import type { Episode, Scope, Transition } from '@etude/contracts/memory';
 import type { Clock } from '../ports/clock.js';
 import type { EpisodicMemory, MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
-import { episodeEntries, transitionEntry } from '../retrieval/entries.js';
+import { episodeEntry, transitionEntry } from '../retrieval/entries.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
 import type { FakeFound } from './fake-search.js';
 import { fakeSearch, isWithin } from './fake-search.js';
@@ -27,7 +27,7 @@ export class FakeEpisodicMemory implements EpisodicMemory {
   async search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]> {
     const items = [
       ...visible(this.#transitions, scope).map((record) => ({ record, entry: transitionEntry(record) })),
-      ...visible(this.#episodes, scope).flatMap((record) => episodeEntries(record).map((entry) => ({ record, entry }))),
+      ...visible(this.#episodes, scope).map((record) => ({ record, entry: episodeEntry(record) })),
     ];
     return fakeSearch<Transition | Episode>(items, query, this.#clock.now()).map((found) => fakeHit('episodic', found));
   }

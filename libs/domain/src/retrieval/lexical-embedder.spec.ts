@@ -1,7 +1,7 @@
-import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { cosine, embedderConformance } from '../testing/embedder-conformance.js';
 import { describe, expect, it } from 'vitest';
-import type { LabelledPair } from '../test/labelled-pairs.js';
-import { LABELLED_PAIRS } from '../test/labelled-pairs.js';
+import type { LabelledPair } from './labelled-pairs.js';
+import { LABELLED_PAIRS } from './labelled-pairs.js';
 import { calibrateLexical, LexicalEmbedder } from './lexical-embedder.js';
 
 const embedder = new LexicalEmbedder();

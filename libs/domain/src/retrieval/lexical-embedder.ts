@@ -1,4 +1,5 @@
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { Embedder, EmbedderProfile } from '../ports/embedder.js';
+import { through } from './calibration.js';
 import { featuresOf } from './lexical-features.js';
 
 const DIMENSION = 384;
@@ -7,7 +8,7 @@ const PLACES = 2;
 /** Of a longer text, the beginning stands for the whole. */
 const TEXT_CHARS_MAX = 16_000;
 
-/** (raw cosine, calibrated), fitted on `test/labelled-pairs.ts`. */
+/** (raw cosine, calibrated), fitted on `labelled-pairs.ts`. */
 const ANCHORS: ReadonlyArray<readonly [number, number]> = [
   [0.15, 0],
   [0.5, 0.5],
@@ -37,13 +38,7 @@ export class LexicalEmbedder implements Embedder {
 }
 
 /** Monotone, from -1..1 into 0..1, linear between the anchors. */
-export function calibrateLexical(cosine: number): number {
-  const above = ANCHORS.findIndex(([raw]) => cosine < raw);
-  if (above === 0) return 0;
-  const [rawHigh, high] = ANCHORS[above] ?? [1, 1];
-  const [rawLow, low] = ANCHORS[above - 1] ?? [0, 1];
-  return above === -1 ? 1 : low + ((cosine - rawLow) / (rawHigh - rawLow)) * (high - low);
-}
+export const calibrateLexical = through(ANCHORS);
 
 /** Of length 1; all zeros for a text without a word in it. */
 function vectorOf(text: string): Float32Array {

@@ -1,0 +1,95 @@
+import type { Episode, Scope, Transition } from '@etude/contracts/memory';
+import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import type { EpisodicLayer, LayerQuery } from '../memory.js';
+import type { Change, MemoryRecord, RecordFilter, StoredRecord } from '../record-store.js';
+import { episodeRecord, transitionRecord } from './episodic-records.js';
+import { noteRecords } from './episode-notes.js';
+import { everyRecord } from './every-record.js';
+import type { LayerDeps } from './layer-deps.js';
+import { hitOf, searchLayer } from './memory-search.js';
+import { insertsOf } from './record-inserts.js';
+import { parseBody } from './stored-body.js';
+
+const LAYER = 'episodic';
+/** Records may be of several MiB each. */
+const PAGE = 16;
+
+/** Transitions and episodes, whole; what an episode teaches becomes knowledge, in the semantic layer. */
+export class RecordEpisodicLayer implements EpisodicLayer {
+  readonly #deps: LayerDeps;
+
+  constructor(deps: LayerDeps) {
+    this.#deps = deps;
+  }
+
+  async storeTransition(transition: Transition): Promise<void> {
+    await this.#write(transition.scope, await this.transitionChanges(transition));
+  }
+
+  async storeEpisode(episode: Episode): Promise<void> {
+    await this.#write(episode.scope, await this.episodeChanges(episode));
+  }
+
+  /** Empty where its id is known. */
+  async transitionChanges(transition: Transition): Promise<readonly Change[]> {
+    return this.#insertsOf(transitionRecord(transition));
+  }
+
+  /** The notes come first: an episode that is there has them. Empty where its id is known. */
+  async episodeChanges(episode: Episode): Promise<readonly Change[]> {
+    return this.#insertsOf(episodeRecord(episode), noteRecords(episode));
+  }
+
+  async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
+    return (await searchLayer(this.#deps, scope, LAYER, query)).map((ranked) => hitOf(ranked, query));
+  }
+
+  async recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]> {
+    return this.#newest(scope, { createdSince: sinceMs }, limit);
+  }
+
+  async bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]> {
+    return this.#newest(scope, { where: { skill } }, limit);
+  }
+
+  async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
+    requireScope(scope);
+    const { store } = this.#deps;
+    const found = await Promise.all([store.load(scope, LAYER, 'episode', [id]), store.load(scope, LAYER, 'transition', [id])]);
+    const [record] = found.flat();
+    return record === undefined ? null : parseBody<Episode | Transition>(record).value;
+  }
+
+  async transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]> {
+    requireScope(scope);
+    const filter = { kinds: ['transition'], where: { rollout: rolloutId } } as const;
+    const found: Transition[] = [];
+    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE }))
+      found.push(parseBody<Transition>(record).value);
+    return found.toSorted((a, b) => a.attempt - b.attempt || a.createdAt - b.createdAt);
+  }
+
+  async #newest(scope: ReadScope, filter: RecordFilter, limit: number): Promise<readonly Episode[]> {
+    requireScope(scope);
+    if (!(limit > 0)) return [];
+    const found = await this.#deps.store.find(scope, LAYER, { ...filter, kinds: ['episode'] }, { order: 'newest', limit });
+    return found.map(episodeIn);
+  }
+
+  /** A record that is known costs no embedding. */
+  async #insertsOf(record: MemoryRecord, before: readonly MemoryRecord[] = []): Promise<readonly Change[]> {
+    const { store, embedder } = this.#deps;
+    const whole = requireScope(wholeTenant(record.scope));
+    if ((await store.load(whole, LAYER, record.kind, [record.key])).length > 0) return [];
+    return insertsOf(embedder, [...before, record]);
+  }
+
+  async #write({ tenant }: Scope, changes: readonly Change[]): Promise<void> {
+    if (changes.length > 0) await this.#deps.store.write(tenant, changes);
+  }
+}
+
+function episodeIn(record: StoredRecord): Episode {
+  return parseBody<Episode>(record).value;
+}

@@ -1,0 +1,28 @@
+import type { Skill } from '@etude/contracts/memory';
+import { skillEntry } from '@etude/domain/retrieval/entries';
+import type { MemoryRecord } from '../record-store.js';
+import { bodyOf } from './stored-body.js';
+
+/** Enough for any version, so that keys sort as versions do. */
+const VERSION_DIGITS = 10;
+/** Sorts before all that is in a name or an agent's id, and behind the space. */
+const BEHIND = '!';
+
+/** Sorts by name, then agent, then version. Versions are counted per agent, whoever the user was. */
+export function skillKey({ name, agent, version }: { name: string; agent: string; version: number }): string {
+  return `${name} ${agent} ${String(version).padStart(VERSION_DIGITS, '0')}`;
+}
+
+/** Behind every version of what an agent calls so, or behind every agent's where none is named. */
+export function keyBehind(name: string, agent?: string): string {
+  return agent === undefined ? `${name}${BEHIND}` : `${name} ${agent}${BEHIND}`;
+}
+
+export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
+  const { name, version, scope, status, digest, fingerprints } = skill;
+  const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
+  const key = skillKey({ name, agent: scope.agent, version });
+  const fields = { id: `${name}@${version}`, name, status, digest, ...(fingerprints.length === 0 ? {} : { fingerprint: fingerprints }) };
+  const named = { layer: 'procedural', kind: 'skill', key, scope } as const;
+  return { ...named, createdAt, worth, shown: status === 'active', fields, title, text, sources, body: bodyOf(skill, taken) };
+}

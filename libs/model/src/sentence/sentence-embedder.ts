@@ -1,0 +1,121 @@
+import { Worker } from 'node:worker_threads';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import { calibration } from '@etude/domain/retrieval/calibration';
+import { abortError } from '../abort.js';
+import { GRAPH_PATH } from './sentence-files.js';
+import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
+
+export interface SentenceEmbedderOptions {
+  /** Holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2. */
+  readonly folder: string;
+  /** Processor threads that one run uses. Default 1. */
+  readonly threads?: number;
+}
+
+const DIMENSION = 384;
+/** Fitted on `labelled-pairs.ts`; docs/embeddings.md has the figures. */
+export const SENTENCE_ANCHORS = { unrelated: 0.3, sameTask: 0.55, sameWords: 0.8 };
+
+interface Waiting {
+  readonly resolve: (vectors: Float32Array) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Node runs sources in tests and `dist` otherwise. */
+const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
+
+/**
+ * all-MiniLM-L6-v2 in this process, on a thread of its own. Offline; knows meaning. Of a longer text the first 256 tokens count.
+ *
+ * The weights are loaded with the first text. The thread keeps the process alive only while it works.
+ */
+export class SentenceEmbedder implements Embedder {
+  readonly profile: EmbedderProfile = {
+    model: 'all-minilm-l6-v2',
+    dimension: DIMENSION,
+    denseWeight: 0.85,
+    calibrate: calibration(SENTENCE_ANCHORS),
+  };
+  readonly #data: SentenceThreadData;
+  readonly #waiting = new Map<number, Waiting>();
+  #thread: Worker | null = null;
+  #lastId = 0;
+
+  constructor({ folder, threads = 1 }: SentenceEmbedderOptions) {
+    this.#data = { folder, graph: GRAPH_PATH, threads };
+  }
+
+  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded, EMBEDDING_LENGTH_WRONG for vectors that are no numbers; an AbortError */
+  async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
+    if (signal?.aborted) throw abortError(signal);
+    if (texts.length === 0) return [];
+    const flat = await this.#ask(texts, signal);
+    if (!flat.every(Number.isFinite))
+      throw new EtudeError('EMBEDDING_LENGTH_WRONG', `The sentence model gave vectors that are no numbers. ${this.#wayOut()}`);
+    // Copies: a view would keep all vectors of the call for as long as one of them is kept.
+    return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
+  }
+
+  /** Ends the thread; texts under way fail with MODEL_UNAVAILABLE. The next text starts another. */
+  async close(): Promise<void> {
+    const thread = this.#thread;
+    this.#failed('it was closed');
+    await thread?.terminate();
+  }
+
+  #ask(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array> {
+    const thread = (this.#thread ??= this.#start());
+    const id = (this.#lastId += 1);
+    const post = (message: ToSentenceThread) => thread.postMessage(message, []);
+    return new Promise<Float32Array>((resolve, reject) => {
+      const giveUp = () => {
+        post({ cancel: id });
+        this.#settled(id)?.reject(abortError(signal as AbortSignal));
+      };
+      const done = () => signal?.removeEventListener('abort', giveUp);
+      this.#waiting.set(id, {
+        resolve: (vectors) => (done(), resolve(vectors)),
+        reject: (error) => (done(), reject(error)),
+      });
+      signal?.addEventListener('abort', giveUp, { once: true });
+      thread.ref();
+      post({ id, texts });
+    });
+  }
+
+  #start(): Worker {
+    const thread = new Worker(THREAD, { workerData: this.#data, resourceLimits: { maxYoungGenerationSizeMb: 8 } });
+    const died = (why: string) => this.#thread === thread && this.#failed(why);
+    thread.on('message', (message: FromSentenceThread) => {
+      const waiting = this.#settled(message.id);
+      if ('vectors' in message) waiting?.resolve(message.vectors);
+      else waiting?.reject(this.#unavailable(message.error));
+    });
+    thread.on('error', (error) => died(error instanceof Error ? error.message : String(error)));
+    thread.on('exit', (code) => died(`its thread ended with ${code}`));
+    return thread;
+  }
+
+  #settled(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#thread?.unref();
+    return waiting;
+  }
+
+  #failed(why: string): void {
+    this.#thread = null;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of waiting) reject(this.#unavailable(why));
+  }
+
+  #unavailable(why: string): EtudeError {
+    return new EtudeError('MODEL_UNAVAILABLE', `The sentence model can't be used: ${why}. ${this.#wayOut()}`);
+  }
+
+  #wayOut(): string {
+    return `Fetch its files again into ${this.#data.folder} (./etude embedder fetch --again), or set ETUDE_EMBEDDER=lexical for a new memory.`;
+  }
+}

@@ -1,0 +1,123 @@
+import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+
+/** The thread of a SentenceEmbedder: onnxruntime-node runs a graph on the thread that asks it, for 40 ms and more. */
+export interface SentenceThreadData {
+  readonly folder: string;
+  readonly graph: string;
+  readonly threads: number;
+}
+export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number };
+export type FromSentenceThread =
+  /** One vector after the other, each of length 1. */
+  { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
+
+/** A row of a batch: the tokens of one text. */
+interface Row {
+  readonly place: number;
+  readonly ids: readonly number[];
+}
+interface Call {
+  readonly texts: readonly string[];
+  readonly vectors: Float32Array;
+  readonly rows: Row[];
+  /** Texts before this one have become rows. */
+  next: number;
+}
+type Encode = (text: string) => readonly number[];
+
+const DIMENSION = 384;
+/** The model was trained on texts of up to this many tokens, its two marks included. */
+const TOKENS_MAX = 256;
+/** More is never needed for so many tokens, and a text of 10 MiB would take seconds to cut into words. */
+const TEXT_CHARS_MAX = 16_000;
+/** Of a batch with its padding: what a run needs in memory goes by this. */
+const BATCH_TOKENS_MAX = 1_024;
+/** Texts that are cut into tokens at once, so that batches are of like lengths and a long call lets others through. */
+const TEXTS_AT_ONCE = 256;
+/** What BERT's vocabulary calls [CLS] and [SEP]. */
+const [START, END] = [101, 102];
+
+async function loadSession({ folder, graph, threads }: SentenceThreadData): Promise<InferenceSession> {
+  return InferenceSession.create(readFileSync(graph), {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    extra: { session: { model_external_initializers_file_folder_path: folder } },
+  });
+}
+
+/** Its file says to pad and to cut at 128; neither is done by this library, and both are done here. */
+function loadEncode({ folder }: SentenceThreadData): Encode {
+  const tokenizer = new Tokenizer(JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as object, {});
+  return (text) => {
+    const whole = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
+    const { ids } = tokenizer.encode(whole, { add_special_tokens: false });
+    return [START, ...ids.slice(0, TOKENS_MAX - 2), END];
+  };
+}
+
+/** The longest rows that are left, as many as fit. */
+function takeBatch(rows: Row[]): Row[] {
+  const longest = rows.at(-1)?.ids.length ?? 1;
+  return rows.splice(-Math.max(1, Math.floor(BATCH_TOKENS_MAX / longest)));
+}
+
+function feeds(batch: readonly Row[]): Record<string, Tensor> {
+  const tokens = Math.max(...batch.map(({ ids }) => ids.length));
+  const ids = new BigInt64Array(batch.length * tokens);
+  const mask = new BigInt64Array(batch.length * tokens);
+  for (const [i, row] of batch.entries()) {
+    row.ids.forEach((id, j) => (ids[i * tokens + j] = BigInt(id)));
+    mask.fill(1n, i * tokens, i * tokens + row.ids.length);
+  }
+  const dims = [batch.length, tokens];
+  return { input_ids: new Tensor('int64', ids, dims), attention_mask: new Tensor('int64', mask, dims) };
+}
+
+/** One batch of a call. @returns whether the call is done */
+async function advance(call: Call, session: InferenceSession, encode: Encode): Promise<boolean> {
+  if (call.rows.length === 0) {
+    const texts = call.texts.slice(call.next, call.next + TEXTS_AT_ONCE);
+    call.rows.push(...texts.map((text, i) => ({ place: call.next + i, ids: encode(text) })));
+    call.rows.sort((a, b) => a.ids.length - b.ids.length);
+    call.next += texts.length;
+  }
+  const batch = takeBatch(call.rows);
+  const { sentence_embedding: embedding } = await session.run(feeds(batch));
+  const made = embedding?.data as Float32Array;
+  batch.forEach(({ place }, i) => call.vectors.set(made.subarray(i * DIMENSION, (i + 1) * DIMENSION), place * DIMENSION));
+  return call.rows.length === 0 && call.next >= call.texts.length;
+}
+
+/** Calls take turns, a batch each: a question need not wait for a whole import. */
+async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
+  const calls = new Map<number, Call>();
+  const arrivals = new EventEmitter();
+  port.on('message', (message: ToSentenceThread) => {
+    if ('cancel' in message) calls.delete(message.cancel);
+    else calls.set(message.id, { texts: message.texts, vectors: new Float32Array(message.texts.length * DIMENSION), rows: [], next: 0 });
+    arrivals.emit('call');
+  });
+  const encode = loadEncode(data);
+  const session = await loadSession(data);
+  for (;;) {
+    if (calls.size === 0) await once(arrivals, 'call');
+    for (const [id, call] of calls) {
+      try {
+        if (!(await advance(call, session, encode))) continue;
+        port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
+      } catch (error) {
+        port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
+      }
+      calls.delete(id);
+    }
+    // Lets messages in: new calls, and those that are given up.
+    await new Promise(setImmediate);
+  }
+}
+
+if (parentPort) await serve(parentPort, workerData as SentenceThreadData);

@@ -1,0 +1,98 @@
+import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SentenceEmbedder } from '../src/sentence/sentence-embedder.js';
+import { DEFAULT_FOLDER, missingFiles } from '../src/sentence/sentence-files.js';
+
+/** The setting is read here as a service's `main.ts` reads it. */
+const folder = process.env['ETUDE_EMBEDDER_PATH'] ?? DEFAULT_FOLDER;
+const missing = missingFiles(folder);
+const why = missing.length === 0 ? '' : `, skipped as there is no ${missing.join(' and no ')} in ${folder}`;
+
+function start(at = folder): SentenceEmbedder {
+  const embedder = new SentenceEmbedder({ folder: at });
+  onTestFinished(() => embedder.close());
+  return embedder;
+}
+
+describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
+  embedderConformance(async () => {
+    const embedder = new SentenceEmbedder({ folder });
+    return { embedder, close: () => embedder.close() };
+  });
+
+  it('equals an independent computation to 1e-4', async () => {
+    const wanted = JSON.parse(await readFile(new URL('./sentence-vectors.json', import.meta.url), 'utf8')) as Array<{
+      text: string;
+      vector: number[];
+    }>;
+    const vectors = await start().embed(wanted.map(({ text }) => text));
+    const off = wanted.map(({ vector }, i) => Math.max(...vector.map((value, j) => Math.abs(value - (vectors[i]?.[j] ?? 9)))));
+    expect(Math.max(...off)).toBeLessThan(1e-4);
+  });
+
+  it('knows a paraphrase in other words', async () => {
+    const [a, b, c] = await start().embed([
+      'Tell whether a word reads the same backwards.',
+      'Check for palindromes.',
+      'Convert a temperature from Celsius to Fahrenheit.',
+    ]);
+    const none = new Float32Array();
+    expect(cosine(a ?? none, b ?? none)).toBeGreaterThan(0.5);
+    expect(cosine(a ?? none, c ?? none)).toBeLessThan(0.3);
+  });
+
+  it('answers a question while a long call is under way', async () => {
+    const embedder = start();
+    const stop = new AbortController();
+    let over = false;
+    const long = embedder
+      .embed(
+        Array.from({ length: 500 }, (_, i) => `text ${i} `.repeat(120)),
+        stop.signal,
+      )
+      .catch((error: unknown) => error)
+      .finally(() => (over = true));
+    await embedder.embed(['a short question']);
+    expect(over).toBe(false);
+    stop.abort();
+    expect(await long).toMatchObject({ name: 'AbortError' });
+    expect(await embedder.embed(['and another'])).toHaveLength(1);
+  });
+
+  it('leaves the event loop free while it works', async () => {
+    let longestMs = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    const embedder = start();
+    await embedder.embed(['loaded']);
+    [longestMs, last] = [0, performance.now()];
+    const before = performance.now();
+    await embedder.embed(Array.from({ length: 8 }, (_, i) => `text ${i} `.repeat(200)));
+    clearInterval(timer);
+    expect(longestMs).toBeLessThan((performance.now() - before) / 2);
+  });
+
+  it('says how to get out of damaged weights, and fails again', async () => {
+    const damaged = await mkdtemp(join(tmpdir(), 'weights-'));
+    onTestFinished(() => rm(damaged, { recursive: true }));
+    await writeFile(join(damaged, 'tokenizer.json'), '{"model": 1');
+    const embedder = start(damaged);
+    const failed = expect.objectContaining({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('embedder fetch') });
+    await expect(embedder.embed(['a'])).rejects.toEqual(failed);
+    await expect(embedder.embed(['a'])).rejects.toEqual(failed);
+  });
+
+  it('fails what is under way when it is closed, and starts again', async () => {
+    const embedder = start();
+    const failed = embedder.embed(['a']).catch((error: unknown) => error);
+    await embedder.close();
+    expect(await failed).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
+    expect(await embedder.embed(['a'])).toHaveLength(1);
+  });
+});

@@ -1,0 +1,177 @@
+"""Writes libs/model/graphs/all-minilm-l6-v2.onnx: the arithmetic of all-MiniLM-L6-v2 with none of its weights.
+
+    python write_graph.py FOLDER OUT.onnx
+
+FOLDER holds the model's `model.safetensors` and `config.json`. Every weight in the graph is a place in `model.safetensors`
+(file, offset, length), so the file that is fetched stays untouched and the graph that is committed stays small. Needs PyPI's
+`onnx` (1.18 or newer). The same input always gives the same bytes.
+
+In:  input_ids, attention_mask: int64 [batch, tokens].
+Out: sentence_embedding: float32 [batch, 384], the mean over the tokens that the mask keeps, of length 1.
+
+The architecture is BERT's encoder (Devlin et al. 2018, arXiv:1810.04805) with the exact GELU; mean pooling as in Sentence-BERT
+(Reimers and Gurevych 2019, arXiv:1908.10084).
+"""
+
+import json
+import math
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+WEIGHTS = "model.safetensors"
+OPSET = 18
+IR_VERSION = 9
+# Added to the scores of padding: softmax makes it an exact 0 in float32.
+PADDING_SCORE = -1e9
+
+
+class Weights:
+    """The header of a safetensors file: eight bytes of length, then JSON with type, shape and place of every tensor."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            self._tensors = json.loads(file.read(length))
+        self._data_at = 8 + length
+
+    def reference(self, name: str) -> TensorProto:
+        tensor = self._tensors[name]
+        if tensor["dtype"] != "F32":
+            raise SystemExit(f"{name} is {tensor['dtype']}; only F32 is written")
+        begin, end = tensor["data_offsets"]
+        proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=tensor["shape"])
+        proto.data_location = TensorProto.EXTERNAL
+        place = {"location": WEIGHTS, "offset": self._data_at + begin, "length": end - begin}
+        for key, value in place.items():
+            proto.external_data.add(key=key, value=str(value))
+        return proto
+
+
+class Graph:
+    """Collects nodes in the order of their use; a node has the name of what it makes."""
+
+    def __init__(self, weights: Weights, epsilon: float) -> None:
+        self._weights = weights
+        self._epsilon = epsilon
+        self.nodes = []
+        self.initializers = {}
+
+    def node(self, kind: str, name: str, *inputs: str, **attributes) -> str:
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def weight(self, name: str) -> str:
+        self.initializers[name] = self._weights.reference(name)
+        return name
+
+    def number(self, name: str, value: float) -> str:
+        return self._value(name, np.float32(value))
+
+    def integers(self, name: str, *values: int) -> str:
+        return self._value(name, np.array(values, np.int64))
+
+    def _value(self, name: str, value) -> str:
+        self.initializers[name] = numpy_helper.from_array(np.asarray(value), name)
+        return name
+
+    def linear(self, name: str, x: str, layer: str) -> str:
+        # The file keeps [out, in]; the runtime turns it round once, when it loads.
+        turned = self.node("Transpose", f"{name}/weight", self.weight(f"{layer}.weight"), perm=[1, 0])
+        product = self.node("MatMul", f"{name}/product", x, turned)
+        return self.node("Add", name, product, self.weight(f"{layer}.bias"))
+
+    def normalized(self, name: str, x: str, layer: str) -> str:
+        scale, shift = self.weight(f"{layer}.weight"), self.weight(f"{layer}.bias")
+        return self.node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=self._epsilon)
+
+
+def embeddings(g: Graph) -> str:
+    tokens = g.node("Shape", "tokens", "input_ids", start=1, end=2)
+    words = g.node("Gather", "words", g.weight("embeddings.word_embeddings.weight"), "input_ids")
+    places = g.weight("embeddings.position_embeddings.weight")
+    positions = g.node("Slice", "positions", places, g.integers("first", 0), tokens, g.integers("axis_0", 0))
+    # Every text is the first of its pair: one row for all tokens.
+    types = g.weight("embeddings.token_type_embeddings.weight")
+    kind = g.node("Gather", "kind", types, g.integers("first_type", 0), axis=0)
+    placed = g.node("Add", "words_at_places", words, positions)
+    return g.normalized("embedded", g.node("Add", "words_of_kind", placed, kind), "embeddings.LayerNorm")
+
+
+def attention(g: Graph, at: str, x: str, layer: str, score_bias: str) -> str:
+    def heads(part: str, *order: int) -> str:
+        flat = g.linear(f"{at}/{part}", x, f"{layer}.attention.self.{part}")
+        split = g.node("Reshape", f"{at}/{part}/split", flat, "heads_shape")
+        return g.node("Transpose", f"{at}/{part}/heads", split, perm=order)
+
+    query, key, value = heads("query", 0, 2, 1, 3), heads("key", 0, 2, 3, 1), heads("value", 0, 2, 1, 3)
+    scores = g.node("Mul", f"{at}/scaled", g.node("MatMul", f"{at}/scores", query, key), "score_scale")
+    shares = g.node("Softmax", f"{at}/shares", g.node("Add", f"{at}/masked", scores, score_bias), axis=-1)
+    seen = g.node("Transpose", f"{at}/seen", g.node("MatMul", f"{at}/mixed", shares, value), perm=[0, 2, 1, 3])
+    merged = g.node("Reshape", f"{at}/merged", seen, "hidden_shape")
+    return g.linear(f"{at}/attention", merged, f"{layer}.attention.output.dense")
+
+
+def gelu(g: Graph, at: str, x: str) -> str:
+    """x / 2 * (1 + erf(x / sqrt 2)), in the form that runtimes know how to fuse."""
+    error = g.node("Erf", f"{at}/erf", g.node("Div", f"{at}/by_root_two", x, "root_two"))
+    weighted = g.node("Mul", f"{at}/weighted", x, g.node("Add", f"{at}/erf_plus_one", error, "one"))
+    return g.node("Mul", f"{at}/gelu", weighted, "half")
+
+
+def encoder_layer(g: Graph, number: int, x: str, score_bias: str) -> str:
+    at, layer = f"layer_{number}", f"encoder.layer.{number}"
+    attended = g.node("Add", f"{at}/attended", attention(g, at, x, layer, score_bias), x)
+    middle = g.normalized(f"{at}/middle", attended, f"{layer}.attention.output.LayerNorm")
+    wide = gelu(g, at, g.linear(f"{at}/wide", middle, f"{layer}.intermediate.dense"))
+    narrow = g.linear(f"{at}/narrow", wide, f"{layer}.output.dense")
+    return g.normalized(at, g.node("Add", f"{at}/summed", narrow, middle), f"{layer}.output.LayerNorm")
+
+
+def pooled(g: Graph, x: str, kept: str) -> str:
+    column = g.node("Unsqueeze", "kept_column", kept, g.integers("axis_2", 2))
+    axis = g.integers("axis_1", 1)
+    total = g.node("ReduceSum", "total", g.node("Mul", "kept_tokens", x, column), axis, keepdims=0)
+    mean = g.node("Div", "mean", total, g.node("ReduceSum", "count", column, axis, keepdims=0))
+    return g.node("Div", "sentence_embedding", mean, g.node("ReduceL2", "length", mean, axis, keepdims=1))
+
+
+def write(folder: Path, out: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    g = Graph(Weights(folder / WEIGHTS), config["layer_norm_eps"])
+    g.integers("heads_shape", 0, 0, heads, hidden // heads)
+    g.integers("hidden_shape", 0, 0, hidden)
+    g.number("score_scale", 1 / math.sqrt(hidden // heads))
+    g.number("root_two", math.sqrt(2))
+    g.number("one", 1)
+    g.number("half", 0.5)
+    kept = g.node("Cast", "kept", "attention_mask", to=TensorProto.FLOAT)
+    broad = g.node("Unsqueeze", "kept_broad", kept, g.integers("axes_1_2", 1, 2))
+    padding = g.node("Sub", "padding", "one", broad)
+    score_bias = g.node("Mul", "score_bias", padding, g.number("padding_score", PADDING_SCORE))
+    x = embeddings(g)
+    for number in range(config["num_hidden_layers"]):
+        x = encoder_layer(g, number, x, score_bias)
+    pooled(g, x, kept)
+
+    def value(name: str, kind: int, *shape) -> object:
+        return helper.make_tensor_value_info(name, kind, list(shape))
+
+    inputs = [value(name, TensorProto.INT64, "batch", "tokens") for name in ("input_ids", "attention_mask")]
+    outputs = [value("sentence_embedding", TensorProto.FLOAT, "batch", hidden)]
+    graph = helper.make_graph(g.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(g.initializers.values()))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    model.producer_name = "etude"
+    model.producer_version = ""
+    out.write_bytes(model.SerializeToString(deterministic=True))
+    print(f"{out}: {out.stat().st_size} bytes, {len(g.nodes)} nodes")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    write(Path(sys.argv[1]), Path(sys.argv[2]))
