@@ -8,6 +8,9 @@ import { z } from 'zod';
 export const gatewayConfig = baseConfig.extend(embedderConfig.shape).extend({
   ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
   ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
+  /** JSON over HTTP beside gRPC; 0: none. */
+  ETUDE_REST_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  ETUDE_REST_HOST: z.string().min(1).default('127.0.0.1'),
   /** JSON file of hashed API keys; read again when it changes. */
   ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
   /** Tenant of calls without a key. On loopback only. */
@@ -46,3 +49,9 @@ export function checkAuthentication(config: GatewayConfig): void {
 
 /** For the gRPC server and for people: an IPv6 address in brackets. */
 export const addressOf = (host: string, port: number) => (isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
+
+/** Where this process reaches its own gRPC server. */
+export function ownAddress({ ETUDE_GRPC_HOST: host, ETUDE_GRPC_PORT: port }: GatewayConfig): string {
+  const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  return addressOf(everywhere[host] ?? host, port);
+}

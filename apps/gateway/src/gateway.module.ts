@@ -18,7 +18,7 @@ import { CallGuard } from './calls/call.guard.js';
 import { MetricsInterceptor } from './calls/metrics.interceptor.js';
 import { StatusFilter } from './calls/status.filter.js';
 import { ConsolidationController } from './consolidation/consolidation.controller.js';
-import type { GatewayConfig } from './gateway.config.js';
+import { type GatewayConfig, ownAddress } from './gateway.config.js';
 import { MemoryAccess } from './memory/memory-access.js';
 import { DocumentsController } from './memory/documents.controller.js';
 import { MemoryOperatorController } from './memory/memory-operator.controller.js';
@@ -29,6 +29,7 @@ import { QueuesController } from './queues/queues.controller.js';
 import { ControllerChannels } from './sandboxes/controller-channels.js';
 import { SandboxRouter } from './sandboxes/sandbox-router.js';
 import { SandboxesController } from './sandboxes/sandboxes.controller.js';
+import { RestServer } from './rest/rest-server.js';
 import { Drain } from './server/drain.js';
 import { HealthReporter } from './server/health-reporter.js';
 import { Upkeep } from './server/upkeep.js';
@@ -93,6 +94,7 @@ export class GatewayModule {
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
+        { provide: RestServer, useValue: new RestServer(ownAddress(config)) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
         { provide: SandboxSessionStore, useValue: sessions },

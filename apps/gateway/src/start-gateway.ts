@@ -6,6 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { checkAuthentication, type GatewayConfig } from './gateway.config.js';
 import { GatewayModule, gatewayParts } from './gateway.module.js';
+import { RestServer } from './rest/rest-server.js';
 import { GatewayServer } from './server/gateway.server.js';
 
 /**
@@ -23,7 +24,14 @@ export function startGateway(config: GatewayConfig, embedder: Embedder): Promise
     module: GatewayModule.forRoot(config, parts, logger),
     config,
     create: (module) => NestFactory.createMicroservice<MicroserviceOptions>(module, { strategy, bufferLogs: true, abortOnError: false }),
-    listen: (app) => (app as INestMicroservice).listen(),
-    ready: () => ({ grpcHost: config.ETUDE_GRPC_HOST, grpcPort: config.ETUDE_GRPC_PORT }),
+    listen: async (app) => {
+      await (app as INestMicroservice).listen();
+      if (config.ETUDE_REST_PORT > 0) await app.get(RestServer).listen(config.ETUDE_REST_HOST, config.ETUDE_REST_PORT);
+    },
+    ready: () => ({
+      grpcHost: config.ETUDE_GRPC_HOST,
+      grpcPort: config.ETUDE_GRPC_PORT,
+      ...(config.ETUDE_REST_PORT > 0 ? { restPort: config.ETUDE_REST_PORT } : {}),
+    }),
   });
 }

@@ -128,6 +128,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
     home,
     root: cli.root,
     grpcPort: 0,
+    restPort: 0,
     redisPort: 0,
     rolloutWorkers: 1,
     concurrency: 4,

@@ -137,6 +137,18 @@ function reembedText({ model, state, done, total, error }: Reembedding): string 
   return error === '' ? head : `${head}\nfailed: ${error}`;
 }
 
+/** Polls until it is over, or was stopped. */
+async function embedded(cli: Cli, gateway: Gateway, started: Reembedding): Promise<Reembedding> {
+  let state = started;
+  while (state.state === 'running') {
+    cli.out.status(reembedText(state));
+    await sleep(POLL_MS, undefined, { signal: cli.signal });
+    state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
+  }
+  cli.out.status('');
+  return state;
+}
+
 /** Without `to`: how far it is. */
 export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, detach = false }: ReembedOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
@@ -145,12 +157,7 @@ export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, 
       : to === undefined
         ? gateway.memory.getReembedding({}, callSettings(cli))
         : gateway.memory.startReembedding({ model: to, dimension, dropModel: drop }, callSettings(cli)));
-    while (to !== undefined && !detach && state.state === 'running') {
-      cli.out.status(reembedText(state));
-      await sleep(POLL_MS, undefined, { signal: cli.signal });
-      state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
-    }
-    cli.out.status('');
+    if (to !== undefined && !detach) state = await embedded(cli, gateway, state);
     cli.out.data(toJson(ReembeddingSchema, state), reembedText(state));
     const next = NEXT[state.state];
     if (next !== undefined) cli.out.note(next);

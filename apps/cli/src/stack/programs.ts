@@ -11,6 +11,7 @@ import type { StackOptions } from './stack-options.js';
 export interface Endpoints {
   readonly redisPort: number;
   readonly grpcPort: number;
+  readonly restPort: number;
   /** null with a real model. */
   readonly modelPort: number | null;
 }
@@ -128,6 +129,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
   const service = async (app: string, env: Record<string, string>, { name = app, asksModel = false } = {}) =>
     nodeProgram(context, name, `apps/${app}/dist/main.js`, [], { ...base, ...(await health()), ...env }, asksModel);
   const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
+  const rest = { ETUDE_REST_HOST: '127.0.0.1', ETUDE_REST_PORT: String(endpoints.restPort) };
   const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const sandbox = {
@@ -142,6 +144,6 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
     service('sandbox-controller', sandbox),
     ...workers,
-    service('gateway', { ...memory, ...grpc, ...inside }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
+    service('gateway', { ...memory, ...grpc, ...rest, ...inside }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
   ]);
 }

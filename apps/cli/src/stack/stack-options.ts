@@ -9,6 +9,7 @@ export const StackOptions = z.object({
   home: z.string(),
   root: z.string(),
   grpcPort: z.number().int(),
+  restPort: z.number().int(),
   redisPort: z.number().int(),
   rolloutWorkers: z.number().int(),
   /** Rollouts at once in each worker. */

@@ -29,6 +29,8 @@ export const StackState = z.object({
   pid: z.number().int(),
   /** "host:port" of the gateway. */
   address: z.string(),
+  /** URL of its JSON over HTTP; null where there is none. */
+  rest: z.string().nullable().default(null),
   redisPort: z.number().int(),
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),

@@ -40,6 +40,7 @@ class Stack {
     return {
       pid: process.pid,
       address: `127.0.0.1:${this.endpoints?.grpcPort ?? this.options.grpcPort}`,
+      rest: this.endpoints ? `http://127.0.0.1:${this.endpoints.restPort}` : null,
       redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
       scripted: this.options.scripted,
       model: this.options.scripted ? 'scripted' : modelName(this.deps.environment),
@@ -89,8 +90,9 @@ class Stack {
 async function chooseEndpoints(options: StackOptions): Promise<Endpoints> {
   const redisPort = await choosePort(options.redisPort);
   const grpcPort = await choosePort(options.grpcPort);
+  const restPort = await choosePort(options.restPort);
   const modelPort = options.scripted ? await choosePort(0) : null;
-  return { redisPort, grpcPort, modelPort };
+  return { redisPort, grpcPort, restPort, modelPort };
 }
 
 const aborted = (signal: AbortSignal) =>

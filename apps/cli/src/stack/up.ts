@@ -47,7 +47,11 @@ export async function requireMachine(cli: Cli): Promise<void> {
 function summary(state: StackState, home: string): string {
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
   const code = state.sandbox.driver === 'kubernetes' ? `code runs in pods of ${state.sandbox.image ?? ''}` : 'code runs in bubblewrap';
-  return [`gateway on ${state.address}; ${model}`, code, `state, key and logs in ${home}`].join('\n');
+  return [
+    `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
+    code,
+    `state, key and logs in ${home}`,
+  ].join('\n');
 }
 
 /** A stack that another process is starting right now counts once it is ready. */
@@ -69,6 +73,7 @@ export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolea
     home,
     root,
     grpcPort: settings.ETUDE_GRPC_PORT,
+    restPort: settings.ETUDE_REST_PORT,
     redisPort: settings.ETUDE_REDIS_PORT,
     rolloutWorkers: options.rolloutWorkers,
     concurrency: options.concurrency,

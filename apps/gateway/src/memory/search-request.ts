@@ -20,7 +20,7 @@ const Category = z.string().max(200);
 
 export interface CheckedSearch {
   readonly layers: readonly MemoryLayer[];
-  queryOf(layer: MemoryLayer): LayerQuery;
+  readonly queryOf: (layer: MemoryLayer) => LayerQuery;
 }
 
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
