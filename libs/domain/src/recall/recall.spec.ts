@@ -69,8 +69,11 @@ it.each([{ off: true }, { recallCount: 0 }, { layers: [] }])('asks nothing where
   expect(layers.queries).toEqual([]);
 });
 
-it('asks only the layers of the policy, for as many as it says', async () => {
-  const layers = memory([hit('e1')], []);
-  await recall(input({ layers: ['episodic'], recallCount: 7 }), layers);
-  expect(layers.queries).toEqual([{ text: 'the cue', limit: 7 }]);
+it('asks only the layers of the policy, and takes as many as it says', async () => {
+  const layers = memory(
+    Array.from({ length: 9 }, (_, at) => hit(`e${at}`)),
+    [],
+  );
+  expect(await recall(input({ layers: ['episodic'], recallCount: 7 }), layers)).toHaveLength(7);
+  expect(layers.queries).toEqual([{ text: 'the cue', limit: 14 }]);
 });

@@ -1,0 +1,63 @@
+import { unreadable } from './parse-limits.js';
+
+const BOMS = [
+  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
+  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
+  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
+] as const;
+
+/** Everything below space but tab and line end, and DEL: nothing that is read or searched for. */
+// oxlint-disable-next-line no-control-regex -- these are what is taken out
+const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
+
+/**
+ * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
+ *
+ * @throws EtudeError INVALID_ARGUMENT where the bytes are no such text; it says around which byte
+ */
+export function decodeText(bytes: Uint8Array, name: string): string {
+  const bom = BOMS.find((known) => known.bytes.every((byte, i) => bytes[i] === byte));
+  const encoding = bom?.encoding ?? 'utf-8';
+  if (!bom && bytes.subarray(0, 8_192).includes(0)) {
+    throw unreadable(name, 'holds zero bytes: it is no text, or UTF-16 without a byte order mark; save it as UTF-8');
+  }
+  return cleanText(decode(bytes, encoding, name));
+}
+
+/** Line ends to `\n`, controls out. */
+export function cleanText(text: string): string {
+  return text
+    .replaceAll(/\r\n?|\f|\u2028/g, '\n')
+    .replaceAll('\u2029', '\n\n')
+    .replaceAll(CONTROLS, '');
+}
+
+function decode(bytes: Uint8Array, encoding: (typeof BOMS)[number]['encoding'], name: string): string {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch (error) {
+    const at = encoding === 'utf-8' ? ` (around byte ${firstInvalidByte(bytes)})` : '';
+    throw unreadable(name, `is not valid ${encoding.toUpperCase()}${at}; save it as UTF-8`, error);
+  }
+}
+
+/** The longest beginning that is valid, by halving: a stream decoder accepts a character that is cut at the end. */
+function firstInvalidByte(bytes: Uint8Array): number {
+  let valid = 0;
+  let invalid = bytes.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidStart(bytes.subarray(0, middle))) valid = middle;
+    else invalid = middle;
+  }
+  return valid;
+}
+
+function isValidStart(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,95 @@
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { MediaType } from '../src/document.js';
+import { parseInWorker, type WorkerLimits } from '../src/parse-in-worker.js';
+import { column, makePdf } from './make-pdf.js';
+
+const never = new AbortController().signal;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const parse = (bytes: Uint8Array | string, type: MediaType, limits: Partial<WorkerLimits> = {}, signal = never) =>
+  parseInWorker(typeof bytes === 'string' ? bytesOf(bytes) : bytes, type, { name: 'file', ...limits }, signal);
+const pages = [column(['Searching means to find one thing among others.'])];
+
+/** A stream that unpacks to so many MiB, packed twice: some hundred bytes per MiB once. */
+function bomb(mib: number): { bytes: Uint8Array; entries: string } {
+  const once = deflateSync(Buffer.alloc(mib * 2 ** 20, ' '));
+  return { bytes: deflateSync(once), entries: '/Filter [/FlateDecode /FlateDecode]' };
+}
+
+describe('parseInWorker', () => {
+  it('reads each kind of document', async () => {
+    expect((await parse('# H\n\ntext', 'text/markdown')).sections).toEqual([{ headings: ['H'], text: 'text', page: null }]);
+    expect((await parse('text', 'text/plain')).sections[0]?.text).toBe('text');
+    expect((await parse('<p>text', 'text/html')).sections[0]?.text).toBe('text');
+    expect((await parse(makePdf({ pages }), 'application/pdf')).sections[0]).toMatchObject({
+      page: 1,
+      text: 'Searching means to find one thing among others.',
+    });
+  });
+
+  it.each([
+    ['100,000 tags inside each other', '<div>'.repeat(100_000), 'text/html', 'INVALID_ARGUMENT', /nested deeper/],
+    ['100,000 quotes inside each other', '>'.repeat(100_000), 'text/markdown', 'INVALID_ARGUMENT', /nested deeper/],
+    [
+      '100,000 arrays inside each other',
+      makePdf({ pages, catalog: `/X ${'['.repeat(100_000)}` }),
+      'application/pdf',
+      'INVALID_ARGUMENT',
+      /./,
+    ],
+    [
+      'an encrypted PDF',
+      makePdf({ pages, trailer: '/Encrypt << /Filter /Standard /V 1 /R 2 >>' }),
+      'application/pdf',
+      'INVALID_ARGUMENT',
+      /./,
+    ],
+    ['a broken PDF', makePdf({ pages }).slice(0, 300), 'application/pdf', 'INVALID_ARGUMENT', /./],
+    ['text that is not UTF-8', Uint8Array.of(0x61, 0xff), 'text/plain', 'INVALID_ARGUMENT', /not valid UTF-8/],
+  ] as const)('says what is wrong with %s', async (_, bytes, type, code, message) => {
+    await expect(parse(bytes, type)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  it('ends a parser that unpacks more than fits', async () => {
+    const bytes = makePdf({ pages, content: bomb(800) });
+    expect(bytes.length).toBeLessThan(100_000);
+    await expect(parse(bytes, 'application/pdf', { memoryMiB: 400 })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringMatching(/needs more than 400 MiB/),
+    });
+  });
+
+  it('ends a parser that needs more heap than fits', async () => {
+    const text = Array.from({ length: 300_000 }, (_, i) => `*a${i}* [b](c)`).join('\n\n');
+    await expect(parse(text, 'text/markdown', { memoryMiB: 200 })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  it('ends a parser that takes too long', async () => {
+    const slow = '*a **b '.repeat(100_000);
+    await expect(parse(slow, 'text/markdown', { wallMs: 1_000 })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringMatching(/not read within 1000 ms/),
+    });
+  });
+
+  it('ends a parser when it is cancelled', async () => {
+    const controller = new AbortController();
+    const parsing = parse('*a **b '.repeat(100_000), 'text/markdown', {}, controller.signal);
+    controller.abort();
+    await expect(parsing).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(parse('text', 'text/plain', {}, controller.signal)).rejects.toMatchObject({ code: 'CANCELLED' });
+  });
+
+  it('reads one line of ten MiB, or says that it is too much', async () => {
+    const line = 'word '.repeat(2 * 2 ** 20);
+    expect((await parse(line, 'text/plain')).sections[0]?.text).toHaveLength(line.length - 1);
+    expect((await parse(`<p>${line}`, 'text/html')).sections[0]?.text).toHaveLength(line.length - 1);
+    await expect(parse(line, 'text/markdown', { memoryMiB: 400 })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  it('reads a book, however its tree would grow', async () => {
+    const chapter = `# Chapter\n\n${'Prose with *some* `code` and [links](x).\n\n'.repeat(500)}`;
+    const { sections } = await parse(chapter.repeat(20), 'text/markdown', { memoryMiB: 600 });
+    expect(sections).toHaveLength(20);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { parseDocument } from '../src/parse-document.js';
+import { column, makePdf, type PdfParts } from './make-pdf.js';
+
+const signal = new AbortController().signal;
+const parse = (parts: PdfParts) => parseDocument(makePdf(parts), 'application/pdf', { name: 'chapter.pdf' }, signal);
+const prose = ['Searching means to find one thing among many others, and it', 'takes as long as there are things to look at, one by one.'];
+
+const numberedPage = (n: number) => [
+  { text: `Chapter 2: Searching          ${n}`, y: 30, size: 8 },
+  ...column([`Page ${n === 1 ? 'one' : n === 2 ? 'two' : 'three'} says something of its own about it.`, ...prose]),
+  { text: 'Free to share', y: 770, size: 8 },
+  { text: String(n), x: 300, y: 785 },
+];
+
+describe('parsePdf', () => {
+  it('tells headings by their size and keeps their page', async () => {
+    const parsed = await parse({
+      title: 'Algorithms',
+      pages: [
+        [{ text: '2 Searching', y: 60, size: 20, font: 'bold' }, ...column(prose)],
+        [{ text: '2.1 Binary search', y: 60, size: 14, font: 'bold' }, ...column(prose)],
+      ],
+    });
+    expect(parsed.title).toBe('Algorithms');
+    expect(parsed.sections).toEqual([
+      { headings: ['2 Searching'], text: prose.join(' '), page: 1 },
+      { headings: ['2 Searching', '2.1 Binary search'], text: prose.join(' '), page: 2 },
+    ]);
+  });
+
+  it('joins a heading of two lines and tells a bold one of the same size', async () => {
+    const { sections } = await parse({
+      pages: [
+        [
+          { text: 'How to look for things that', y: 60, size: 20 },
+          { text: 'are in order', y: 82, size: 20 },
+          ...column(prose),
+          { text: '2.1.1 Ordered lists', y: 150, font: 'bold' },
+          ...column(prose, { y: 170 }),
+        ],
+      ],
+    });
+    expect(sections.map(({ headings }) => headings)).toEqual([
+      ['How to look for things that are in order'],
+      ['How to look for things that are in order', '2.1.1 Ordered lists'],
+    ]);
+  });
+
+  it('takes levels from the outline where there is one', async () => {
+    const { sections } = await parse({
+      outline: [
+        ['Searching', 1],
+        ['Sorting', 2],
+      ],
+      pages: [
+        [{ text: '1 Searching', y: 60, size: 14 }, ...column(prose)],
+        [{ text: '2 Sorting', y: 60, size: 20 }, ...column(prose)],
+      ],
+    });
+    expect(sections.map(({ headings }) => headings)).toEqual([['1 Searching'], ['2 Sorting']]);
+  });
+
+  it('joins words that a line end parted, but no compounds', async () => {
+    const lines = ['A well-known algo-', 'rithm finds what is well-', 'known in a list of num-', 'bers that are in order.'];
+    const { sections } = await parse({ pages: [column(lines)] });
+    expect(sections[0]?.text).toBe('A well-known algorithm finds what is well-known in a list of numbers that are in order.');
+  });
+
+  it('drops running headers, footers and page numbers', async () => {
+    const { sections } = await parse({ pages: [numberedPage(1), numberedPage(2), numberedPage(3)] });
+    const text = sections.map((section) => section.text).join('\n');
+    expect(text).not.toMatch(/Chapter 2|Free to share|\b[123]\b/);
+    expect(text).toMatch(/Page one says.*Page two says.*Page three says/s);
+  });
+
+  it('reads two columns one after the other, below what spans both', async () => {
+    const left = Array.from({ length: 8 }, (_, i) => `left column line ${i} is filled up to here`);
+    const right = Array.from({ length: 8 }, (_, i) => `right column line ${i} is filled up to it`);
+    const { sections } = await parse({
+      pages: [
+        [
+          { text: 'A title that spans both of the columns', y: 60, size: 20 },
+          ...left.flatMap((text, i) => [
+            { text, x: 72, y: 100 + i * 12 },
+            { text: right[i] ?? '', x: 320, y: 100 + i * 12 },
+          ]),
+        ],
+      ],
+    });
+    expect(sections[0]?.headings).toEqual(['A title that spans both of the columns']);
+    expect(sections[0]?.text.replaceAll('\n\n', ' ')).toBe([...left, ...right].join(' '));
+  });
+
+  it('keeps the lines and the indentation of code', async () => {
+    const code = [
+      { text: 'def find(xs, x):', x: 72, y: 140, font: 'mono' as const },
+      { text: 'return x in xs', x: 96, y: 152, font: 'mono' as const },
+    ];
+    const { sections } = await parse({ pages: [[...column(prose), ...code, ...column(prose, { y: 180 })]] });
+    expect(sections[0]?.text).toBe([prose.join(' '), '```\ndef find(xs, x):\n    return x in xs\n```', prose.join(' ')].join('\n\n'));
+  });
+
+  it('goes on with a paragraph on the next page', async () => {
+    const { sections } = await parse({ pages: [column(['It is said here, and then it', 'goes']), column(['on there. So it ends.'])] });
+    expect(sections[0]?.text).toBe('It is said here, and then it goes on there. So it ends.');
+  });
+
+  it('does not run what a PDF carries along', async () => {
+    const script = '/OpenAction << /S /JavaScript /JS (globalThis.ran = true; while \\(true\\) {}) >>';
+    const { sections } = await parse({ catalog: script, pages: [column(prose)] });
+    expect(sections[0]?.text).toBe(prose.join(' '));
+    expect(globalThis).not.toHaveProperty('ran');
+  });
+
+  it.each([
+    ['without any text', makePdf({ pages: [[]] }), /1 pages without any text.*OCR/],
+    ['that is cut off', makePdf({ pages: [column(prose)] }).slice(0, 200), /no PDF that can be read|without any text/],
+    ['that is something else', new TextEncoder().encode('hello'), /no PDF that can be read/],
+    [
+      'with a password',
+      makePdf({
+        pages: [column(prose)],
+        trailer: `/ID [<${'00'.repeat(16)}> <${'00'.repeat(16)}>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <${'11'.repeat(32)}> /U <${'22'.repeat(32)}> >>`,
+      }),
+      /is encrypted; save it without a password/,
+    ],
+  ])('says what is wrong with one %s', async (_, bytes, message) => {
+    const parsing = parseDocument(bytes, 'application/pdf', { name: 'chapter.pdf' }, signal);
+    await expect(parsing).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
+  });
+
+  it('reads no more pages and characters than are allowed', async () => {
+    const bytes = makePdf({ pages: [column(prose), column(prose)] });
+    const within = (limits: object) => parseDocument(bytes, 'application/pdf', { name: 'a.pdf', limits }, signal);
+    await expect(within({ pagesMax: 1 })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringMatching(/has 2 pages; at most 1/),
+    });
+    await expect(within({ charsMax: 100 })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: expect.stringMatching(/more than 100 characters/),
+    });
+  });
+});

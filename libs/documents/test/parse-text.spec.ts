@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import type { MediaType } from '../src/document.js';
+import { mediaTypeOf } from '../src/media-type.js';
+import { parseDocument } from '../src/parse-document.js';
+
+const signal = new AbortController().signal;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const parse = (bytes: Uint8Array | string, type: MediaType = 'text/plain', limits = {}) =>
+  parseDocument(typeof bytes === 'string' ? bytesOf(bytes) : bytes, type, { name: 'file', limits }, signal);
+
+const readMarkdown = (text: string) => parse(text, 'text/markdown');
+const readHtml = (text: string) => parse(text, 'text/html');
+
+describe('mediaTypeOf', () => {
+  it.each([
+    ['a/b.md', 'text/markdown'],
+    ['B.PDF', 'application/pdf'],
+    ['x.y.html', 'text/html'],
+    ['notes.txt', 'text/plain'],
+  ])('tells %s by its ending', (path, type) => {
+    expect(mediaTypeOf(path)).toBe(type);
+  });
+
+  it.each(['a.docx', 'README', '.md/file', ''])('refuses %j and says what it knows', (path) => {
+    expect(() => mediaTypeOf(path)).toThrow(/cannot be told from its name; name it with \.md/);
+  });
+});
+
+describe('parseDocument of plain text', () => {
+  it('keeps paragraphs and takes a first line that stands alone as title', async () => {
+    const { title, sections } = await parse('A short guide\n\nOne\ntwo.\r\n \r\n\n\nThree.');
+    expect(title).toBe('A short guide');
+    expect(sections).toEqual([{ headings: [], text: 'A short guide\n\nOne\ntwo.\n\nThree.', page: null }]);
+    expect((await parse('Only prose that goes on\nand on.')).title).toBe('file');
+  });
+
+  it.each([
+    ['UTF-8 with a mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0xc3, 0xa9)],
+    ['UTF-16, low byte first', Uint8Array.of(0xff, 0xfe, 0xe9, 0x00)],
+    ['UTF-16, high byte first', Uint8Array.of(0xfe, 0xff, 0x00, 0xe9)],
+    ['UTF-8', Uint8Array.of(0xc3, 0xa9)],
+  ])('reads %s', async (_, bytes) => {
+    expect((await parse(bytes)).sections[0]?.text).toBe('é');
+  });
+
+  it.each([
+    ['Latin-1', Uint8Array.of(0x61, 0x62, 0xe9, 0x63), /not valid UTF-8 \(around byte 3\); save it as UTF-8/],
+    ['a character that is cut', Uint8Array.of(0x61, 0xc3), /not valid UTF-8 \(around byte/],
+    ['half of a UTF-16 pair', Uint8Array.of(0xff, 0xfe, 0x00, 0xd8), /not valid UTF-16LE/],
+    ['zero bytes', Uint8Array.of(0x61, 0, 0x62), /zero bytes/],
+    ['nothing', new Uint8Array(), /is empty/],
+  ])('refuses %s', async (_, bytes, message) => {
+    await expect(parse(bytes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
+  });
+
+  it('drops controls that nobody reads', async () => {
+    expect((await parse('a\u0007b\u001b[1mc\fd')).sections[0]?.text).toBe('ab[1mc\nd');
+  });
+
+  it('says how much is too much', async () => {
+    await expect(parse('abc', 'text/plain', { bytesMax: 2 })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    await expect(parse('abc', 'text/plain', { charsMax: 2 })).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  it('stops when it is cancelled', async () => {
+    const parsing = parseDocument(bytesOf('a'), 'text/plain', { name: 'file' }, AbortSignal.abort());
+    await expect(parsing).rejects.toMatchObject({ code: 'CANCELLED' });
+  });
+});
+
+describe('parseDocument of Markdown', () => {
+  it('makes a section of each heading, under those above it', async () => {
+    const { title, sections } = await readMarkdown('before\n\n# One\n\n## Two *em*\n\ntext\n\n### Three\n\n# Four\n\nend');
+    expect(title).toBe('One');
+    expect(sections.map(({ headings, text }) => [headings.join(' > '), text])).toEqual([
+      ['', 'before'],
+      ['One > Two em', 'text'],
+      ['One > Two em > Three', ''],
+      ['Four', 'end'],
+    ]);
+  });
+
+  it('keeps lists, code and tables readable', async () => {
+    const { sections } = await readMarkdown(
+      '- a\n  - b\n- [x] c\n\n1. d\n\n```py\nx = 1\n\ny = 2\n```\n\n| k | v |\n|---|---|\n| `a` | [b](u) |',
+    );
+    expect(sections[0]?.text).toBe('- a\n  - b\n- [x] c\n\n1. d\n\n```py\nx = 1\n\ny = 2\n```\n\nk | v\na | b');
+  });
+
+  it('reads front matter for the title, and leaves it out', async () => {
+    const { title, sections } = await readMarkdown('---\ntitle: "A: b"\ntags: [x]\n---\n# H\n\ntext');
+    expect(title).toBe('A: b');
+    expect(sections).toEqual([{ headings: ['H'], text: 'text', page: null }]);
+  });
+
+  it('drops scripts and comments of HTML in it', async () => {
+    const { sections } = await readMarkdown('<!-- a -->\n\n<div>seen<script>bad()</script></div>\n\ntext <b>bold</b> ![alt](x.png)');
+    expect(sections[0]?.text).toBe('seen\n\ntext bold alt');
+  });
+
+  it.each([
+    ['quotes', '>'.repeat(100_000)],
+    ['brackets', '['.repeat(100_000)],
+    ['lists', '- '.repeat(100_000)],
+    ['indented lists', Array.from({ length: 2_000 }, (_, i) => `${'  '.repeat(i)}- x`).join('\n')],
+  ])('refuses %s nested without end', async (_, text) => {
+    await expect(readMarkdown(text)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/nested deeper than 512/),
+    });
+  });
+});
+
+describe('parseDocument of HTML', () => {
+  it('reads headings, paragraphs, lists, tables and code', async () => {
+    const { title, sections } = await readHtml(
+      `<title>T</title><body><p>in<b>tro</b>
+       line<br>next<h1>One</h1><ul><li>a<li>b</ul><h2>Two</h2><pre><code class="language-js">a
+
+  b</code></pre><table><caption>C</caption><tr><th>k<th>v<tr><td>1<td>2</table>`,
+    );
+    expect(title).toBe('T');
+    expect(sections.map(({ headings, text }) => [headings.join(' > '), text])).toEqual([
+      ['', 'intro line\nnext'],
+      ['One', '- a\n\n- b'],
+      ['One > Two', '```js\na\n\n  b\n```\n\nC\nk | v\n1 | 2'],
+    ]);
+  });
+
+  it('drops what is not shown', async () => {
+    const hidden = [
+      '<script>a()</script>',
+      '<style>b{}</style>',
+      '<p hidden>c</p>',
+      '<p style="color:red; DISPLAY : none">d</p>',
+      '<div aria-hidden="true">e</div>',
+      '<template><p>f</p></template>',
+      '<noscript>g</noscript>',
+      '<svg><text>h</text></svg>',
+      '<!-- i -->',
+      '<textarea>j</textarea>',
+    ];
+    const { sections } = await readHtml(`${hidden.join('')}<p>shown</p>`);
+    expect(sections).toEqual([{ headings: [], text: 'shown', page: null }]);
+  });
+
+  it('reads the main part where there is one', async () => {
+    expect((await readHtml('<header>menu</header><main><p>text</main><footer>end')).sections[0]?.text).toBe('text');
+  });
+
+  it('refuses tags nested without end at once', async () => {
+    for (const tag of ['div', 'b', 'svg', 'ul><li']) {
+      await expect(readHtml(`<${tag}>`.repeat(100_000))).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringMatching(/nested deeper than 512/),
+      });
+    }
+  });
+
+  it('counts only what is open, however much there is', async () => {
+    const { sections } = await readHtml('<p>a <b>b <i>c</b> d</i><div>e</div>'.repeat(3_000));
+    expect(sections[0]?.text.startsWith('a b c d\n\ne\n\n')).toBe(true);
+  });
+});

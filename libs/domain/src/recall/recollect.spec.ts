@@ -1,0 +1,65 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { expect, it } from 'vitest';
+import type { MemoryHit } from '../ports/memory.js';
+import { skillOf } from '../testing/memory-records.js';
+import { recollect, type RecollectInput } from './recollect.js';
+
+const hit = (id: string, layer: MemoryLayer, kind: string, sources: string[] = []): MemoryHit => ({
+  id,
+  layer,
+  kind,
+  title: id,
+  text: `text of ${kind} ${id}`,
+  score: 1,
+  similarity: 0.8,
+  agent: 'coder',
+  createdAt: 1,
+  sources,
+});
+const answers = <T>(found: readonly T[]) => ({ search: () => Promise.resolve(found) });
+const fails = (code: 'MEMORY_UNAVAILABLE' | 'TENANT_MISSING') => ({ search: () => Promise.reject(new EtudeError(code, 'no')) });
+const skills = (sources: string[]) => answers([{ skill: skillOf({ sources }), similarity: 0.9, score: 0.9 }]);
+const asked: RecollectInput = {
+  scope: { tenant: 'acme', agent: null },
+  cue: 'cue',
+  counts: { semantic: 2, episodic: 2, procedural: 2 },
+  tokensMax: 2_000,
+};
+const EPISODE = hit('tabcdefgh-r1', 'episodic', 'episode', ['tabcdefgh-r1']);
+
+it('shows an episode or its summary, not both', async () => {
+  const semantic = answers([hit('tabcdefgh-r1', 'semantic', 'summary'), hit('tabcdefgh-r1', 'semantic', 'reflection')]);
+  const { hits } = await recollect(asked, { semantic, episodic: answers([EPISODE]), procedural: answers([]) });
+  expect(hits.map(({ kind }) => kind)).toEqual(['summary', 'reflection']);
+});
+
+it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill instead of the episode that it came from, told as %s', async (source) => {
+  const episodic = answers([EPISODE, hit('tzzzzzzzz-r1', 'episodic', 'episode')]);
+  const { hits } = await recollect(asked, { semantic: answers([]), episodic, procedural: skills([source]) });
+  expect(hits.map(({ id }) => id)).toEqual(['sum_even@1', 'tzzzzzzzz-r1']);
+});
+
+it('keeps an episode whose skill has no room', async () => {
+  const procedural = answers([{ skill: skillOf({ sources: ['tasks/tabcdefgh'], code: 'x'.repeat(900) }), similarity: 1, score: 1 }]);
+  const { hits, tokens } = await recollect(
+    { ...asked, tokensMax: 100 },
+    { semantic: answers([]), episodic: answers([EPISODE]), procedural },
+  );
+  expect(hits.map(({ kind }) => kind)).toEqual(['episode']);
+  expect(tokens).toBe(Math.ceil(EPISODE.text.length / 4));
+});
+
+it('fills up with the next best where two are alike', async () => {
+  const twice = answers([EPISODE, EPISODE, hit('e2', 'episodic', 'episode')]);
+  const { hits } = await recollect(asked, { semantic: answers([]), episodic: twice, procedural: answers([]) });
+  expect(hits.map(({ id }) => id)).toEqual([EPISODE.id, 'e2']);
+});
+
+it('names a layer that fails only where a partial answer will do', async () => {
+  const deps = { semantic: fails('MEMORY_UNAVAILABLE'), episodic: answers([EPISODE]), procedural: answers([]) };
+  await expect(recollect(asked, deps)).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
+  expect(await recollect({ ...asked, partial: true }, deps)).toMatchObject({ hits: [{ id: EPISODE.id }], missing: ['semantic'] });
+  const broken = { ...deps, semantic: fails('TENANT_MISSING') };
+  await expect(recollect({ ...asked, partial: true }, broken)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+});

@@ -1,0 +1,100 @@
+import { isRetryable } from '@etude/contracts/errors';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { cutMiddle } from '../evaluation/cut-middle.js';
+import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
+import { cameFrom, contentOf, nameOf } from './likeness.js';
+
+export interface RecollectDeps {
+  readonly episodic: Pick<EpisodicMemory, 'search'>;
+  readonly semantic: Pick<SemanticMemory, 'search'>;
+  readonly procedural: Pick<ProceduralMemory, 'search'>;
+}
+
+export interface RecollectInput {
+  readonly scope: ReadScope;
+  readonly cue: string;
+  /** How many of each layer at most, in the order in which the layers take turns. */
+  readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
+  /** Of all texts together. */
+  readonly tokensMax: number;
+  /** Go on without a layer that cannot be searched now. */
+  readonly partial?: boolean;
+  readonly leaveOut?: (hit: MemoryHit) => boolean;
+}
+
+export interface Recollected {
+  /** Best first; texts are cut where they are long. */
+  readonly hits: readonly MemoryHit[];
+  readonly tokens: number;
+  readonly missing: readonly MemoryLayer[];
+}
+
+const CUE_CHARS_MAX = 6_000;
+const ITEM_CHARS_MAX = 2_400;
+/** What is alike is left out; then the next best take its place. */
+const CANDIDATES_PER_ITEM = 2;
+
+/** About how many tokens a text has: four characters each, as in English prose. */
+export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
+
+/**
+ * The best memories of each layer for a cue, no two alike, within a budget of tokens. One of each layer in turn, so that none
+ * starves another; an episode that a skill of the same answer came from waits until all others had their turn.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE and what embedding throws, unless `partial`
+ */
+export async function recollect(input: RecollectInput, deps: RecollectDeps): Promise<Recollected> {
+  const layers = Object.entries(input.counts).filter(([, count]) => count > 0) as Array<[MemoryLayer, number]>;
+  const searched = await Promise.allSettled(layers.map(([layer, count]) => searchLayer(layer, count, input, deps)));
+  const missing: MemoryLayer[] = [];
+  const found = searched.map((search, i) => {
+    if (search.status === 'fulfilled') return search.value.filter((hit) => !input.leaveOut?.(hit));
+    if (!input.partial || !isRetryable(search.reason)) throw search.reason;
+    missing.push(...layers.slice(i, i + 1).map(([layer]) => layer));
+    return [];
+  });
+  return { ...withinBudget(inTurns(found), input), missing };
+}
+
+async function searchLayer(
+  layer: MemoryLayer,
+  count: number,
+  { scope, cue }: RecollectInput,
+  { episodic, semantic, procedural }: RecollectDeps,
+): Promise<readonly MemoryHit[]> {
+  const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit: count * CANDIDATES_PER_ITEM };
+  if (layer === 'episodic') return episodic.search(scope, query);
+  if (layer === 'semantic') return semantic.search(scope, query);
+  return (await procedural.search(scope, query)).map(skillHit);
+}
+
+function skillHit({ skill, score, similarity }: Awaited<ReturnType<ProceduralMemory['search']>>[number]): MemoryHit {
+  const { name, version, description, code, scope, updatedAt, sources } = skill;
+  const text = [description, code].filter((part) => part.trim() !== '').join('\n\n');
+  const shown = { id: `${name}@${version}`, layer: 'procedural', kind: 'skill', title: name, text } as const;
+  return { ...shown, score, similarity, agent: scope.agent, createdAt: updatedAt, sources };
+}
+
+function inTurns(layers: ReadonlyArray<readonly MemoryHit[]>): MemoryHit[] {
+  const turns = Math.max(0, ...layers.map((hits) => hits.length));
+  const all = Array.from({ length: turns }, (_, turn) => layers.flatMap((hits) => hits.slice(turn, turn + 1))).flat();
+  const skills = all.filter(({ layer }) => layer === 'procedural');
+  const isSpare = (hit: MemoryHit) => skills.some((skill) => cameFrom(skill, hit));
+  return [...all.filter((hit) => !isSpare(hit)), ...all.filter(isSpare)];
+}
+
+function withinBudget(candidates: readonly MemoryHit[], { counts, tokensMax }: RecollectInput): { hits: MemoryHit[]; tokens: number } {
+  const hits: MemoryHit[] = [];
+  const seen = new Set<string>();
+  let tokens = 0;
+  for (const hit of candidates) {
+    const text = cutMiddle(hit.text, ITEM_CHARS_MAX);
+    const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
+    const isAlike = seen.has(nameOf(hit)) || seen.has(contentOf(hit)) || hits.some((other) => cameFrom(other, hit));
+    if (isFull || isAlike || tokens + approximateTokens(text) > tokensMax) continue;
+    seen.add(nameOf(hit)).add(contentOf(hit));
+    tokens += approximateTokens(text);
+    hits.push({ ...hit, text });
+  }
+  return { hits, tokens };
+}
