@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { SANDBOX_DRIVERS } from './stack/stack-options.js';
+import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from './stack/stack-options.js';
 
 /** For commander's argParser: a whole number between two bounds. */
 export function integer(min: number, max: number): (text: string) => number {
@@ -36,3 +36,12 @@ export const sandboxDriver = () =>
   new Option('--sandbox <where>', 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own')
     .choices([...SANDBOX_DRIVERS])
     .default('local');
+
+/** `--memory`, for commands that start a stack. */
+export const memoryAdapter = () =>
+  new Option(
+    '--memory <where>',
+    'where memory is kept: in a file here, or in the Qdrant server of ETUDE_QDRANT_URL or of the qdrant on the PATH',
+  )
+    .choices([...MEMORY_ADAPTERS])
+    .default('sqlite');

@@ -134,6 +134,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
     concurrency: 4,
     scripted: script,
     sandbox,
+    memory: 'sqlite',
     foreground: true,
   };
   noteFirstCluster(cli, sandbox);

@@ -9,3 +9,5 @@ export const keysPath = (home: string) => join(home, 'keys.json');
 export const logPath = (home: string, name: string) => join(home, 'logs', `${name}.log`);
 export const redisPath = (home: string) => join(home, 'redis');
 export const memoryPath = (home: string) => join(home, 'memory.sqlite');
+/** Of a Qdrant of this stack's own. */
+export const qdrantPath = (home: string) => join(home, 'qdrant');

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keysPath, logPath, memoryPath, redisPath } from './home.js';
+import { keysPath, logPath, memoryPath, qdrantPath, redisPath } from './home.js';
 import type { Program } from './managed-process.js';
 import { freePort } from './ports.js';
+import { type QdrantPlace, qdrantSettings } from './qdrant-place.js';
 import { type ClusterReady, clusterProgram, kubernetesSettings } from './sandbox-cluster.js';
 import type { StackOptions } from './stack-options.js';
 
@@ -14,6 +15,8 @@ export interface Endpoints {
   readonly restPort: number;
   /** null with a real model. */
   readonly modelPort: number | null;
+  /** Of a Qdrant of this stack's own. */
+  readonly qdrantPort: number;
 }
 
 export interface ProgramContext {
@@ -26,6 +29,8 @@ export interface ProgramContext {
   readonly sandboxToken: string;
   /** null where code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
+  /** null where memory is in a file. */
+  readonly qdrant: QdrantPlace | null;
   /** Of the sandbox controller's health and metrics. */
   readonly sandboxHttpPort: number;
 }
@@ -74,6 +79,28 @@ export function redisProgram({ options, endpoints, environment, redisPassword }:
   };
 }
 
+/** On loopback only. Its gRPC port is not used. */
+export function qdrantProgram({ options, endpoints, environment }: ProgramContext, binary: string): Program {
+  const dir = qdrantPath(options.home);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return {
+    name: 'qdrant',
+    ...tied(binary, []),
+    env: {
+      ...inherited(environment, false),
+      QDRANT__SERVICE__HOST: '127.0.0.1',
+      QDRANT__SERVICE__HTTP_PORT: String(endpoints.qdrantPort),
+      QDRANT__SERVICE__GRPC_PORT: '0',
+      QDRANT__STORAGE__STORAGE_PATH: join(dir, 'storage'),
+      QDRANT__STORAGE__SNAPSHOTS_PATH: join(dir, 'snapshots'),
+      QDRANT__TELEMETRY_DISABLED: 'true',
+    },
+    cwd: dir,
+    ready: 'Qdrant HTTP listening on',
+    logPath: logPath(options.home, 'qdrant'),
+  };
+}
+
 export const sandboxClusterProgram = (options: StackOptions, environment: ProgramContext['environment']): Program =>
   clusterProgram({ ...options, environment: inherited(environment, false), tied });
 
@@ -116,6 +143,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
   const { options, endpoints, environment, redisPassword, sandboxToken, cluster } = context;
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
   const memory = {
+    ...(context.qdrant ? qdrantSettings(context.qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
     ETUDE_MEMORY_PATH: memoryPath(options.home),
     ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
   };

@@ -4,6 +4,10 @@ import { z } from 'zod';
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
 export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
 
+/** Where memory is kept: in one file, or in a Qdrant server. */
+export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
+export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
+
 /** What the supervisor is told on its command line. No secrets: those go through its environment. */
 export const StackOptions = z.object({
   home: z.string(),
@@ -17,6 +21,7 @@ export const StackOptions = z.object({
   /** Script file of the scripted model instead of a model. */
   scripted: z.string().nullable(),
   sandbox: z.enum(SANDBOX_DRIVERS),
+  memory: z.enum(MEMORY_ADAPTERS),
   /** Ends when its stdin does. */
   foreground: z.boolean(),
 });

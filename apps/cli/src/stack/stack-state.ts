@@ -36,6 +36,8 @@ export const StackState = z.object({
   scripted: z.string().nullable(),
   model: z.string(),
   sandbox: SandboxPlace.prefault({}),
+  /** "sqlite", or the URL of a Qdrant server. */
+  memory: z.string().default('sqlite'),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(ProcessState),

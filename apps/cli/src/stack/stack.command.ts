@@ -3,7 +3,7 @@ import type { Start } from '../cli.js';
 import { listBenchmarks, runBench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/run-tests.js';
-import { integer, sandboxDriver } from '../options.js';
+import { integer, memoryAdapter, sandboxDriver } from '../options.js';
 import { down, status } from './down.js';
 import { up, type UpOptions } from './up.js';
 
@@ -17,6 +17,7 @@ export function addStack(program: Command, start: Start): void {
     .option('--rollout-workers <n>', 'processes that run tasks', integer(1, 64), 1)
     .option('--concurrency <n>', 'tasks at once in each of them', integer(1, 256), 4)
     .addOption(sandboxDriver())
+    .addOption(memoryAdapter())
     .action((options: UpOptions, command: Command) => start(command, (cli) => up(cli, options)));
   program
     .command('down')

@@ -1,7 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { ManagedProcess, type Program } from './managed-process.js';
 import { choosePort } from './ports.js';
-import { type Endpoints, newPassword, redisProgram, sandboxClusterProgram, scriptedModelProgram, servicePrograms } from './programs.js';
+import {
+  type Endpoints,
+  newPassword,
+  qdrantProgram,
+  redisProgram,
+  sandboxClusterProgram,
+  scriptedModelProgram,
+  servicePrograms,
+} from './programs.js';
+import { type QdrantPlace, qdrantPlace } from './qdrant-place.js';
 import { ClusterReady } from './sandbox-cluster.js';
 import { holdStack } from './stack-lock.js';
 import type { Report, StackOptions } from './stack-options.js';
@@ -20,7 +29,7 @@ function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: SupervisorDeps['envir
 }
 
 /** What the services work with. */
-const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster']);
+const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
 
 /** Every process of one stack, in the order in which they start. */
 class Stack {
@@ -28,6 +37,7 @@ class Stack {
   ready = false;
   endpoints: Endpoints | null = null;
   cluster: ClusterReady | null = null;
+  qdrant: QdrantPlace | null = null;
   sandboxHttpPort = 0;
   readonly #startedAt = Date.now();
 
@@ -51,6 +61,7 @@ class Stack {
         namespace: this.cluster?.namespace ?? null,
         kubeconfig: this.cluster?.kubeconfig ?? null,
       },
+      memory: this.qdrant?.url ?? 'sqlite',
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -92,7 +103,8 @@ async function chooseEndpoints(options: StackOptions): Promise<Endpoints> {
   const grpcPort = await choosePort(options.grpcPort);
   const restPort = await choosePort(options.restPort);
   const modelPort = options.scripted ? await choosePort(0) : null;
-  return { redisPort, grpcPort, restPort, modelPort };
+  const qdrantPort = await choosePort(0);
+  return { redisPort, grpcPort, restPort, modelPort, qdrantPort };
 }
 
 const aborted = (signal: AbortSignal) =>
@@ -116,9 +128,15 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
     if (options.sandbox === 'kubernetes') await stack.start([sandboxClusterProgram(options, deps.environment)]);
     stack.cluster = stack.clusterReady();
     const { endpoints, cluster, sandboxHttpPort } = stack;
+    stack.qdrant = options.memory === 'qdrant' ? qdrantPlace(deps.environment, endpoints.qdrantPort) : null;
+    const { qdrant } = stack;
     const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-    const context = { options, endpoints, environment: deps.environment, cluster, sandboxHttpPort, ...secrets };
-    await stack.start([redisProgram(context), ...(options.scripted ? [scriptedModelProgram(context)] : [])]);
+    const context = { options, endpoints, environment: deps.environment, cluster, qdrant, sandboxHttpPort, ...secrets };
+    await stack.start([
+      redisProgram(context),
+      ...(qdrant?.binary ? [qdrantProgram(context, qdrant.binary)] : []),
+      ...(options.scripted ? [scriptedModelProgram(context)] : []),
+    ]);
     await stack.start(await servicePrograms(context));
     stack.ready = true;
     writeStackState(options.home, stack.state());

@@ -7,8 +7,9 @@ import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
 import { ensureLocalKey } from './key-file.js';
 import { noteFirstCluster } from './first-cluster.js';
+import { requireQdrant } from './qdrant-place.js';
 import { findStack } from './stack-lock.js';
-import type { SandboxDriver, StackOptions } from './stack-options.js';
+import type { MemoryAdapter, SandboxDriver, StackOptions } from './stack-options.js';
 import type { StackState } from './stack-state.js';
 import { startStack } from './start-stack.js';
 
@@ -20,6 +21,7 @@ export interface UpOptions {
   readonly rolloutWorkers: number;
   readonly concurrency: number;
   readonly sandbox: SandboxDriver;
+  readonly memory: MemoryAdapter;
 }
 
 /** @throws CliError with the lines that set a model where none is set */
@@ -47,9 +49,11 @@ export async function requireMachine(cli: Cli): Promise<void> {
 function summary(state: StackState, home: string): string {
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
   const code = state.sandbox.driver === 'kubernetes' ? `code runs in pods of ${state.sandbox.image ?? ''}` : 'code runs in bubblewrap';
+  const memory = state.memory === 'sqlite' ? 'memory is in a file' : `memory is in Qdrant at ${state.memory}`;
   return [
     `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
     code,
+    memory,
     `state, key and logs in ${home}`,
   ].join('\n');
 }
@@ -79,6 +83,7 @@ export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolea
     concurrency: options.concurrency,
     scripted,
     sandbox: options.sandbox,
+    memory: options.memory,
     foreground: options.foreground,
   };
 }
@@ -98,6 +103,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   }
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
+  if (options.memory === 'qdrant') requireQdrant(cli.settings.environment);
   ensureLocalKey(cli.home);
   noteFirstCluster(cli, options.sandbox);
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {

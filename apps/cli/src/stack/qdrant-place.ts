@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a stack's memory is, when it is in Qdrant. */
+export interface QdrantPlace {
+  readonly url: string;
+  readonly apiKey: string | null;
+  /** Certificates that its own is checked with; null: those of the system. */
+  readonly caPath: string | null;
+  /** What the stack starts itself; null: the server is somebody else's. */
+  readonly binary: string | null;
+}
+
+function binaryOnPath({ PATH = '' }: Environment): string | null {
+  return (
+    PATH.split(delimiter)
+      .map((folder) => join(folder, 'qdrant'))
+      .find((file) => existsSync(file)) ?? null
+  );
+}
+
+/** A server that is named, else one of our own. @throws CliError where there is neither */
+export function qdrantPlace(environment: Environment, port: number): QdrantPlace {
+  const url = environment['ETUDE_QDRANT_URL'] || environment['QDRANT_URL'];
+  const apiKey = environment['ETUDE_QDRANT_API_KEY'] || environment['QDRANT_API_KEY'] || null;
+  const caPath = environment['ETUDE_QDRANT_CA_PATH'] || environment['QDRANT_CA_PATH'] || null;
+  if (url) return { url, apiKey, caPath, binary: null };
+  const binary = binaryOnPath(environment);
+  if (binary !== null) return { url: `http://127.0.0.1:${port}`, apiKey: null, caPath: null, binary };
+  throw new CliError(EXIT.unavailable, 'there is no Qdrant to keep memory in', [
+    'name a server: export ETUDE_QDRANT_URL=http://localhost:6333   # and ETUDE_QDRANT_API_KEY, ETUDE_QDRANT_CA_PATH where it wants them',
+    'for example: docker run -p 127.0.0.1:6333:6333 -v qdrant:/qdrant/storage qdrant/qdrant:v1.18.2',
+    'or put a qdrant on the PATH, and the stack starts it',
+  ]);
+}
+
+/** Before anything is started. @throws CliError */
+export const requireQdrant = (environment: Environment) => void qdrantPlace(environment, 0);
+
+export function qdrantSettings({ url, apiKey, caPath }: QdrantPlace): Record<string, string> {
+  return {
+    ETUDE_MEMORY_ADAPTER: 'qdrant',
+    ETUDE_QDRANT_URL: url,
+    ...(apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: apiKey }),
+    ...(caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: caPath }),
+  };
+}
