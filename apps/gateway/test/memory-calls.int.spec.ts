@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+
+const rig = gatewayForFile();
+const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
+const AGENT = 'scout';
+
+const store = (text: string, more: object = {}) => memory().storeFact({ agent: AGENT, text, ...more });
+
+async function* document(name: string, text: string, head: object = {}) {
+  const bytes = Buffer.from(text);
+  yield { part: { case: 'head' as const, value: { name, agent: AGENT, ...head } } };
+  yield { part: { case: 'data' as const, value: bytes } };
+}
+
+describe('facts', () => {
+  it('are found by the next call once they are stored', async () => {
+    const { fact, outcome } = await store('The harbour crane lifts forty tons.', { category: 'harbour' });
+    expect(outcome).toBe('added');
+    const { hits } = await memory().searchMemory({ query: 'how much does the harbour crane lift', layers: ['semantic'] });
+    expect(hits[0]).toMatchObject({ id: fact?.id, kind: 'fact', agent: AGENT });
+  });
+
+  it('are one fact, however often they are told, and once for one request', async () => {
+    const text = 'Tides turn twice a day at the old pier.';
+    const first = await store(text, { requestId: 'tide-1' });
+    expect(await store(text, { requestId: 'tide-1' })).toMatchObject({ outcome: 'unchanged', fact: { id: first.fact?.id } });
+    const again = await store(text);
+    expect(again).toMatchObject({ outcome: 'reinforced', fact: { id: first.fact?.id, fields: { support: 2 } } });
+  });
+
+  it('take the place of what they contradict, which stays in the history', async () => {
+    const old = await store('The lighthouse keeper is Mara.', { subject: 'lighthouse keeper' });
+    const fresh = await store('The lighthouse keeper is Jonas.', { subject: 'lighthouse keeper' });
+    expect(fresh).toMatchObject({ outcome: 'superseded', replaced: [old.fact?.id] });
+    const { hits } = await memory().searchMemory({ query: 'who is the lighthouse keeper', kinds: ['fact'] });
+    expect(hits.map(({ text }) => text)).not.toContain('The lighthouse keeper is Mara.');
+    const { facts } = await memory().listFactHistory({ id: fresh.fact?.id ?? '' });
+    expect(facts.map(({ fields }) => fields?.['text'])).toEqual(['The lighthouse keeper is Jonas.', 'The lighthouse keeper is Mara.']);
+  });
+
+  it('change by the fields that are named', async () => {
+    const { fact } = await store('The ferry leaves at noon on Sundays.');
+    const id = fact?.id ?? '';
+    const changed = await memory().updateFact({ id, confidence: 0.4, text: 'ignored', updateMask: { paths: ['confidence'] } });
+    expect(changed.fields).toMatchObject({ confidence: 0.4, text: 'The ferry leaves at noon on Sundays.' });
+    expect(await refusal(memory().updateFact({ id, updateMask: { paths: ['scope'] } }))).toMatchObject({ fields: ['update_mask'] });
+  });
+
+  it.each([
+    [{ text: '' }, 'text'],
+    [{ text: 'x'.repeat(4_001) }, 'text'],
+    [{ text: 'fine', confidence: 1.5 }, 'confidence'],
+    [{ text: 'fine', confidence: Number.NaN }, 'confidence'],
+    [{ text: 'fine', agent: '' }, 'agent'],
+    [{ text: 'fine', agent: '$ne' }, 'agent'],
+    [{ text: 'fine', user: 'a/b' }, 'user'],
+    [{ text: 'fine', requestId: 'no good' }, 'request_id'],
+  ])('are refused with %j, naming the field', async (request, field) => {
+    expect(await refusal(store('', request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+});
+
+describe('episodes', () => {
+  const told = {
+    agent: AGENT,
+    context: ['fog in the channel'],
+    actions: ['sound the horn', 'slow down'],
+    outcomes: [{ type: 'passed' }, { type: 'action_error' }],
+    skillsUsed: ['sound_horn'],
+    reflection: 'Slow down earlier.',
+  };
+
+  it('are kept whole and judged by their outcomes', async () => {
+    const stored = await memory().storeEpisode({ ...told, requestId: 'fog-1' });
+    expect(stored).toMatchObject({ layer: 'episodic', kind: 'episode', fields: { success: false, importance: 0.5 } });
+    const again = await memory().storeEpisode({ ...told, requestId: 'fog-1' });
+    expect(again.id).toBe(stored.id);
+    const whole = await memory().getMemory({ id: stored.id, layer: 'episodic' });
+    expect(whole.fields).toMatchObject({ experience: { context: told.context, actions: told.actions, outcomes: told.outcomes } });
+  });
+
+  it('are listed newest first, and by the skill that was used', async () => {
+    await memory().storeEpisode({ ...told, context: ['fog once more'], requestId: 'fog-2' });
+    const { episodes } = await memory().listRecentEpisodes({ agent: AGENT });
+    expect(episodes[0]?.fields?.['prompt']).toBe('fog once more');
+    const used = await memory().listRecentEpisodes({ skill: 'sound_horn' });
+    expect(used.episodes.length).toBeGreaterThanOrEqual(2);
+    expect((await memory().listRecentEpisodes({ skill: 'another' })).episodes).toEqual([]);
+  });
+});
+
+describe('procedures', () => {
+  it('get a new prompt under their name', async () => {
+    const first = await memory().storeProcedure({ agent: AGENT, name: 'moor_boat', prompt: 'Throw the bow line first.' });
+    expect(first.fields).toMatchObject({ successRate: 0.5 });
+    const next = await memory().storeProcedure({ agent: AGENT, name: 'moor_boat', prompt: 'Throw the stern line first.' });
+    expect(JSON.stringify(next.fields)).toContain('stern line');
+  });
+});
+
+describe('recall', () => {
+  it('answers with each kind, no two alike, within its budget', async () => {
+    await store('The north buoy is red.');
+    const found = await memory().recall({ context: 'passing the north buoy in fog', agent: AGENT, tokensMax: 200 });
+    expect(found.facts.map(({ text }) => text)).toContain('The north buoy is red.');
+    expect(found.experiences.length).toBeGreaterThan(0);
+    expect(found.tokens).toBeLessThanOrEqual(200);
+    const ids = [...found.facts, ...found.experiences, ...found.procedures].map(({ layer, id }) => `${layer}/${id}`);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('leaves out what is not asked for', async () => {
+    const found = await memory().recall({ context: 'the north buoy', facts: 0, experiences: 0 });
+    expect(found).toMatchObject({ facts: [], experiences: [] });
+  });
+});
+
+describe('documents', () => {
+  const text = '# Knots\n\n## Bowline\n\nA bowline makes a loop that holds.\n\n## Clove hitch\n\nA clove hitch ties a rope to a post.\n';
+
+  it('are cut by their headings and found, once', async () => {
+    const first = await memory().importDocument(document('knots.md', text));
+    expect(first).toMatchObject({ outcome: 'added', document: { title: 'Knots', mediaType: 'text/markdown' } });
+    expect(await memory().importDocument(document('knots.md', text))).toMatchObject({ outcome: 'unchanged' });
+    const { hits } = await memory().searchMemory({ query: 'tie a rope to a post', kinds: ['chunk'] });
+    expect(hits[0]?.text).toContain('clove hitch');
+  });
+
+  it('are passed over unread where the server has them', async () => {
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    async function* headOnly() {
+      yield { part: { case: 'head' as const, value: { name: 'knots.md', agent: AGENT, sha256 } } };
+    }
+    expect(await memory().importDocument(headOnly())).toMatchObject({ outcome: 'unchanged' });
+  });
+
+  it('are replaced by a new content under their name, and deleted with their chunks', async () => {
+    const next = await memory().importDocument(document('knots.md', '# Knots\n\nOnly a reef knot is left.\n'));
+    expect(next.outcome).toBe('replaced');
+    const gone = await memory().searchMemory({ query: 'clove hitch post', kinds: ['chunk'] });
+    expect(gone.hits.map((hit) => hit.text).join()).not.toContain('clove hitch');
+    const id = next.document?.id ?? '';
+    expect((await memory().listDocuments({})).documents.map((one) => one.id)).toContain(id);
+    expect((await refusal(memory('globex').deleteDocument({ id }))).status).toBe(status.NOT_FOUND);
+    await memory().deleteDocument({ id });
+    expect((await memory().listDocuments({})).documents.map((one) => one.id)).not.toContain(id);
+    expect((await refusal(memory().deleteDocument({ id }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it.each([
+    ['what its name does not say', document('knots.xyz', text), 'cannot be told'],
+    ['a broken PDF', document('knots.pdf', 'no PDF at all'), 'knots.pdf'],
+    ['a wrong digest', document('knots.md', text, { sha256: '0'.repeat(64) }), 'sha256'],
+    ['text that is not UTF-8', latin1(), 'UTF-8'],
+  ])('are refused with %s', async (_what, requests, said) => {
+    const { status: code, message } = await refusal(memory().importDocument(requests));
+    expect(code).toBe(status.INVALID_ARGUMENT);
+    expect(message).toContain(said);
+  });
+});
+
+async function* latin1() {
+  yield { part: { case: 'head' as const, value: { name: 'latin.txt', agent: AGENT } } };
+  yield { part: { case: 'data' as const, value: Buffer.from([0xe9, 0x20, 0xff]) } };
+}
+
+describe('an export', () => {
+  const lines = async (request: object = {}, key: KeyName = 'acme') =>
+    (await collect(memory(key).exportMemory(request))).flatMap((message) => message.lines);
+
+  it('holds what there is, and changes nothing when it is imported where it came from', async () => {
+    await store('The breakwater is two miles long.');
+    const all = await lines();
+    expect(all.join('\n')).toContain('The breakwater is two miles long.');
+    const report = await memory().importMemory({ lines: all });
+    expect(report).toMatchObject({ added: 0n, refused: [] });
+    expect(Number(report.unchanged)).toBe(all.length - 1);
+  });
+
+  it('becomes the tenant that imports it', async () => {
+    const report = await memory('globex').importMemory({ lines: await lines() });
+    expect(Number(report.added)).toBeGreaterThan(0);
+    const { hits } = await memory('globex').searchMemory({ query: 'how long is the breakwater', kinds: ['fact'] });
+    expect(hits[0]?.text).toBe('The breakwater is two miles long.');
+    expect((await lines({}, 'globex')).join('\n')).not.toContain('"tenant":"acme"');
+  });
+
+  it('is refused line by line where it is not one', async () => {
+    const [header = ''] = await lines();
+    const report = await memory().importMemory({ lines: [header, '{"layer":', '{"layer":"semantic","kind":"fact"}'] });
+    expect(report.refused.map(({ line }) => Number(line))).toEqual([2, 3]);
+    expect((await refusal(memory().importMemory({ lines: ['{"what":1}'] }))).status).toBe(status.INVALID_ARGUMENT);
+    expect((await refusal(memory().importMemory({ lines: [] }))).status).toBe(status.INVALID_ARGUMENT);
+  });
+});
+
+describe('archiving', () => {
+  it('shows first what it would do, and can be taken back', async () => {
+    const request = { scoreMax: 1, olderThanDays: 0, layers: ['semantic'] };
+    const plan = await memory().archiveMemory({ ...request, dryRun: true });
+    expect(Number(plan.archived)).toBeGreaterThan(0);
+    const query = { query: 'the north buoy', kinds: ['fact'] };
+    expect((await memory().searchMemory(query)).hits.length).toBeGreaterThan(0);
+    const done = await memory().archiveMemory(request);
+    expect(done.archived).toBe(plan.archived);
+    expect((await memory().searchMemory(query)).hits).toEqual([]);
+    expect((await memory().searchMemory({ ...query, archived: true })).hits.length).toBeGreaterThan(0);
+    expect((await memory().restoreMemory({})).restored).toBe(done.archived);
+    expect((await memory().searchMemory(query)).hits.length).toBeGreaterThan(0);
+  });
+});
+
+describe('another tenant', () => {
+  it('sees nothing of it by any call', async () => {
+    const { fact } = await store('The secret cove is behind the third rock.');
+    const theirs = memory('globex');
+    const id = fact?.id ?? '';
+    const found = await theirs.searchMemory({ query: 'secret cove third rock' });
+    expect(JSON.stringify(found.hits.map(({ text }) => text))).not.toContain('cove');
+    expect((await refusal(theirs.getMemory({ id, layer: 'semantic' }))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(theirs.listFactHistory({ id }))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(theirs.updateFact({ id, confidence: 0, updateMask: { paths: ['confidence'] } }))).status).toBe(status.NOT_FOUND);
+    expect((await theirs.recall({ context: 'secret cove third rock' })).facts.map(({ text }) => text).join()).not.toContain('cove');
+  });
+});
+
+describe('erasing and moving', () => {
+  it('is asked for by naming exactly one owner', async () => {
+    expect((await refusal(memory().eraseMemory({}))).status).toBe(status.INVALID_ARGUMENT);
+    const other = await refusal(memory().eraseMemory({ whose: { case: 'tenant', value: 'globex' } }));
+    expect(other).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['tenant'] });
+  });
+
+  it('answers with a receipt that says how far it is, to its tenant only', async () => {
+    const receipt = await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } });
+    expect(receipt).toMatchObject({ state: 'running' });
+    expect((await memory().getErasure({ id: receipt.id })).id).toBe(receipt.id);
+    expect((await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } })).id).toBe(receipt.id);
+    expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it('of all tenants is for operators', async () => {
+    expect((await refusal(memory().startReembedding({ model: 'lexical' }))).status).toBe(status.PERMISSION_DENIED);
+    expect((await refusal(memory().reconcileMemory({}))).status).toBe(status.PERMISSION_DENIED);
+    expect(await memory('ops').getReembedding({})).toMatchObject({ state: 'idle' });
+  });
+});
+
+it('says how much there is and where', async () => {
+  const stats = await memory().getMemoryStats({});
+  expect(stats).toMatchObject({ adapter: 'sqlite' });
+  expect(stats.layers.find(({ kind }) => kind === 'fact')?.records).toBeGreaterThan(0n);
+});

@@ -1,0 +1,95 @@
+import { freePort } from '@etude/test-support/ports';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, KEYS } from './gateway.harness.js';
+
+const rig = new GatewayRig();
+let base = '';
+beforeAll(async () => {
+  const port = await freePort();
+  base = `http://127.0.0.1:${port}`;
+  await rig.start({ ETUDE_REST_PORT: String(port) });
+});
+afterAll(() => rig.stop());
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+async function ask(verb: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const sent = typeof body === 'string' ? body : body === undefined ? null : JSON.stringify(body);
+  const response = await fetch(`${base}${path}`, {
+    method: verb,
+    body: sent,
+    headers: { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/json', ...headers },
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
+}
+
+describe('JSON over HTTP', () => {
+  it('stores, finds and shows, in the names of the proto', async () => {
+    const stored = await ask('POST', '/v1/memory/facts', { agent: 'scout', text: 'The quay is made of granite.', category: 'quay' });
+    expect(stored).toMatchObject({ status: 200, body: { outcome: 'added', fact: { kind: 'fact' } } });
+    const { id } = stored.body['fact'] as { id: string };
+    const found = await ask('POST', '/v1/memory:search', { query: 'what is the quay made of', layers: ['semantic'] });
+    expect(found.body['hits']).toMatchObject([{ id, create_time: expect.any(String) as string }]);
+    expect(await ask('GET', `/v1/memory/records/semantic/${id}`)).toMatchObject({ status: 200, body: { id } });
+    const changed = await ask('PATCH', `/v1/memory/facts/${id}`, { confidence: 0.5, update_mask: 'confidence' });
+    expect(changed.body).toMatchObject({ fields: { confidence: 0.5 } });
+  });
+
+  it('reads the fields of a GET from its query', async () => {
+    await ask('POST', '/v1/memory/episodes', { agent: 'scout', context: ['at the quay'], outcomes: [{ type: 'ok' }], skills_used: ['moor'] });
+    const recent = await ask('GET', '/v1/memory/episodes?agent=scout&limit=1');
+    expect(recent.body['episodes']).toHaveLength(1);
+    expect(await ask('GET', '/v1/memory/episodes?nonsense=1')).toMatchObject({ status: 400 });
+    expect(await ask('GET', '/v1/memory/episodes?limit=many')).toMatchObject({ status: 400 });
+  });
+
+  it('takes a document as it is and gives an export line by line', async () => {
+    const path = '/v1/memory/documents?name=quay.txt&agent=scout';
+    const added = await ask('POST', path, 'Granite lasts.\n', { 'content-type': 'text/plain' });
+    expect(added).toMatchObject({ status: 200, body: { outcome: 'added', document: { chunks: 1 } } });
+    const response = await fetch(`${base}/v1/memory:export`, { headers: { authorization: `Bearer ${KEYS.acme}` } });
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+    const lines = (await response.text()).trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown).length).toBeGreaterThan(2);
+    const back = await ask('POST', '/v1/memory:import', lines.join('\n'), { 'content-type': 'application/x-ndjson' });
+    expect(back).toMatchObject({ status: 200, body: { added: '0' } });
+  });
+
+  it.each([
+    ['no key', 'GET', '/v1/memory/stats', undefined, { authorization: '' }, 401],
+    ['a wrong key', 'GET', '/v1/memory/stats', undefined, { authorization: 'Bearer wrong' }, 401],
+    ['another role', 'POST', '/v1/memory:reconcile', {}, {}, 403],
+    ['an unknown path', 'GET', '/v1/nothing', undefined, {}, 404],
+    ['another verb', 'DELETE', '/v1/memory:search', undefined, {}, 405],
+    ['what is not JSON', 'POST', '/v1/memory:search', '{', {}, 400],
+    ['a list', 'POST', '/v1/memory:search', [], {}, 400],
+    ['an unknown field', 'POST', '/v1/memory:search', { query: 'x', tenant: 'globex' }, {}, 400],
+    ['text from a form of a page', 'POST', '/v1/memory:search', '{"query":"x"}', { 'content-type': 'text/plain' }, 400],
+    ['a missing record', 'GET', '/v1/memory/records/semantic/none', undefined, {}, 404],
+    ['a wrong layer', 'GET', '/v1/memory/records/..%2f/none', undefined, {}, 400],
+  ] as const)('refuses %s', async (_what, verb, path, body, headers, status) => {
+    const answer = await ask(verb, path, body, { ...headers });
+    expect(answer.status).toBe(status);
+    expect(answer.body['error']).toMatchObject({ code: expect.any(String) as string, message: expect.any(String) as string });
+  });
+
+  it('shows nothing of another tenant', async () => {
+    const theirs = await ask('POST', '/v1/memory:search', { query: 'granite quay' }, { authorization: `Bearer ${KEYS.globex}` });
+    expect(theirs.body['hits']).toEqual([]);
+  });
+
+  it('describes itself', async () => {
+    const { body } = await ask('GET', '/openapi.json');
+    const paths = body['paths'] as Record<string, unknown>;
+    expect(paths).toHaveProperty(['/v1/memory:search', 'post', 'operationId'], 'SearchMemory');
+    const text = JSON.stringify(body);
+    const named = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1] ?? '');
+    const schemas = (body['components'] as { schemas: Record<string, unknown> }).schemas;
+    expect(named.filter((name) => !(name in schemas))).toEqual([]);
+  });
+});
