@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
+import { addEmbedder } from './embedder/embedder.command.js';
 import { addEval } from './eval/eval.command.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
 import { addStack } from './stack/stack.command.js';
@@ -39,6 +40,7 @@ export function buildProgram(start: Start): Command {
   addTasks(program, start);
   addSandbox(program, start);
   addAdmin(program, start);
+  addEmbedder(program, start);
   addEval(program, start);
   return program;
 }
