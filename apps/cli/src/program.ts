@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
+import { addEmbedder } from './embedder/embedder.command.js';
 import { addEval } from './eval/eval.command.js';
 import { addMemory } from './memory/memory.command.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
@@ -41,6 +42,7 @@ export function buildProgram(start: Start): Command {
   addSandbox(program, start);
   addMemory(program, start);
   addAdmin(program, start);
+  addEmbedder(program, start);
   addEval(program, start);
   return program;
 }

@@ -1,4 +1,4 @@
-import type { DocumentChunk, DocumentRecord, Episode, Fact, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { DocumentChunk, DocumentRecord, Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '@etude/domain/ports/memory';
 import type { AppliedWrites } from './layers/applied-writes.js';
@@ -75,9 +75,9 @@ export interface RecallRequest {
 }
 
 export interface Recollection {
-  readonly facts: readonly RecalledItem[];
-  readonly experiences: readonly RecalledItem[];
-  readonly procedures: readonly RecalledItem[];
+  readonly facts: readonly MemoryHit[];
+  readonly experiences: readonly MemoryHit[];
+  readonly procedures: readonly MemoryHit[];
   readonly tokens: number;
   /** Layers that could not be searched; only where the caller asked for a partial answer. */
   readonly missing: readonly MemoryLayer[];

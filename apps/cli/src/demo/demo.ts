@@ -10,6 +10,7 @@ import { runText, waitForRun } from '../admin/consolidate.js';
 import { fetchSkills, skillTable } from '../admin/skills.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
+import { settleEmbedder } from '../embedder/choose-embedder.js';
 import type { Problem } from '../eval/problem.js';
 import { readProblems } from '../eval/read-problems.js';
 import { EXIT } from '../exit-codes.js';
@@ -140,7 +141,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
   noteFirstCluster(cli, sandbox);
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(options, {
-    environment: cli.settings.environment,
+    environment: settleEmbedder({ ...cli, home }),
     // A cluster takes minutes the first time: that is worth lines that stay.
     onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
     signal: cli.signal,

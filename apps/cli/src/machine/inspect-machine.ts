@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, freemem } from 'node:os';
 import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { chooseEmbedder } from '../embedder/choose-embedder.js';
 
 /** One thing that a stack uses, as it is on this machine. */
 export interface Finding {
@@ -90,17 +92,22 @@ function model({ OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY }: Cli['settings'
   return { name: 'model', ok, needed: false, state, ...(ok ? { cost: '', fix: '' } : rest) };
 }
 
-const EMBEDDER: Finding = {
-  name: 'embedder',
-  ok: true,
-  needed: false,
-  state: 'lexical, built in, works offline',
-  cost: 'similar tasks are found by the words they share; the same wish in other words is mostly missed',
-  fix: '',
-};
+/** A choice that can't be kept stops a stack; the better one that is not here is worth a note. */
+function embedder(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Finding {
+  const name = 'embedder';
+  try {
+    const { state, cost, fix } = chooseEmbedder(cli);
+    return { name, ok: fix === '', needed: false, state, cost, fix };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const fix = error.hint.join('; ') || 'Set ETUDE_EMBEDDER to auto';
+    return { name, ok: false, needed: true, state: error.message, cost: 'memory can not be opened', fix };
+  }
+}
 
 /** Looks at everything that a stack uses. Changes nothing but that the state folder is there. */
-export async function inspectMachine({ settings, home }: Pick<Cli, 'settings' | 'home'>): Promise<Finding[]> {
+export async function inspectMachine(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Promise<Finding[]> {
+  const { settings, home } = cli;
   mkdirSync(home, { recursive: true });
   const disk = statfsSync(home);
   const bubblewrap = firstWords('bwrap', ['--version']);
@@ -132,7 +139,7 @@ export async function inspectMachine({ settings, home }: Pick<Cli, 'settings' | 
       `Make room, or move the state: --home DIR (now ${home})`,
     ),
     model(settings),
-    EMBEDDER,
+    embedder(cli),
   ];
 }
 

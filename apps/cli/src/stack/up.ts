@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { resolve } from 'node:path';
 import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
+import { settleEmbedder } from '../embedder/choose-embedder.js';
 import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
@@ -104,10 +105,11 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
   if (options.memory === 'qdrant') requireQdrant(cli.settings.environment);
+  const environment = settleEmbedder(cli);
   ensureLocalKey(cli.home);
   noteFirstCluster(cli, options.sandbox);
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
-    environment: cli.settings.environment,
+    environment,
     onNote: (note) => cli.out.note(note),
     signal: cli.signal,
   });

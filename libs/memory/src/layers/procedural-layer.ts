@@ -44,7 +44,7 @@ export class RecordProceduralLayer implements ProceduralLayer {
     const { scope, name, digest } = skill;
     requireScope(wholeTenant(scope));
     return untilTaken(`skill ${name}`, async () => {
-      const versions = await this.#versions(scope, { where: { name } });
+      const versions = await this.#versions({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
       const same = versions.find((version) => version.digest === digest);
       if (same !== undefined) return same;
       const stored = { ...skill, version: (versions.at(-1)?.version ?? 0) + 1 };
@@ -58,11 +58,13 @@ export class RecordProceduralLayer implements ProceduralLayer {
     requireScope(wholeTenant(scope));
     const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
     const stored = await untilTaken(`procedure ${name}`, async () => {
-      const known = (await this.#stored(scope, { where: { name } })).at(-1);
+      const versions = await this.#stored({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
+      const known = versions.findLast(({ skill }) => skill.scope.user === scope.user);
       if (known !== undefined && (isRepeat || known.taken.includes(writeId))) return known.skill;
-      const changed = known ? rewordedProcedure(known.skill, prompt, clock.now()) : wordedProcedure(scope, name, prompt, clock.now());
-      const taken = [writeId];
-      const changes = known ? [await this.#change(known, changed, writeId)] : await insertsOf(embedder, [skillRecord(changed, taken)]);
+      const changed = known
+        ? rewordedProcedure(known.skill, prompt, clock.now())
+        : wordedProcedure({ scope, name, version: (versions.at(-1)?.skill.version ?? 0) + 1 }, prompt, clock.now());
+      const changes = known ? [await this.#change(known, changed, writeId)] : await insertsOf(embedder, [skillRecord(changed, [writeId])]);
       return (await store.write(scope.tenant, changes))[0] ? changed : null;
     });
     if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);

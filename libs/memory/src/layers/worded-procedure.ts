@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 const RATE_AT_FIRST = 0.5;
 
 /** A procedure in words: its prompt is its description, and nothing in it is run. */
-export function wordedProcedure(scope: Skill['scope'], name: string, prompt: string, at: number): Skill {
+export function wordedProcedure({ scope, name, version }: Pick<Skill, 'scope' | 'name' | 'version'>, prompt: string, at: number): Skill {
   return {
     name,
-    version: 1,
+    version,
     scope,
     kind: 'procedure',
     description: prompt,

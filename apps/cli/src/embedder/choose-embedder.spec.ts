@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { EXIT } from '../exit-codes.js';
+import { readSettings } from '../settings.js';
+import { chooseEmbedder, embedderEnvironment, recordedEmbedder, settleEmbedder } from './choose-embedder.js';
+
+function machine({ fetched, ...environment }: { fetched: boolean; [setting: string]: string | boolean }) {
+  const root = mkdtempSync(join(tmpdir(), 'etude-choose-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const folder = join(root, '.etude/cache/embedder');
+  mkdirSync(folder, { recursive: true });
+  for (const { name, bytes } of fetched ? SENTENCE_MODEL.files : []) {
+    writeFileSync(join(folder, name), '');
+    truncateSync(join(folder, name), bytes);
+  }
+  const notes: string[] = [];
+  const out = { note: (text: string) => notes.push(text) };
+  const cli = { root, home: join(root, '.etude'), settings: readSettings(environment as Record<string, string>), out };
+  return { cli: cli as unknown as Parameters<typeof settleEmbedder>[0], folder, notes };
+}
+
+describe('chooseEmbedder', () => {
+  it('takes the sentence model where it was fetched', () => {
+    const { cli, folder } = machine({ fetched: true });
+    const choice = chooseEmbedder(cli);
+    expect(choice).toMatchObject({ builtIn: 'sentence', cost: '', fix: '' });
+    expect(embedderEnvironment(cli, choice)).toEqual({ ETUDE_EMBEDDER: 'sentence', ETUDE_EMBEDDER_PATH: folder });
+  });
+
+  it('goes by words where it was not, and says what that costs', () => {
+    const { cli, notes } = machine({ fetched: false });
+    expect(settleEmbedder(cli)).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
+    expect(notes).toEqual([expect.stringMatching(/mostly missed.*embedder fetch/)]);
+  });
+
+  it('stays with what memory was made with, whatever is fetched later', () => {
+    const { cli } = machine({ fetched: true });
+    writeFileSync(join(cli.home, 'memory.sqlite'), '');
+    expect(chooseEmbedder(cli)).toMatchObject({ builtIn: 'lexical', fix: expect.stringContaining('reembed') });
+  });
+
+  it('remembers what memory is made with', () => {
+    const { cli, folder } = machine({ fetched: true });
+    expect(recordedEmbedder(cli.home)).toBeNull();
+    settleEmbedder(cli);
+    expect(recordedEmbedder(cli.home)).toBe('sentence');
+    rmSync(folder, { recursive: true });
+    expect(() => chooseEmbedder(cli)).toThrow(expect.objectContaining({ exit: EXIT.unavailable, hint: ['./etude embedder fetch'] }));
+  });
+
+  it('leaves the choice to the environment', () => {
+    expect(chooseEmbedder(machine({ fetched: true, ETUDE_EMBEDDER: 'lexical' }).cli)).toMatchObject({ builtIn: 'lexical', fix: '' });
+    const server = machine({ fetched: true, ETUDE_EMBEDDING_MODEL: 'nomic' });
+    expect(settleEmbedder(server.cli)).toEqual({ ETUDE_EMBEDDING_MODEL: 'nomic' });
+    expect(server.notes).toEqual([]);
+  });
+
+  it('refuses what is not there and what nobody knows', () => {
+    expect(() => chooseEmbedder(machine({ fetched: false, ETUDE_EMBEDDER: 'sentence' }).cli)).toThrow('not in');
+    expect(() => chooseEmbedder(machine({ fetched: true, ETUDE_EMBEDDER: 'word2vec' }).cli)).toThrow('auto, sentence or lexical');
+  });
+});

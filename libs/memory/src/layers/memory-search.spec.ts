@@ -1,0 +1,161 @@
+import type { ChatModel } from '@etude/domain/ports/model';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, NEW_YEAR, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import { RecordEpisodicLayer } from './episodic-layer.js';
+import { RecordProceduralLayer } from './procedural-layer.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const DAY_MS = 86_400_000;
+
+function layers(chat?: (content: string) => string | Error) {
+  const chatModel: ChatModel | undefined = chat && {
+    async chat({ messages }) {
+      const text = chat(messages.at(-1)?.content ?? '');
+      if (text instanceof Error) throw text;
+      const usage = { model: 'm', scripted: true, inputTokens: 1, outputTokens: 1, costUsd: 0 };
+      return { text, toolCalls: [], finishReason: 'stop', ...usage };
+    },
+  };
+  const deps = {
+    store: modelStore(),
+    embedder: new LexicalEmbedder(),
+    clock: { now: () => NEW_YEAR },
+    ...(chatModel ? { chatModel } : {}),
+  };
+  return { deps, episodic: new RecordEpisodicLayer(deps), procedural: new RecordProceduralLayer(deps) };
+}
+
+describe('a search of a layer', () => {
+  it('narrows before it limits', async () => {
+    const { episodic } = layers();
+    for (let i = 0; i < 60; i += 1) await episodic.storeEpisode(episodeOf({ id: `dull${i}`, importance: 0.1 }));
+    await episodic.storeEpisode(episodeOf({ id: 'dear', importance: 0.9, summary: 'Summed something.', createdAt: NEW_YEAR - 9 * DAY_MS }));
+    await episodic.storeTransition(transitionOf());
+    const ids = async (query: object) => (await episodic.search(ALL, { text: 'even numbers', limit: 1, ...query })).map(({ id }) => id);
+    expect(await ids({ worthMin: 0.8 })).toEqual(['dear']);
+    expect(await ids({ kinds: ['transition'] })).toEqual(['tabcdefgh-r1.a1']);
+    expect(await ids({ createdSince: NEW_YEAR - DAY_MS, worthMin: 0.8 })).toEqual([]);
+  });
+
+  it('explains a score with the names of the documentation', async () => {
+    const { episodic } = layers();
+    await episodic.storeTransition(transitionOf());
+    const [hit] = await episodic.search(ALL, { text: 'even numbers', limit: 1, explain: true });
+    const names = ['similarity', 'cosine', 'bm25', 'denseRank', 'wordsRank', 'fused', 'recency', 'worth', 'score'];
+    expect(Object.keys(hit?.explanation ?? {}).toSorted()).toEqual(names.toSorted());
+  });
+
+  it('refuses vectors of a wrong length and those that are no numbers', async () => {
+    const { deps } = layers();
+    for (const vector of [new Float32Array(3), new Float32Array(deps.embedder.profile.dimension).fill(Number.NaN)]) {
+      const embedder = { profile: deps.embedder.profile, embed: (texts: readonly string[]) => Promise.resolve(texts.map(() => vector)) };
+      const episodic = new RecordEpisodicLayer({ ...deps, embedder });
+      await expect(episodic.search(ALL, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
+      await expect(episodic.storeTransition(transitionOf())).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
+    }
+    expect(await deps.store.count({ tenant: 'acme' }, 'episodic', {})).toBe(0);
+  });
+});
+
+describe('a reranked search', () => {
+  const threeEpisodes = async (chat?: (content: string) => string | Error) => {
+    const { episodic } = layers(chat);
+    for (const id of ['e1', 'e2', 'e3']) await episodic.storeEpisode(episodeOf({ id, summary: `Summed "even" numbers ${id}.` }));
+    return (explain = true) => episodic.search(ALL, { text: 'even numbers', limit: 3, rerank: true, explain });
+  };
+
+  it('follows the order of the model, and keeps those that it left out', async () => {
+    const search = await threeEpisodes((content) => {
+      const { results } = JSON.parse(content) as { results: Array<{ id: number; text: string }> };
+      return `Sure: {"order": [${results.find(({ text }) => text.includes('e1'))?.id}, 77, 1.0, -1]}`;
+    });
+    const hits = await search();
+    expect(hits[0]?.id).toBe('e1');
+    expect(hits.map(({ id }) => id).toSorted()).toEqual(['e1', 'e2', 'e3']);
+    expect(hits.map(({ explanation }) => explanation?.rerank)).toEqual([1, 2, 3]);
+  });
+
+  it.each([
+    ['throws', () => new Error('down')],
+    ['answers no JSON', () => 'the second one'],
+    ['answers another shape', () => '{"order": "2"}'],
+    ['is not there', undefined],
+  ])('keeps its order and says so where the model %s', async (_, chat) => {
+    const search = await threeEpisodes(chat);
+    const hits = await search(false);
+    expect(hits.map(({ id }) => id)).toEqual(['e3', 'e2', 'e1'].toSorted());
+    expect(hits.every(({ explanation }) => explanation?.rerankFailed === 1)).toBe(true);
+  });
+});
+
+describe('a procedure in words', () => {
+  it('starts at one half and keeps its history under another prompt', async () => {
+    const { procedural } = layers();
+    const scope = { tenant: 'acme', agent: 'coder', user: null };
+    const first = await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.');
+    expect(first).toMatchObject({ kind: 'procedure', successRate: 0.5, executionCount: 0, status: 'active', code: '' });
+    const use = {
+      kind: 'skill_use',
+      scope,
+      name: 'refund',
+      version: 1,
+      success: true,
+      fingerprint: 'f',
+      cue: 'Refund order 7',
+      at: NEW_YEAR,
+    } as const;
+    await procedural.recordUse('u1', use);
+    expect(await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.')).toMatchObject({
+      executionCount: 1,
+    });
+    const second = await procedural.storeProcedure('w2', scope, 'refund', 'Ask for the receipt first.');
+    expect(second).toMatchObject({ version: 1, executionCount: 1, description: 'Ask for the receipt first.' });
+    expect(second.successRate).toBeCloseTo(0.55);
+    expect(await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.')).toEqual(second);
+    const found = async (text: string) => (await procedural.search(ALL, { text, limit: 1, worthMin: 0.5 })).map(({ skill }) => skill.name);
+    expect(await found('receipt')).toEqual(['refund']);
+    expect(await procedural.search(ALL, { text: 'receipt', limit: 1, worthMin: 0.6 })).toEqual([]);
+  });
+
+  it('is one for each user who told it', async () => {
+    const { procedural } = layers();
+    const of = (user: string | null) => ({ tenant: 'acme', agent: 'coder', user });
+    await procedural.storeProcedure('w1', of('ann'), 'refund', 'Ask Ann.');
+    expect(await procedural.storeProcedure('w2', of('bob'), 'refund', 'Ask Bob.')).toMatchObject({ version: 2, description: 'Ask Bob.' });
+    await procedural.storeProcedure('w3', of('ann'), 'refund', 'Ask Ann twice.');
+    const seen = async (user: string) => (await procedural.get({ ...ALL, user }, 'refund'))?.description;
+    expect([await seen('ann'), await seen('bob'), await seen('eve')]).toEqual(['Ask Ann twice.', 'Ask Bob.', undefined]);
+  });
+
+  it('takes no name of a skill with code', async () => {
+    const { procedural } = layers();
+    await procedural.store(skillOf());
+    const stored = procedural.storeProcedure('w', skillOf().scope, 'sum_even', 'Sum them.');
+    await expect(stored).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+  });
+});
+
+describe('episodes', () => {
+  it('are found by the skills that they used, newest first', async () => {
+    const { episodic } = layers();
+    for (const [i, skillsUsed] of [['a@1'], ['a@1', 'b@1'], []].entries()) {
+      await episodic.storeEpisode(episodeOf({ id: `e${i}`, skillsUsed, createdAt: NEW_YEAR + i }));
+    }
+    expect((await episodic.bySkill(ALL, 'a@1', 5)).map(({ id }) => id)).toEqual(['e1', 'e0']);
+    expect((await episodic.bySkill(ALL, 'a@1', 1)).map(({ id }) => id)).toEqual(['e1']);
+    expect((await episodic.bySkill(ALL, 'b', 5)).map(({ id }) => id)).toEqual(['e1']);
+    expect(await episodic.bySkill(ALL, 'a@2', 5)).toEqual([]);
+  });
+
+  it('are given whole by their id, as transitions are', async () => {
+    const { episodic } = layers();
+    await episodic.storeEpisode(episodeOf());
+    await episodic.storeTransition(transitionOf());
+    expect(await episodic.get(ALL, episodeOf().id)).toEqual(episodeOf());
+    expect(await episodic.get(ALL, transitionOf().id)).toEqual(transitionOf());
+    expect(await episodic.get(ALL, 'nothing')).toBeNull();
+    expect(await episodic.get({ tenant: 'beta', agent: null }, episodeOf().id)).toBeNull();
+  });
+});

@@ -1,0 +1,29 @@
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { requireScope } from '@etude/domain/retrieval/scopes';
+import type { PlainRecord } from '../memory.js';
+import type { RecordKind, RecordStore, StoredRecord } from '../record-store.js';
+import { idOf } from './memory-search.js';
+import { parseBody } from './stored-body.js';
+
+/** What search finds, by layer; of several records with one id, the first kind is meant. */
+const FOUND_KINDS: Readonly<Record<MemoryLayer, readonly RecordKind[]>> = {
+  episodic: ['episode', 'transition'],
+  semantic: ['fact', 'chunk', 'document', 'summary', 'reflection'],
+  procedural: ['skill'],
+};
+
+/** Any record by the id of its hit; see `Memory.get`. */
+export async function getRecord(store: RecordStore, scope: ReadScope, layer: MemoryLayer, id: string): Promise<PlainRecord | null> {
+  requireScope(scope);
+  const kinds = FOUND_KINDS[layer];
+  const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
+  const known = found.length > 0 ? found : (await Promise.all(kinds.map((kind) => store.load(scope, layer, kind, [id])))).flat();
+  const [record] = known.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
+  return record === undefined ? null : plainRecord(record);
+}
+
+function plainRecord(record: StoredRecord): PlainRecord {
+  const { layer, kind, scope, createdAt } = record;
+  return { id: idOf(record), layer, kind, scope, createdAt, fields: parseBody<Record<string, unknown>>(record).value };
+}

@@ -1,0 +1,109 @@
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import type { RecordStore } from '../record-store.js';
+import { RecordEpisodicLayer } from './episodic-layer.js';
+import { RecordProceduralLayer } from './procedural-layer.js';
+import { RecordAppliedWrites } from './record-applied-writes.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const WRITES = [
+  { kind: 'transition', transition: transitionOf() },
+  { kind: 'episode', episode: episodeOf({ reflection: 'Look at the empty list.' }) },
+  { kind: 'skill', skill: skillOf({ status: 'active' }) },
+  skillUseOf(),
+] as const;
+
+/** A store without transactions, whose process dies in a write once so many more changes were applied. */
+function dyingStore(store: RecordStore): { store: RecordStore; dieAfter: (changes: number) => void } {
+  let left = Infinity;
+  const write: RecordStore['write'] = async (tenant, changes) => {
+    const some = changes.slice(0, left);
+    const done = await store.write(tenant, some);
+    left -= some.length;
+    if (some.length < changes.length) throw new Error('killed');
+    return done;
+  };
+  return { store: { ...store, write }, dieAfter: (changes) => (left = changes) };
+}
+
+function layersOver(store: RecordStore) {
+  const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
+  const episodic = new RecordEpisodicLayer(deps);
+  const procedural = new RecordProceduralLayer(deps);
+  return { episodic, procedural, writes: new RecordAppliedWrites({ store, episodic, procedural }) };
+}
+
+describe('applied writes', () => {
+  it('take each write once and say so', async () => {
+    const { writes } = layersOver(modelStore());
+    for (const [i, write] of WRITES.entries()) {
+      expect(await writes.wasApplied('acme', `w${i}`)).toBe(false);
+      expect(await writes.apply('acme', `w${i}`, write)).toMatchObject({ applied: true });
+      expect(await writes.wasApplied('acme', `w${i}`)).toBe(true);
+      expect(await writes.wasApplied('beta', `w${i}`)).toBe(false);
+      expect(await writes.apply('acme', `w${i}`, write)).toMatchObject({ applied: false });
+    }
+  });
+
+  it('answer a stored skill again, for what follows it', async () => {
+    const { writes } = layersOver(modelStore());
+    const first = await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) });
+    expect(first).toEqual({ applied: true, skill: skillOf() });
+    expect(await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) })).toEqual({
+      applied: false,
+      skill: skillOf(),
+    });
+  });
+
+  it.each([0, 1, 2, 3])('leave the same whether or not a process died behind change %i', async (changes) => {
+    const dying = dyingStore(modelStore());
+    const layers = layersOver(dying.store);
+    for (const [i, write] of WRITES.entries()) {
+      dying.dieAfter(changes);
+      await layers.writes.apply('acme', `w${i}`, write).catch(() => undefined);
+      dying.dieAfter(Infinity);
+      await layers.writes.apply('acme', `w${i}`, write);
+      await layers.writes.apply('acme', `w${i}`, write);
+    }
+    const undisturbed = layersOver(modelStore());
+    for (const [i, write] of WRITES.entries()) await undisturbed.writes.apply('acme', `w${i}`, write);
+    expect(await contentsOf(layers)).toEqual(await contentsOf(undisturbed));
+    expect(await layers.procedural.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, fingerprints: ['f1', 'f2'] });
+    expect((await dying.store.find(ALL, 'semantic', {}, { order: 'key', limit: 9 })).map(({ kind }) => kind)).toEqual([
+      'summary',
+      'reflection',
+    ]);
+  });
+
+  it('count a use once when many processes apply it at the same time', async () => {
+    const store = modelStore();
+    await layersOver(store).procedural.store(skillOf({ status: 'active' }));
+    const applied = await Promise.all(Array.from({ length: 20 }, () => layersOver(store).writes.apply('acme', 'use', skillUseOf())));
+    expect(applied.filter((each) => each.applied)).toHaveLength(1);
+    expect(await layersOver(store).procedural.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
+  });
+
+  it('lose none of many uses that come at once', async () => {
+    const store = modelStore();
+    await layersOver(store).procedural.store(skillOf({ status: 'active', cues: [] }));
+    await Promise.all(
+      Array.from({ length: 40 }, (_, i) => layersOver(store).procedural.recordUse(`u${i}`, skillUseOf({ fingerprint: `p${i}` }))),
+    );
+    const after = await layersOver(store).procedural.get(ALL, 'sum_even');
+    expect(after?.executionCount).toBe(40);
+    expect(after?.fingerprints).toHaveLength(41);
+  });
+
+  it('refuse what belongs to another tenant', async () => {
+    const { writes } = layersOver(modelStore());
+    const foreign = { kind: 'transition', transition: transitionOf({ scope: { ...SCOPE, tenant: 'beta' } }) } as const;
+    await expect(writes.apply('acme', 'w', foreign)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    await expect(writes.apply('', 'w', foreign)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+  });
+});
+
+async function contentsOf({ episodic, procedural }: ReturnType<typeof layersOver>) {
+  return [await episodic.transitions(ALL, 'tabcdefgh-r1'), await episodic.recent(ALL, 0, 9), await procedural.list(ALL, { limit: 9 })];
+}
