@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Start } from '../cli.js';
+import { addCalibrate } from '../memory/calibrate.js';
 import { integer, repeated } from '../options.js';
 import { type ConsolidateOptions, consolidate } from './consolidate.js';
 import { createKey, type KeyOptions, listKeys, ROLES } from './keys.js';
@@ -65,9 +66,8 @@ function addKeys(program: Command, start: Start): void {
 /** `skills`, `memory`, `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
   addSkills(program, start);
-  program
-    .command('memory')
-    .description('what is remembered')
+  const memory = program.command('memory').description('what is remembered');
+  memory
     .command('search <query>')
     .description('what is near the query, by meaning and by words')
     .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
@@ -75,6 +75,7 @@ export function addAdmin(program: Command, start: Start): void {
     .option('--limit <n>', 'per layer', integer(1, 100), 5)
     .option('--explain', 'say how each score came about')
     .action((query: string, options: MemoryOptions, command: Command) => start(command, (cli) => searchMemory(cli, query, options)));
+  addCalibrate(memory, start);
   program
     .command('consolidate')
     .description('turn recent episodes into facts and verified skills, now')
