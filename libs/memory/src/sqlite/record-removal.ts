@@ -8,7 +8,6 @@ import { deleteFields } from './record-rows.js';
 import { removeTexts } from './record-writes.js';
 import type { StoreFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
-import { rebuildWords, wordsLeftBehind } from './words-rebuild.js';
 
 /** Of one transaction, so that others can write in between. */
 const BATCH = 500;
@@ -44,9 +43,9 @@ export class RecordRemoval {
 
   /** @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks */
   async purge(): Promise<readonly string[]> {
-    const words = await this.#file.writeWhole((file) => {
+    await this.#file.writeWhole((file) => {
+      // FTS5 only marks removed rows as gone, until it merges.
       file.run("INSERT INTO record_words (record_words) VALUES ('optimize')");
-      return wordsLeftBehind(file) ? rebuildWords(file) : 0;
     });
     await this.#file.outside((file) => {
       // Its copy of what is left may be large; that of what was removed is not in it.
@@ -59,7 +58,7 @@ export class RecordRemoval {
     });
     await this.#emptyLog();
     return [
-      words > 0 ? `wrote the word lists of ${words} records anew` : 'merged the word lists into one without what was removed',
+      'merged the word lists into one without what was removed',
       'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
       'emptied the write-ahead log',
     ];

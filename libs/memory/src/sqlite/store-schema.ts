@@ -16,7 +16,7 @@ export const TEXTS_MAX = 1_024;
  * Numbers are never given twice: word lists begin with the tenant's.
  *
  * `record` is narrow, since ranking and filters read many rows; what is shown is in `record_body` under the same id.
- * `record_words` has one row per record with words, under its id. `embedding` notes per model that a record's texts were embedded
+ * `record_words` has one row per record with words, under its id; `words.ts` puts them together, so the plainest tokenizer does. `embedding` notes per model that a record's texts were embedded
  * and how many have a vector; the vectors are in `vectorTable`, under `record * TEXTS_MAX + place of the text`.
  */
 export const CREATE_SCHEMA = `
@@ -50,19 +50,13 @@ CREATE TABLE layer_size (
 ) WITHOUT ROWID;
 CREATE TABLE place (n INTEGER PRIMARY KEY);
 WITH RECURSIVE up (n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM up WHERE n < ${TEXTS_MAX - 1}) INSERT INTO place SELECT n FROM up;
-${createWords('record_words')}
-`;
-
-/** Words are put together by `words.ts`, so the plainest tokenizer does. */
-export function createWords(table: string): string {
-  return `
-CREATE VIRTUAL TABLE ${table} USING fts5 (
+CREATE VIRTUAL TABLE record_words USING fts5 (
   ${COUNT_COLUMNS.join(', ')}, content='', contentless_delete=1, detail=column, tokenize=ascii
 );
-INSERT INTO ${table} (${table}, rank) VALUES ('automerge', 8);
-CREATE VIRTUAL TABLE ${table}_row USING fts5vocab (${table}, row);
-CREATE VIRTUAL TABLE ${table}_instance USING fts5vocab (${table}, instance);`;
-}
+INSERT INTO record_words (record_words, rank) VALUES ('automerge', 8);
+CREATE VIRTUAL TABLE record_words_row USING fts5vocab (record_words, row);
+CREATE VIRTUAL TABLE record_words_instance USING fts5vocab (record_words, instance);
+`;
 
 export const vectorTable = (model: number): string => `record_vector_${model}`;
 

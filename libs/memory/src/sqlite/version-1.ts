@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { RecordStore } from '../record-store.js';
@@ -61,11 +61,13 @@ export async function carryOver(options: FileOptions, carry: CarryOver, open: (p
 /** Holds everybody else off until it is closed; null where the file is of another layout or not there. */
 function lockVersion1(path: string): DatabaseSync | null {
   if (!existsSync(path)) return null;
+  const { ino } = statSync(path);
   const db = new DatabaseSync(path, { timeout: TRY_MS });
   try {
     if (layoutOf(db) === 1 && leaveLog(db, path)) {
       db.exec('BEGIN EXCLUSIVE');
-      if (layoutOf(db) === 1) return db;
+      // Another process may have put the new file in this one's place since it was opened.
+      if (statSync(path).ino === ino) return db;
     }
   } catch (error) {
     db.close();
