@@ -19,6 +19,7 @@ const everything = [
   'bullmq',
   'ioredis',
   'openai',
+  '@qdrant/js-client-rest',
   'sqlite-vec',
   'zod',
   'express',
@@ -41,6 +42,7 @@ const broken = {
   'libs/domain/src/openai.ts': ["import OpenAI from 'openai';", 'vendor'],
   'libs/queue/src/sqlite.ts': ["import { DatabaseSync } from 'node:sqlite';", 'vendor'],
   'apps/gateway/src/kubernetes.ts': ["import { KubeConfig } from '@kubernetes/client-node';", 'vendor', 'undeclared'],
+  'libs/memory/src/vectors.ts': ["import { QdrantClient } from '@qdrant/js-client-rest';", 'vendor'],
   // The outside.
   'libs/domain/src/file.ts': ["import { readFile } from 'node:fs/promises';", 'outside'],
   'libs/domain/src/short.ts': ["import { readFileSync } from 'fs';", 'outside'],
@@ -63,6 +65,7 @@ const kept = {
     "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/x';\n// process.env and import 'openai' in words only\nexport { x, Queue };",
   'libs/queue/src/fine.spec.ts':
     "import { x } from '@etude/domain/testing/x';\nimport { y } from '@etude/test-support/x';\nimport 'vitest';\nprocess.env['X'] = '1';",
+  'libs/memory/src/qdrant/store.ts': "import { QdrantClient } from '@qdrant/js-client-rest';\nexport { QdrantClient };",
   'apps/worker/src/main.ts': "import { x } from '@etude/queue/fine';\nexport const y = process.env['X'] ?? x;",
   'apps/worker/vitest.config.ts': "export { default } from '../../vitest.base.js';",
   'bench/src/bare.bench.ts': "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/testing/x';\nexport { x, Queue };",

@@ -29,10 +29,14 @@ const VENDORS = {
   openai: '@etude/model',
   'onnxruntime-node': '@etude/model',
   '@huggingface/tokenizers': '@etude/model',
+  '@qdrant/js-client-rest': '@etude/memory',
   'sqlite-vec': '@etude/memory',
   'node:sqlite': '@etude/memory',
   '@kubernetes/client-node': '@etude/sandbox',
 };
+
+/** Vendors that only one folder of their library knows. */
+const VENDOR_FOLDERS = { '@qdrant/js-client-rest': 'libs/memory/src/qdrant/' };
 
 /** Whatever else a package may import from outside the workspace, by type. Test code may also use the root's tools. */
 const OUTSIDE = {
@@ -81,6 +85,8 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   const name = isBuiltin(specifier) ? (specifier.startsWith('node:') ? specifier : `node:${specifier}`) : packageOf(specifier);
   const owner = VENDORS[name];
   if (owner && from.name !== owner && from.type !== 'type:bench') yield ['vendor', `only ${owner} may import ${name}`];
+  const folder = VENDOR_FOLDERS[name];
+  if (folder && from.name === owner && !file.startsWith(folder)) yield ['vendor', `only ${folder} may import ${name}`];
   const target = packages.find((pkg) => pkg.name === name);
   if (target) {
     if (target !== from) yield* violationsOfDirection(from, target, specifier, test);

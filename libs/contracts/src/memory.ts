@@ -155,6 +155,8 @@ export const DocumentChunk = z.strictObject({
   scope: Scope,
   documentId: z.string(),
   index: z.number().int().min(0),
+  /** Of its document; it is searched with the text. Set where the chunk is stored. */
+  title: z.string().optional(),
   headings: z.array(z.string()),
   page: z.number().int().nullable(),
   text: z.string(),

@@ -77,6 +77,8 @@ export const TemplateName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])
 export const ExecutionRequest = z.strictObject({
   executionId: z.string().min(1).max(200),
   tenant: z.string(),
+  /** Whose code it is, where it is for no task, so that it is erased with the rest of theirs. */
+  owner: z.strictObject({ agent: z.string(), user: z.string().nullable() }).optional(),
   files: z.array(SandboxFile).default([]),
   limits: SandboxLimits,
   /** PYTHONHASHSEED of the warmed interpreter's children; verification runs the same code under two. */

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Collection } from './file-identity.js';
 import { checkIdentity, ensureSchema } from './file-identity.js';
-import { isBusy, memoryError } from './sqlite-errors.js';
+import { isBusy, memoryError } from './sqlite/sqlite-errors.js';
 import { TenantRows } from './tenant-rows.js';
 
 export interface FileOptions {

@@ -89,6 +89,8 @@ export interface RecordFilter {
 }
 
 export interface StoreQuery extends RecordFilter {
+  /** Default true. False: only those that search does not show, such as what was archived; never both in one search. */
+  readonly shown?: boolean;
   /** Of the reading model; null: only words are searched. */
   readonly vector: Float32Array | null;
   /** Its words are looked for; nothing in it is syntax. Empty: only vectors are searched. */
@@ -109,7 +111,7 @@ export interface Candidate {
   readonly bm25: number;
 }
 
-/** Both lists ordered, best first; equal values by `createdAt`, newest first, then by key. Only records with `shown`. */
+/** Both lists ordered, best first; equal values by `createdAt`, newest first, then by key. */
 export interface Candidates {
   readonly dense: readonly Candidate[];
   readonly words: readonly Candidate[];

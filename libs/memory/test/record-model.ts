@@ -49,7 +49,7 @@ export class RecordModel {
       (term) => [term, idf(n, documents.filter(({ terms }) => terms.counts.has(term)).length)] as const,
     );
     const found = documents
-      .filter(({ record }) => record.shown && sees(scope, record) && fits(query, record))
+      .filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record))
       .map(({ record, indexed, terms }) => {
         const bm25 = idfs.reduce((sum, [term, weight]) => sum + weight * bm25Weight(terms.counts.get(term) ?? 0, terms.words), 0);
         const cosines = indexed.flatMap(({ vector }) => (vector && query.vector ? [cosineOf(vector, query.vector)] : []));

@@ -129,7 +129,8 @@ function filters(opened: OpenStore): void {
     expect(await found({ worthMin: 0.8, createdSince: 9_000 })).toEqual([1, 1]);
     await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a', shown: false }), revision: 2 }]);
     expect(await found({})).toEqual([0, 0]);
-    expect(await found({ shown: false })).toEqual([0, 0]);
+    expect(await found({ shown: false })).toEqual([1, 1]);
+    expect(await found({ shown: false, worthMin: 0.8 })).toEqual([0, 0]);
     await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a' }), revision: 3 }]);
     expect(await found({})).toEqual([1, 1]);
     expect(await found({ worthMin: 0.8 })).toEqual([0, 0]);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { EtudeError } from '@etude/contracts/errors';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import { markOf } from './erased-marks.js';
 import type { RedisKeys } from './keys.js';
 import { parseOr } from './job-failure.js';
 import { whileRedisAnswers } from './redis.js';
@@ -54,12 +55,17 @@ export class ConsolidationStore {
     return text ? parseOr(ConsolidationRecord, JSON.parse(text), 'INTERNAL', `the record of consolidation run ${runId}`) : null;
   }
 
-  /** Only whoever holds the run's job writes it. */
+  /** Only whoever holds the run's job writes it. Of a run that began before an erasure nothing of the erased is kept. */
   async put(record: ConsolidationRecord): Promise<void> {
-    const key = this.keys.consolidation(record.tenant, record.id);
-    const text = JSON.stringify(record);
-    const ended = record.state === 'done' || record.state === 'failed';
-    await this.#bounded(ended ? this.redis.set(key, text, 'PX', this.#retentionMs) : this.redis.set(key, text));
+    const { tenant, id, agent, createdAt, state } = record;
+    const keptMs = state === 'done' || state === 'failed' ? this.#retentionMs : 0;
+    const mark = agent === null ? '' : markOf({ agent });
+    await runScript(
+      this.redis,
+      'putConsolidation',
+      [this.keys.consolidation(tenant, id), this.keys.erased(tenant)],
+      [JSON.stringify(record), JSON.stringify(withoutQuotes(record)), createdAt, mark, keptMs],
+    );
   }
 
   get #retentionMs(): number {
@@ -69,6 +75,13 @@ export class ConsolidationStore {
   #bounded<T>(work: Promise<T>): Promise<T> {
     return whileRedisAnswers(this.redis, work);
   }
+}
+
+const QUOTES_ERASED = 'what this run planned may have quoted somebody who was erased since, and was removed';
+
+/** What a run planned quotes facts, whose owners are not told apart. Answers the very record where nothing is left to cut out. */
+export function withoutQuotes(record: ConsolidationRecord): ConsolidationRecord {
+  return record.plan.every((line) => line === QUOTES_ERASED) ? record : { ...record, plan: [QUOTES_ERASED] };
 }
 
 function newRunId(): string {

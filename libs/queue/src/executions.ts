@@ -52,15 +52,22 @@ export class ExecutionStore {
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
-  /** Stores the request unless there is one under this id. Answers the result if it ran before, and to its end. */
+  /**
+   * Stores the request unless there is one under this id. Answers the result if it ran before, and to its end.
+   *
+   * @throws EtudeError JOURNAL_FENCED where the task that it is for was erased
+   */
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
+    const taskId = taskOfExecution(executionId);
     const answer = await runScript<string | null>(
       this.redis,
       'prepareExecution',
-      [this.keys.execution(tenant, executionId)],
+      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)],
       [JSON.stringify(request), REQUEST_TTL_MS],
     );
+    if (answer === 'gone')
+      throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
     return answer ? readResult(answer, executionId) : null;
   }
 
@@ -107,8 +114,7 @@ export class QueueSandboxes implements Sandboxes {
 
   async #run({ tenant, executionId }: ExecutionRequest, signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw abortError(signal);
-    const rollout = RolloutId.safeParse(executionId.split('.')[0]);
-    const payload = { v: 1 as const, tenant, executionId, taskId: rollout.success ? taskIdOf(rollout.data) : null };
+    const payload = { v: 1 as const, tenant, executionId, taskId: taskOfExecution(executionId) };
     const patience = new AbortController();
     const ended = this.producer.addAndWait(SandboxExecute, payload, patience.signal);
     const onAbort = () => void this.#abandon(tenant, executionId, signal, patience);
@@ -136,6 +142,12 @@ export class QueueSandboxes implements Sandboxes {
       patience.abort();
     }
   }
+}
+
+/** null where it is for no task, such as for verifying a skill. */
+export function taskOfExecution(executionId: string): string | null {
+  const rollout = RolloutId.safeParse(executionId.split('.')[0]);
+  return rollout.success ? taskIdOf(rollout.data) : null;
 }
 
 function readResult(text: string, executionId: string): ExecutionResult {

@@ -1,8 +1,9 @@
 import { errorCode } from '@etude/contracts/errors';
-import { MemoryWrite } from '@etude/contracts/memory';
+import { MemoryWrite, type Scope } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
+import { marksOf } from './erased-marks.js';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import type { Producer } from './producer.js';
@@ -14,11 +15,22 @@ import { memberOf } from './task-keys.js';
 export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
-  /** Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job. */
+  /**
+   * A write of somebody who was erased since it was made is dropped without a word: whoever made it is no longer asked for it.
+   *
+   * Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job.
+   */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
     const { redis, keys } = this.producer;
-    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write)];
-    await runScript(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex], args);
+    const { scope, at } = ownerOf(write);
+    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
+    const answer = await runScript<number>(
+      redis,
+      'putMemoryWrite',
+      [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)],
+      args,
+    );
+    if (answer < 0) return;
     try {
       await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
     } catch (error) {
@@ -54,4 +66,11 @@ export class OutboxReader {
   async pending(tenant: string): Promise<number> {
     return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }
+}
+
+/** Whose a write is, and when what it says was made, ms since 1970. */
+export function ownerOf(write: MemoryWrite): { readonly scope: Scope; readonly at: number } {
+  if (write.kind === 'skill_use') return { scope: write.scope, at: write.at };
+  const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.kind === 'episode' ? write.episode : write.skill;
+  return { scope, at: createdAt };
 }

@@ -1,3 +1,4 @@
+import { ERASURE_SCRIPTS } from './erasure-scripts.js';
 import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
 import { ONCE, PRELUDE } from './script-parts.js';
 import { UPKEEP_SCRIPTS } from './upkeep-scripts.js';
@@ -166,8 +167,14 @@ redis.call('PUBLISH', ARGV[4], ARGV[5])
 return 'requested'
 `;
 
-/** KEYS writes of the tenant, index. ARGV write id, index member, write. The first write under an id stays. */
+/**
+ * KEYS writes of the tenant, index, marks of erasures. ARGV write id, index member, write, when it was made, marks that speak of its
+ * owner... The first write under an id stays. Answers -1 for one whose owner was erased since it was made.
+ */
 const putMemoryWrite = `${PRELUDE}
+for _, at in ipairs(redis.call('HMGET', KEYS[3], unpack(ARGV, 5))) do
+  if at and tonumber(at) > tonumber(ARGV[4]) then return -1 end
+end
 local created = redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[3])
 redis.call('ZADD', KEYS[2], 'NX', now(), ARGV[2])
 return created
@@ -180,10 +187,12 @@ return redis.call('HDEL', KEYS[1], ARGV[1])
 `;
 
 /**
- * KEYS execution. ARGV request, ttl ms. The first request stays. Answers the result if there is one that is the code's own, else false:
- * one that the infrastructure spoilt makes way for another try.
+ * KEYS execution, the task that it is for or '', marks of erasures. ARGV request, ttl ms. The first request stays. Answers the result if
+ * there is one that is the code's own, else false: one that the infrastructure spoilt makes way for another try. 'gone' where the task
+ * may have been erased.
  */
 const prepareExecution = `
+if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end
 redis.call('HSETNX', KEYS[1], 'request', ARGV[1])
 local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt')
 if found[1] and not found[2] then return found[1] end
@@ -192,8 +201,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return false
 `;
 
-/** KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0). The first result stays. */
+/** KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0). The first result stays; of what is gone, none. */
 const saveExecution = `
+if redis.call('HEXISTS', KEYS[1], 'request') == 0 then return 0 end
 local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
 if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -227,14 +237,15 @@ export const SCRIPTS = {
   failTask: { numberOfKeys: 6, lua: failTask },
   requeueTask: { numberOfKeys: 6, lua: requeueTask },
   cancelTask: { numberOfKeys: 6, lua: cancelTask },
-  putMemoryWrite: { numberOfKeys: 2, lua: putMemoryWrite },
+  putMemoryWrite: { numberOfKeys: 3, lua: putMemoryWrite },
   removeMemoryWrite: { numberOfKeys: 2, lua: removeMemoryWrite },
-  prepareExecution: { numberOfKeys: 1, lua: prepareExecution },
+  prepareExecution: { numberOfKeys: 3, lua: prepareExecution },
   saveExecution: { numberOfKeys: 1, lua: saveExecution },
   cancelExecution: { numberOfKeys: 1, lua: cancelExecution },
   createConsolidation: { numberOfKeys: 2, lua: createConsolidation },
   ...SANDBOX_SCRIPTS,
   ...UPKEEP_SCRIPTS,
+  ...ERASURE_SCRIPTS,
 };
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -65,6 +65,10 @@ def delete_collection(server, _request, name):
     return name in server.database.collections and server.database.delete_collection(name)
 
 
+def collection_exists(server, _request, name):
+    return {"exists": name in server.database.collections}
+
+
 def list_collections(server, _request):
     return {"collections": [{"name": name} for name in server.database.collections]}
 
@@ -103,6 +107,11 @@ def update_vectors(server, request, name):
 
 def delete_points(server, request, name):
     return dump(existing(server, name).delete(name, SELECTOR.validate_python(request)))
+
+
+def retrieve(server, request, name):
+    asked = models.PointRequest.model_validate(request)
+    return dump(existing(server, name).retrieve(name, asked.ids))
 
 
 def scroll(server, request, name):
@@ -155,12 +164,14 @@ ROUTES = {
     ("GET", "collections"): list_collections,
     ("PUT", "collections", "*"): create_collection,
     ("GET", "collections", "*"): get_collection,
+    ("GET", "collections", "*", "exists"): collection_exists,
     ("PATCH", "collections", "*"): update_collection,
     ("DELETE", "collections", "*"): delete_collection,
     ("PUT", "collections", "*", "index"): create_index,
     ("PUT", "collections", "*", "vectors", "*"): create_vector,
     ("DELETE", "collections", "*", "vectors", "*"): delete_vector,
     ("PUT", "collections", "*", "points"): upsert,
+    ("POST", "collections", "*", "points"): retrieve,
     ("POST", "collections", "*", "points", "payload"): set_payload,
     ("PUT", "collections", "*", "points", "vectors"): update_vectors,
     ("POST", "collections", "*", "points", "delete"): delete_points,

@@ -86,10 +86,12 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
   child.stdout?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
-  await until(() => isReady(child, place.url, said), { timeoutMs: READY_TIMEOUT_MS, everyMs: 50, what: 'Qdrant' }).catch((error: unknown) => {
-    child.kill('SIGKILL');
-    throw new Error(`Qdrant did not start: ${said}`, { cause: error });
-  });
+  await until(() => isReady(child, place.url, said), { timeoutMs: READY_TIMEOUT_MS, everyMs: 50, what: 'Qdrant' }).catch(
+    (error: unknown) => {
+      child.kill('SIGKILL');
+      throw new Error(`Qdrant did not start: ${said}`, { cause: error });
+    },
+  );
   return testQdrant(source.kind, place, async () => {
     process.off('exit', kill);
     if (child.exitCode === null && child.signalCode === null) {
@@ -122,7 +124,8 @@ function launch(source: QdrantSource, port: number, dir: string, options: TestQd
     };
     return spawn(source.path, [], { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
   }
-  if (source.kind === 'docker') return spawn('docker', ['run', '--rm', '-p', `127.0.0.1:${port}:6333`, IMAGE], { stdio: ['ignore', 'pipe', 'pipe'] });
+  if (source.kind === 'docker')
+    return spawn('docker', ['run', '--rm', '-p', `127.0.0.1:${port}:6333`, IMAGE], { stdio: ['ignore', 'pipe', 'pipe'] });
   if (source.kind !== 'stand-in') throw new Error(`${source.kind} is not started`);
   const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', options.version ?? '1.18.2'];
   if (options.apiKey !== undefined) args.push('--api-key', options.apiKey);

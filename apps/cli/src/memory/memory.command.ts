@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Start } from '../cli.js';
 import { integer, repeated } from '../options.js';
+import { addCalibrate } from './calibrate.js';
 import { deleteDocument, importDocuments, type ImportOptions, listDocuments } from './import-documents.js';
 import { getMemory, recall, type RecallOptions, searchMemory, type SearchOptions, type WhoseOptions } from './search-memory.js';
 import {
@@ -198,12 +199,12 @@ function addUpkeep(memory: Command, start: Start): void {
     .action((_options: object, command: Command) => start(command, reconcileMemory));
 }
 
-/** `memory`: what is remembered. Answers the command, so that more can be added to it. */
-export function addMemory(program: Command, start: Start): Command {
+/** `memory`: what is remembered. */
+export function addMemory(program: Command, start: Start): void {
   const memory = program.command('memory').description('what is remembered: episodes, facts, documents, skills');
   addReading(memory, start);
   addWriting(memory, start);
   addTransfer(memory, start);
   addUpkeep(memory, start);
-  return memory;
+  addCalibrate(memory, start);
 }

@@ -1,6 +1,7 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
+import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';
@@ -67,17 +68,6 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
     createdAt: now,
   }));
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
-}
-
-/** The same statement of the same owner has one id, whatever its spacing, capitals and final full stop. */
-export function factId(scope: Fact['scope'], text: string): string {
-  const normal = text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .replace(/[.!]+$/, '');
-  return `f${contentDigest([scope.tenant, scope.agent, scope.user, normal]).slice(0, 32)}`;
 }
 
 const PAGE = 200;

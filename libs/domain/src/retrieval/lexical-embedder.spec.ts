@@ -1,11 +1,11 @@
 import { cosine, embedderConformance } from '../testing/embedder-conformance.js';
 import { describe, expect, it } from 'vitest';
-import type { LabelledPair } from './labelled-pairs.js';
-import { LABELLED_PAIRS } from './labelled-pairs.js';
+import type { LabelledPair } from './pairs/labelled-pair.js';
+import { NEAR_TASKS } from './pairs/near-tasks.js';
 import { calibrateLexical, LexicalEmbedder } from './lexical-embedder.js';
 
 const embedder = new LexicalEmbedder();
-const of = (relation: LabelledPair['relation']) => LABELLED_PAIRS.filter((pair) => pair.relation === relation);
+const of = (same: LabelledPair['same']) => NEAR_TASKS.filter((pair) => pair.same === same);
 
 async function similarity(left: string, right: string): Promise<number> {
   const [a = new Float32Array(), b = new Float32Array()] = await embedder.embed([left, right]);
@@ -15,16 +15,16 @@ async function similarity(left: string, right: string): Promise<number> {
 describe('LexicalEmbedder', () => {
   embedderConformance(async () => ({ embedder }));
 
-  it.each(of('same'))('scores nearly the same words 0.9: $right', async ({ left, right }) => {
-    expect(await similarity(left, right)).toBeGreaterThanOrEqual(0.9);
+  it.each(of('words'))('scores nearly the same words 0.9: $b', async ({ a, b }) => {
+    expect(await similarity(a, b)).toBeGreaterThanOrEqual(0.9);
   });
 
-  it.each(of('family'))('scores the same task in other words 0.7: $right', async ({ left, right }) => {
-    expect(await similarity(left, right)).toBeGreaterThanOrEqual(0.7);
+  it.each(of('task'))('scores the same task in other words 0.7: $b', async ({ a, b }) => {
+    expect(await similarity(a, b)).toBeGreaterThanOrEqual(0.7);
   });
 
-  it.each(of('other'))('scores another task below 0.5: $right', async ({ left, right }) => {
-    expect(await similarity(left, right)).toBeLessThan(0.5);
+  it.each(of('no'))('scores another task below 0.5: $b', async ({ a, b }) => {
+    expect(await similarity(a, b)).toBeLessThan(0.5);
   });
 
   it('scores tasks that differ in names and a few words 0.8', async () => {

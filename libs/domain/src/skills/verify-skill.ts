@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import { type ExecutionRequest, RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
 import { sameValue } from '../evaluation/compare.js';
 import { judge } from '../evaluation/judge.js';
 import { planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
@@ -92,6 +92,10 @@ function executionId({ scope, digest }: Skill, { attempt = 1 }: VerificationDeps
   return `verify-${contentDigest([scope.tenant, scope.agent, digest]).slice(0, 32)}-${attempt}-${step}`;
 }
 
+function ownerOf({ scope: { agent, user } }: Skill): ExecutionRequest['owner'] {
+  return { agent, user };
+}
+
 async function breakCopies(
   skill: Skill,
   deps: VerificationDeps,
@@ -101,6 +105,7 @@ async function breakCopies(
     {
       executionId: executionId(skill, deps, 'parse'),
       tenant: skill.scope.tenant,
+      owner: ownerOf(skill),
       files: [],
       limits: BREAKING_LIMITS,
       stopOnFailure: true,
@@ -128,6 +133,7 @@ async function runTests(skill: Skill, trial: Trial, deps: VerificationDeps, sign
     const request = {
       executionId: id,
       tenant: skill.scope.tenant,
+      owner: ownerOf(skill),
       files: [],
       limits: trial.limits ?? LIMITS,
       stopOnFailure: stopOnFailure(evaluator),

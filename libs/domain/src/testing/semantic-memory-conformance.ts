@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Fact } from '@etude/contracts/memory';
 import type { SemanticMemory } from '../ports/memory.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
-import { factOf, NEW_YEAR, SCOPE } from './memory-records.js';
+import { factId } from '../facts/fact-id.js';
+import { NEW_YEAR, factOf as recordOf, SCOPE } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
 
@@ -14,7 +16,7 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       const memory = await start(make);
       expect(await memory.wasApplied('acme', 'u1')).toBe(false);
       expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
-      expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ id: 'other' })])).toEqual({ added: 0, reinforced: 0 });
+      expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
       expect(await memory.wasApplied('acme', 'u1')).toBe(true);
       expect(await memory.wasApplied('beta', 'u1')).toBe(false);
       expect(await memory.list(ALL, 10)).toEqual([factOf()]);
@@ -24,11 +26,11 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       const memory = await start(make);
       await memory.applyFacts('acme', 'u1', [factOf()]);
       const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
-      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ id: 'fact-2', text: 'Another one.' })])).toEqual({
+      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ text: 'Another one.' })])).toEqual({
         added: 1,
         reinforced: 1,
       });
-      const known = (await memory.list(ALL, 10)).find(({ id }) => id === 'fact-1');
+      const known = (await memory.list(ALL, 10)).find(({ text }) => text === factOf().text);
       expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9 }));
       const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
       expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
@@ -56,7 +58,7 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 
     it('applies nothing of a unit that holds a fact of another tenant', async () => {
       const memory = await start(make);
-      const foreign = factOf({ id: 'x', scope: { ...SCOPE, tenant: 'beta' } });
+      const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
       await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
       expect(await memory.list(ALL, 10)).toEqual([]);
       expect(await memory.wasApplied('acme', 'u1')).toBe(false);
@@ -64,14 +66,14 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 
     it('finds facts by their words', async () => {
       const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [factOf(), factOf({ id: 'fact-2', text: 'Dates are written day first.', category: 'format' })]);
+      await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES, category: 'format' })]);
       const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
       expect(hits[0]).toMatchObject({
-        id: 'fact-2',
+        id: factOf({ text: DATES }).id,
         layer: 'semantic',
         kind: 'fact',
         title: 'format',
-        text: 'Dates are written day first.',
+        text: DATES,
         agent: 'coder',
         sources: ['e1'],
       });
@@ -81,9 +83,12 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 
     it('prefers a fact of more confidence', async () => {
       const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [factOf({ id: 'sure', confidence: 1 }), factOf({ id: 'unsure', confidence: 0.1 })]);
-      const [best] = await memory.search(ALL, { text: factOf().text, limit: 2 });
-      expect(best?.id).toBe('sure');
+      await memory.applyFacts('acme', 'u1', [
+        factOf({ text: 'Walnut is a word of maps.', confidence: 0.1 }),
+        factOf({ text: 'Walnut is a word of trees.', confidence: 1 }),
+      ]);
+      const [best] = await memory.search(ALL, { text: 'walnut', limit: 2 });
+      expect(best?.text).toBe('Walnut is a word of trees.');
     });
 
     it('keeps what two users told apart', async () => {
@@ -113,7 +118,21 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
   });
 }
 
+const DATES = 'Dates are written day first.';
+
+/** With the id that its owner and text give. */
+export function factOf(changes: Partial<Fact> = {}): Fact {
+  const fact = recordOf(changes);
+  return { ...fact, id: factId(fact.scope, fact.text) };
+}
+
 const factOfUser = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
+
+/** Its text tells whose it is. Words instead of numbers, so that none is a newer value of another. */
+function ownFact(tenant: string, agent: string, key: string): Fact {
+  const word = ['walnut', 'pepper', 'granite', 'velvet'][Number(key.at(-1))]!;
+  return factOf({ text: `Input ends here: ${word}.`, category: key, scope: { tenant, agent, user: null } });
+}
 
 const UNITS = fc.array(
   fc.record({
@@ -141,7 +160,7 @@ async function isolates(
       const result = await memory.applyFacts(
         tenant,
         `${unit}`,
-        own.map(({ agent, key }) => factOf({ id: key, text: 'Input ends here.', scope: { tenant, agent, user: null } })),
+        own.map(({ agent, key }) => ownFact(tenant, agent, key)),
       );
       expect(result).toEqual(
         isNew ? { added: stored.size - before, reinforced: facts.length - (stored.size - before) } : { added: 0, reinforced: 0 },
@@ -160,6 +179,6 @@ async function expectOwnOnly(
 ): Promise<void> {
   const own = [...stored].filter((key) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`)).toSorted();
   const hits = await memory.search(scope, { text: 'input ends', limit: 50 });
-  expect(hits.map(({ id }) => id).toSorted()).toEqual(own);
-  expect((await memory.list(scope, 50)).map(({ id }) => id).toSorted()).toEqual(own);
+  expect(hits.map(({ title }) => title).toSorted()).toEqual(own);
+  expect((await memory.list(scope, 50)).map(({ category }) => category).toSorted()).toEqual(own);
 }

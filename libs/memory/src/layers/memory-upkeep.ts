@@ -64,8 +64,8 @@ export interface MemoryUpkeep {
   ): Promise<ImportReport>;
   /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */
   forbid(owners: Owners, at: number): Promise<void>;
-  /** Removed records by place, such as "memory.semantic.fact". Repeats until nothing is found. */
-  erase(owners: Owners, signal?: AbortSignal): Promise<Readonly<Record<string, number>>>;
+  /** Removed records by place, such as "memory.semantic.fact". Repeats until nothing is found. `onNote`: what was done beyond removing. */
+  erase(owners: Owners, signal?: AbortSignal, onNote?: (note: string) => void): Promise<Readonly<Record<string, number>>>;
   /** What is left, by place; looks for records, vectors, words and parts. */
   findErased(owners: Owners): Promise<Readonly<Record<string, number>>>;
   /**

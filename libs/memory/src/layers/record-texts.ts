@@ -11,7 +11,9 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   summary: (value: EpisodeNote) => [searchableText(value.text)],
   reflection: (value: EpisodeNote) => [searchableText(value.text)],
   fact: (value: Fact) => [factEntry(value).indexed, ...(value.wordings ?? [])],
-  chunk: (value: DocumentChunk) => [searchableText([...value.headings, value.text].join('\n'))],
+  chunk: ({ title = '', headings, text }: DocumentChunk) => [
+    searchableText([title, ...headings.filter((heading) => heading !== title), text].join('\n').trim()),
+  ],
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 

@@ -1,15 +1,12 @@
-export interface LabelledPair {
-  readonly relation: 'same' | 'family' | 'other';
-  readonly left: string;
-  readonly right: string;
-}
+import { type LabelledPair, pairs } from './labelled-pair.js';
 
 /**
- * `same`: nearly the same words. `family`: the same task but for a name, numbers or a few words. `other`: another task.
- * Used to fit and to check the calibration.
+ * Programming tasks that share most of their words or few: `task` differs in a name, numbers or a few words.
+ *
+ * What the lexical embedder was fitted on, and must judge right.
  */
-export const LABELLED_PAIRS: readonly LabelledPair[] = [
-  ...pairs('same', [
+export const NEAR_TASKS: readonly LabelledPair[] = [
+  ...pairs('words', [
     [
       'Write a function total_even(numbers) that returns the sum of the even numbers in a list.',
       'Write a function total_even(numbers) which returns the sum of the even numbers in the list',
@@ -29,7 +26,7 @@ export const LABELLED_PAIRS: readonly LabelledPair[] = [
       'Merge the overlapping intervals and return them, sorted by their start.',
     ],
   ]),
-  ...pairs('family', [
+  ...pairs('task', [
     [
       'Write a function total_even(numbers) that returns the sum of the even numbers in a list',
       'Write a function sum_of_evens(values) that returns the sum of the even values in a list',
@@ -68,7 +65,7 @@ export const LABELLED_PAIRS: readonly LabelledPair[] = [
       'Write a function rle(s) that applies run-length encoding to compress the string s.',
     ],
   ]),
-  ...pairs('other', [
+  ...pairs('no', [
     [
       'Write a function total_even(numbers) that returns the sum of the even numbers in a list',
       'Write a function longest(words) that returns the longest word in a list',
@@ -121,7 +118,3 @@ export const LABELLED_PAIRS: readonly LabelledPair[] = [
     ],
   ]),
 ];
-
-function pairs(relation: LabelledPair['relation'], texts: ReadonlyArray<readonly [string, string]>): LabelledPair[] {
-  return texts.map(([left, right]) => ({ relation, left, right }));
-}

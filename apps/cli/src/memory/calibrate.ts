@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import type { Cli, Start } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { chooseEmbedder, embedderEnvironment } from '../embedder/choose-embedder.js';
+import { EXIT } from '../exit-codes.js';
+import { table } from '../output.js';
+
+export interface CalibrateOptions {
+  /** JSON Lines of {a, b, same}. */
+  readonly pairs?: string;
+}
+
+const Right = z.object({ pairs: z.number(), kinds: z.number(), sameness: z.number() });
+const Quantiles = z.object({ pairs: z.number(), p5: z.number(), p50: z.number(), p95: z.number() }).nullable();
+const Report = z.object({
+  model: z.string(),
+  dimension: z.number(),
+  cosines: z.object({ words: Quantiles, task: Quantiles, no: Quantiles, unrelated: Quantiles }),
+  now: Right,
+  fitted: Right.extend({ settings: z.array(z.string()) }).nullable(),
+  heldOut: Right.nullable(),
+});
+type Report = z.infer<typeof Report>;
+
+const right = (what: string, { pairs, sameness, kinds }: z.infer<typeof Right>) => [
+  what,
+  `${sameness} of ${pairs}`,
+  `${kinds} of ${pairs}`,
+];
+
+function reportText({ model, dimension, cosines, now, fitted, heldOut }: Report): string {
+  const rows = Object.entries(cosines).map(([kind, quantiles]) =>
+    quantiles ? [kind, ...[quantiles.pairs, quantiles.p5, quantiles.p50, quantiles.p95].map(String)] : [kind, '0', '', '', ''],
+  );
+  const judged = [
+    right('as it is set', now),
+    ...(fitted ? [right('fitted', fitted)] : []),
+    ...(heldOut ? [right('fitted on one half, judged on the other', heldOut)] : []),
+  ];
+  const settings = fitted
+    ? ['For every service of this memory:', ...fitted.settings.map((line) => `  ${line}`)]
+    : ['Nothing could be fitted: pairs of every kind are needed, and a model that tells them apart.'];
+  return [
+    `${model}, ${dimension} dimensions`,
+    '',
+    table([['COSINES', 'PAIRS', '5%', '50%', '95%'], ...rows]),
+    '',
+    table([['JUDGED RIGHT', 'SAME OR NOT', 'WORDS, TASK OR NO'], ...judged]),
+    '',
+    ...settings,
+  ].join('\n');
+}
+
+/** `etude memory calibrate`: what the embedder says about judged pairs, and the settings that fit. Changes nothing. */
+export async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<number> {
+  const environment = { ...cli.settings.environment, ...embedderEnvironment(cli, chooseEmbedder(cli)) };
+  const child = spawn(
+    process.execPath,
+    [join(cli.root, 'libs/model/dist/calibrate-main.js'), ...(pairs === undefined ? [] : [resolve(pairs)])],
+    {
+      cwd: cli.root,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      signal: cli.signal,
+    },
+  );
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
+  if (code !== 0) throw new CliError(EXIT.usage, stderr.trim().split('\n').at(-1) ?? 'the embedder could not be calibrated');
+  const report = Report.parse(JSON.parse(stdout));
+  cli.out.data(JSON.parse(stdout), reportText(report));
+  return EXIT.ok;
+}
+
+/** `memory calibrate`. */
+export function addCalibrate(memory: Command, start: Start): void {
+  memory
+    .command('calibrate')
+    .description("fit the embedder's similarity to pairs that people have judged; prints settings")
+    .option('--pairs <file>', 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)')
+    .action((options: CalibrateOptions, command: Command) => start(command, (cli) => calibrate(cli, options)));
+}

@@ -1,0 +1,57 @@
+/** How relevant each document is to one query, by id; what is not named is not relevant. */
+export type Relevance = ReadonlyMap<string, number>;
+
+/**
+ * Normalised discounted cumulative gain of the first k (Järvelin and Kekäläinen 2002), with linear gain as `trec_eval` has it
+ * and BEIR reports it. 1 where the most relevant come first; 0 where nothing relevant is there, or known.
+ *
+ * @param ranked ids, best first, each once
+ */
+export function ndcgAt(k: number, ranked: readonly string[], relevance: Relevance): number {
+  const gains = ranked.slice(0, k).map((id) => relevance.get(id) ?? 0);
+  const ideal = [...relevance.values()].toSorted((a, b) => b - a).slice(0, k);
+  const best = discounted(ideal);
+  return best === 0 ? 0 : discounted(gains) / best;
+}
+
+function discounted(gains: readonly number[]): number {
+  return gains.reduce((sum, gain, i) => sum + Math.max(0, gain) / Math.log2(i + 2), 0);
+}
+
+/** Share of all relevant documents that are among the first k; 0 where none is known. */
+export function recallAt(k: number, ranked: readonly string[], relevance: Relevance): number {
+  const relevant = relevantOf(relevance);
+  if (relevant.size === 0) return 0;
+  return ranked.slice(0, k).filter((id) => relevant.has(id)).length / relevant.size;
+}
+
+/** One divided by the place of the first relevant document; 0 where there is none. */
+export function reciprocalRank(ranked: readonly string[], relevance: Relevance): number {
+  const relevant = relevantOf(relevance);
+  const at = ranked.findIndex((id) => relevant.has(id));
+  return at === -1 ? 0 : 1 / (at + 1);
+}
+
+function relevantOf(relevance: Relevance): Set<string> {
+  return new Set([...relevance].filter(([, grade]) => grade > 0).map(([id]) => id));
+}
+
+export interface RetrievalFigures {
+  readonly queries: number;
+  readonly ndcg10: number;
+  readonly recall100: number;
+  readonly mrr: number;
+}
+
+/** Means over queries; NaN of none. */
+export function retrievalFigures(
+  answers: ReadonlyArray<{ readonly ranked: readonly string[]; readonly relevance: Relevance }>,
+): RetrievalFigures {
+  const mean = (of: (answer: (typeof answers)[number]) => number) => answers.reduce((sum, answer) => sum + of(answer), 0) / answers.length;
+  return {
+    queries: answers.length,
+    ndcg10: mean(({ ranked, relevance }) => ndcgAt(10, ranked, relevance)),
+    recall100: mean(({ ranked, relevance }) => recallAt(100, ranked, relevance)),
+    mrr: mean(({ ranked, relevance }) => reciprocalRank(ranked, relevance)),
+  };
+}

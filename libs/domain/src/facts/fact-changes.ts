@@ -1,0 +1,45 @@
+import type { Fact } from '@etude/contracts/memory';
+import { reinforce } from '../retrieval/reinforce.js';
+import { normalFactText } from './fact-id.js';
+
+const WORDINGS_MAX = 20;
+
+/** ms since 1970 from which on the fact is true. */
+export function factTime(fact: Fact): number {
+  return fact.validFrom ?? fact.createdAt;
+}
+
+export function isCurrent(fact: Fact): boolean {
+  return fact.validTo === undefined && fact.supersededBy === undefined;
+}
+
+/** The known fact, told again in these or other words. Its own wording stays. */
+export function toldAgain(known: Fact, again: Fact): Fact {
+  const wordings = withWordings(known, [again.text]);
+  const subject = known.subject ?? again.subject;
+  return { ...reinforce(known, again), ...(subject === undefined ? {} : { subject }), ...(wordings.length === 0 ? {} : { wordings }) };
+}
+
+/** Two records of one fact in one. */
+export function merged(kept: Fact, other: Fact): Fact {
+  const both = reinforce(kept, other);
+  const withoutEpisode = other.episodes.length === 0 ? 0 : Math.max(0, other.support - other.episodes.length);
+  const wordings = withWordings(kept, [other.text, ...(other.wordings ?? [])]);
+  return {
+    ...both,
+    support: both.support + withoutEpisode,
+    accessCount: kept.accessCount + other.accessCount,
+    ...(wordings.length === 0 ? {} : { wordings }),
+  };
+}
+
+/** No longer true since `by` is. */
+export function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
+  return { ...known, validTo: by.at, supersededBy: by.id };
+}
+
+function withWordings({ text, wordings = [] }: Fact, told: readonly string[]): string[] {
+  const known = new Set([text, ...wordings].map(normalFactText));
+  const fresh = told.filter((wording) => !known.has(normalFactText(wording)) && known.add(normalFactText(wording)));
+  return [...wordings, ...fresh].slice(0, WORDINGS_MAX);
+}

@@ -1,0 +1,332 @@
+import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE } from './memory-records.js';
+import { factOf } from './semantic-memory-conformance.js';
+
+interface Stored {
+  readonly fact: Fact;
+  readonly outcome: 'added' | 'reinforced' | 'superseded' | 'unchanged';
+  readonly replaced: readonly string[];
+}
+
+/** The semantic layer as its suite needs it; the real one says more. */
+export interface SemanticLayerUnderTest extends SemanticMemory {
+  search(
+    scope: ReadScope,
+    query: SearchQuery & { category?: string; kinds?: readonly ('fact' | 'chunk')[] },
+  ): Promise<readonly MemoryHit[]>;
+  store(writeId: string, fact: Fact): Promise<Stored>;
+  get(scope: ReadScope, id: string): Promise<Fact | null>;
+  history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
+  update(scope: ReadScope, id: string, change: { text?: string; confidence?: number }): Promise<Fact>;
+  countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
+  mergeDuplicates(scope: ReadScope): Promise<{ merged: number; superseded: number }>;
+  storeDocument(
+    document: DocumentRecord,
+    chunks: readonly DocumentChunk[],
+    signal?: AbortSignal,
+  ): Promise<'added' | 'replaced' | 'unchanged'>;
+  documents(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly DocumentRecord[]>;
+  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
+  /** Writes what waits to be counted. */
+  close(): Promise<void>;
+}
+
+const ALL = { tenant: 'acme', agent: null };
+const DAY_MS = 86_400_000;
+
+/** What a semantic layer does beyond the port of the domain, whatever store it is over. */
+export function semanticLayerConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  describe('as a semantic layer', () => {
+    factsConformance(make);
+    changesConformance(make);
+    documentsConformance(make);
+  });
+}
+
+const told = (text: string, day = 0, changes: Partial<Fact> = {}) =>
+  factOf({ text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS, ...changes });
+const textsOf = (facts: readonly { text: string }[]) => facts.map(({ text }) => text);
+
+function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  it('stores each write once', async () => {
+    const memory = await start(make);
+    expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'added', replaced: [], fact: { support: 1 } });
+    expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'unchanged', fact: { support: 1 } });
+    expect(await memory.store('w2', told('ann likes  tea'))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
+    expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
+  });
+
+  it('gives a fact the id of its text, whatever id came with it', async () => {
+    const memory = await start(make);
+    const { fact } = await memory.store('w1', { ...told('Ann likes tea.'), id: 'mine' });
+    expect(fact.id).toBe(told('Ann likes tea.').id);
+    expect(await memory.get(ALL, 'mine')).toBeNull();
+  });
+
+  it('counts a hundred writers of one fact that write at once', async () => {
+    const memory = await start(make);
+    const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
+    expect(stored.filter(({ outcome }) => outcome === 'added')).toHaveLength(1);
+    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+    await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
+    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+  });
+
+  it('keeps one record of one fact in other words', async () => {
+    const memory = await start(make);
+    await memory.store('w1', told("Ann's favourite colour is blue."));
+    const again = await memory.store('w2', told('The favorite color of Ann is blue'));
+    expect(again).toMatchObject({ outcome: 'reinforced', fact: { text: "Ann's favourite colour is blue.", support: 2 } });
+    expect(again.fact.wordings).toEqual(['The favorite color of Ann is blue']);
+    expect(await memory.list(ALL, 10)).toHaveLength(1);
+  });
+
+  it('keeps apart what differs in a name, a number or a negation', async () => {
+    const memory = await start(make);
+    const texts = [
+      'Ann met Bob in Rome',
+      'Ann met Tom in Rome',
+      'Step 1 takes long',
+      'Step 2 takes long',
+      'Bob can ski',
+      'Eva can not ski',
+    ];
+    for (const [at, text] of texts.entries()) expect(await memory.store(`w${at}`, told(text))).toMatchObject({ outcome: 'added' });
+    expect(textsOf(await memory.list(ALL, 10)).toSorted()).toEqual(texts.toSorted());
+  });
+
+  it('supersedes a contradicted fact and keeps its history', async () => {
+    const memory = await start(make);
+    const berlin = await memory.store('w1', told('Ann lives in Berlin', 0));
+    const munich = await memory.store('w2', told('Ann moved to Munich', 5));
+    expect(munich).toMatchObject({ outcome: 'superseded', replaced: [berlin.fact.id] });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['Ann moved to Munich']);
+    expect(textsOf(await memory.search(ALL, { text: 'where does Ann live: Berlin?', limit: 5 }))).toEqual(['Ann moved to Munich']);
+    expect(await memory.get(ALL, berlin.fact.id)).toMatchObject({ supersededBy: munich.fact.id, validTo: NEW_YEAR + 5 * DAY_MS });
+    for (const { fact } of [berlin, munich]) {
+      expect(textsOf(await memory.history(ALL, fact.id))).toEqual(['Ann moved to Munich', 'Ann lives in Berlin']);
+    }
+    expect(await memory.history(ALL, 'none')).toEqual([]);
+  });
+
+  it('keeps the newest of a given subject, whatever its words', async () => {
+    const memory = await start(make);
+    const about = { subject: 'Editor', category: 'tools' };
+    const first = await memory.store('w1', told('She types everything in Vim', 0, about));
+    const second = await memory.store('w2', told('Emacs it is these days', 1, { ...about, subject: ' editor' }));
+    expect(second).toMatchObject({ outcome: 'superseded', replaced: [first.fact.id] });
+    await memory.store('w3', told('Nano, thank you', 2, { ...about, category: 'jokes' }));
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['Nano, thank you', 'Emacs it is these days']);
+  });
+
+  it('puts what is older than what is known into the history', async () => {
+    const memory = await start(make);
+    const now = await memory.store('w1', told('The limit is 8', 9));
+    const old = await memory.store('w2', told('The limit is 5', 3));
+    expect(old).toMatchObject({ outcome: 'added', replaced: [], fact: { supersededBy: now.fact.id } });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['The limit is 8']);
+    expect(textsOf(await memory.history(ALL, now.fact.id))).toEqual(['The limit is 8', 'The limit is 5']);
+    expect(await memory.store('w3', told('The limit is 5', 4))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
+  });
+
+  it('lets a value come back, as a record of its own', async () => {
+    const memory = await start(make);
+    for (const [day, limit] of [5, 8, 5, 8].entries()) await memory.store(`w${day}`, told(`The limit is ${limit}`, day));
+    const [current] = await memory.list(ALL, 10);
+    expect(current).toMatchObject({ text: 'The limit is 8', createdAt: NEW_YEAR + 3 * DAY_MS });
+    expect(textsOf(await memory.history(ALL, current!.id))).toEqual([8, 5, 8, 5].map((limit) => `The limit is ${limit}`));
+  });
+
+  it('leaves the facts of other owners alone', async () => {
+    const memory = await start(make);
+    const owners = [
+      SCOPE,
+      { ...SCOPE, user: 'ann' },
+      { ...SCOPE, user: 'bob' },
+      { ...SCOPE, agent: 'tester' },
+      { ...SCOPE, tenant: 'beta' },
+    ];
+    for (const [at, scope] of owners.entries()) {
+      await memory.store(`a${at}`, told('The limit is 5', 0, { scope }));
+      expect(await memory.store(`b${at}`, told('The limit is 8', 1, { scope }))).toMatchObject({ outcome: 'superseded' });
+    }
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(Array.from({ length: 4 }, () => 'The limit is 8'));
+  });
+
+  it('ends with one truth however tellings are mixed and repeated', { timeout: 60_000 }, async () => {
+    const telling = fc.record({ limit: fc.constantFrom(5, 8, 13), day: fc.nat(6), copy: fc.nat(1) });
+    await expect(
+      fc.assert(
+        fc.asyncProperty(fc.array(telling, { minLength: 1, maxLength: 12 }), async (tellings) => endsInOneTruth(make, tellings)),
+        { numRuns: 12 },
+      ),
+    ).resolves.toBeUndefined();
+  });
+}
+
+/** All at once, twice: one current fact, of a newest telling, each write counted once. */
+async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings: readonly { limit: number; day: number; copy: number }[]) {
+  const made = await make();
+  try {
+    const write = (telling: (typeof tellings)[number]) =>
+      made.memory.store(JSON.stringify(telling), told(`The limit is ${telling.limit}`, telling.day));
+    await Promise.all([...tellings, ...tellings].map(write));
+    await made.memory.mergeDuplicates(ALL);
+    const newest = Math.max(...tellings.map(({ day }) => day));
+    const current = await made.memory.list(ALL, 50);
+    expect(current).toHaveLength(1);
+    expect(tellings.filter(({ day }) => day === newest).map(({ limit }) => `The limit is ${limit}`)).toContain(current[0]!.text);
+    const all = await made.memory.history(ALL, current[0]!.id);
+    const writes = new Set(tellings.map((telling) => JSON.stringify(telling))).size;
+    expect(all.reduce((sum, { support }) => sum + support, 0)).toBe(writes);
+  } finally {
+    await made.close?.();
+  }
+}
+
+function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  it('changes a text and a confidence in their place', async () => {
+    const memory = await start(make);
+    const { fact } = await memory.store('w1', told('Ann likes tea'));
+    expect(await memory.update(ALL, fact.id, { text: 'Ann collects stamps', confidence: 0.4 })).toMatchObject({
+      id: fact.id,
+      confidence: 0.4,
+    });
+    expect(await memory.search(ALL, { text: 'stamps', limit: 5 })).toMatchObject([{ id: fact.id, text: 'Ann collects stamps' }]);
+    expect(await memory.search(ALL, { text: 'tea', limit: 5 })).toEqual([]);
+    const tea = await memory.store('w2', told('Ann likes tea', 1));
+    expect(tea).toMatchObject({ outcome: 'added', fact: { support: 1 } });
+    expect(tea.fact.id).not.toBe(fact.id);
+    await expect(memory.update(ALL, 'none', { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(memory.update(ALL, fact.id, { text: ' ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(memory.update({ tenant: 'beta', agent: null }, fact.id, { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('counts accesses behind the back of the caller', async () => {
+    const memory = await start(make);
+    const { fact } = await memory.store('w1', told('Ann likes tea'));
+    for (let i = 0; i < 5; i += 1) await memory.countAccess(ALL, [fact.id, 'none']);
+    await memory.countAccess({ tenant: 'beta', agent: null }, [fact.id]);
+    await memory.close();
+    expect(await memory.get(ALL, fact.id)).toMatchObject({ accessCount: 5, support: 1 });
+  });
+
+  it('searches one category', async () => {
+    const memory = await start(make);
+    await memory.store('w1', told('Tea is brewed in the kitchen', 0, { category: 'house' }));
+    await memory.store('w2', told('Tea is sold in the market', 0, { category: 'town' }));
+    expect(await memory.search(ALL, { text: 'tea', limit: 5, category: 'town' })).toMatchObject([{ text: 'Tea is sold in the market' }]);
+  });
+
+  it('refuses a fact without a text', async () => {
+    const memory = await start(make);
+    await expect(memory.store('w1', { ...told('x'), text: '  ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+}
+
+const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
+  id: 'd1',
+  scope: SCOPE,
+  name: 'guide.md',
+  title: 'Guide to brewing',
+  mediaType: 'text/markdown',
+  digest: texts.join('|'),
+  bytes: 10,
+  chunks: texts.length,
+  createdAt: NEW_YEAR,
+  ...changes,
+});
+const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
+  texts.map((text, index) => ({
+    id: `${document.id}.${index}`,
+    scope: document.scope,
+    documentId: document.id,
+    index,
+    headings: ['Water'],
+    page: null,
+    text,
+    createdAt: NEW_YEAR,
+  }));
+
+function documentsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  const putInto = (
+    memory: SemanticLayerUnderTest,
+    texts: readonly string[],
+    changes: Partial<DocumentRecord> = {},
+    signal?: AbortSignal,
+  ) => {
+    const document = documentOf(texts, changes);
+    return memory.storeDocument(document, chunksOf(document, texts), signal);
+  };
+  const chunkTexts = async (memory: SemanticLayerUnderTest) =>
+    textsOf(await memory.search(ALL, { text: 'brewing guide', limit: 50, kinds: ['chunk'] })).toSorted();
+
+  it('finds chunks of a document by title, headings and text', async () => {
+    const memory = await start(make);
+    expect(await putInto(memory, ['Boil it.', 'Let it cool.'])).toBe('added');
+    expect(await chunkTexts(memory)).toEqual(['Boil it.', 'Let it cool.']);
+    expect(await memory.search(ALL, { text: 'cool', limit: 1 })).toMatchObject([
+      { id: 'd1.1', kind: 'chunk', title: 'Guide to brewing › Water', sources: ['guide.md'] },
+    ]);
+    expect(await memory.documents(ALL, { limit: 5 })).toEqual([documentOf(['Boil it.', 'Let it cool.'])]);
+    expect(await memory.documents(ALL, { limit: 5, afterKey: 'd1' })).toEqual([]);
+  });
+
+  it('changes nothing when the same document comes again', async () => {
+    const memory = await start(make);
+    await putInto(memory, ['Boil it.']);
+    expect(await putInto(memory, ['Boil it.'])).toBe('unchanged');
+    expect(await chunkTexts(memory)).toEqual(['Boil it.']);
+  });
+
+  it.each(['d1', 'd2'])('replaces the content of a name, under the id %s', async (id) => {
+    const memory = await start(make);
+    await putInto(memory, ['Boil it.', 'Let it cool.', 'Drink.']);
+    expect(await putInto(memory, ['Boil it.', 'Serve hot.'], { id })).toBe('replaced');
+    expect(await chunkTexts(memory)).toEqual(['Boil it.', 'Serve hot.']);
+    expect(await memory.documents(ALL, { limit: 5 })).toMatchObject([{ id, chunks: 2 }]);
+  });
+
+  it('keeps the documents of two users apart', async () => {
+    const memory = await start(make);
+    for (const user of ['ann', 'bob']) await putInto(memory, ['Boil it.'], { id: `d-${user}`, scope: { ...SCOPE, user } });
+    expect(await memory.documents(ALL, { limit: 5 })).toHaveLength(2);
+    expect(await memory.documents({ ...ALL, user: 'ann' }, { limit: 5 })).toMatchObject([{ id: 'd-ann' }]);
+    expect(await memory.removeDocument({ ...ALL, user: 'ann' }, 'd-bob')).toBe(false);
+  });
+
+  it('finishes what was cut off', async () => {
+    const memory = await start(make);
+    const texts = Array.from({ length: 100 }, (_, i) => `Paragraph of ${'abcdefghij'[i % 10]}${'abcdefghij'[Math.floor(i / 10)]}.`);
+    const stop = new AbortController();
+    const cut = putInto(memory, texts, {}, stop.signal);
+    stop.abort();
+    await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await memory.documents(ALL, { limit: 5 })).toEqual([]);
+    expect(await putInto(memory, texts)).toBe('added');
+    expect(await chunkTexts(memory)).toHaveLength(50);
+  });
+
+  it('removes a document with its chunks', async () => {
+    const memory = await start(make);
+    await putInto(memory, ['Boil it.']);
+    expect(await memory.removeDocument({ tenant: 'beta', agent: null }, 'd1')).toBe(false);
+    expect(await memory.removeDocument(ALL, 'd1')).toBe(true);
+    expect(await memory.removeDocument(ALL, 'd1')).toBe(false);
+    expect(await chunkTexts(memory)).toEqual([]);
+  });
+
+  it('refuses chunks of another document', async () => {
+    const memory = await start(make);
+    const document = documentOf(['Boil it.']);
+    await expect(memory.storeDocument(document, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(memory.storeDocument(document, chunksOf({ ...document, id: 'd9' }, ['Boil it.']))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+}

@@ -1,0 +1,168 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
+import { factId } from '@etude/domain/facts/fact-id';
+import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import type { LayerQuery, SemanticLayer, StoredFact } from '../memory.js';
+import type { StoredRecord } from '../record-store.js';
+import { markApplied, wasApplied } from './applied-marker.js';
+import { untilTaken } from './collisions.js';
+import type { LayerDeps } from './layer-deps.js';
+import { hitOf, searchLayer } from './memory-search.js';
+import { OwnerTurns } from './owner-turns.js';
+import { indexedTextsOf } from './record-texts.js';
+import { AccessCounts, type LogFailure } from './semantic-access.js';
+import { listDocuments, removeDocument, storeDocument } from './semantic-documents.js';
+import { historyOf } from './semantic-history.js';
+import { mergeDuplicates, type MergeReport } from './semantic-merging.js';
+import { factOfRecord, factRecord, knownFact, LAYER } from './semantic-records.js';
+import { notedFactId, takeFact, type TakenFact } from './semantic-writes.js';
+import { embedTexts } from './text-vectors.js';
+
+export interface SemanticOptions {
+  /** Told of what failed behind a caller's back; by default nobody. */
+  readonly log?: LogFailure;
+}
+
+/** Facts, what was noted of episodes, and documents. A fact of two users is two records, so that neither sees the other's. */
+export class RecordSemanticLayer implements SemanticLayer {
+  readonly #deps: LayerDeps;
+  readonly #access: AccessCounts;
+  readonly #turns = new OwnerTurns();
+
+  constructor(deps: LayerDeps, { log = () => undefined }: SemanticOptions = {}) {
+    this.#deps = deps;
+    this.#access = new AccessCounts(deps.store, log);
+  }
+
+  async applyFacts(tenant: string, unitId: string, facts: readonly Fact[]): Promise<{ added: number; reinforced: number }> {
+    const none = { added: 0, reinforced: 0 };
+    if (await this.wasApplied(tenant, unitId)) return none;
+    facts.forEach(({ scope }) => requireOwn(tenant, scope));
+    const told = facts.map(named);
+    const indexed = await embedTexts(
+      this.#deps.embedder,
+      told.map(({ text }) => text),
+    );
+    let added = 0;
+    for (const [at, fact] of told.entries()) {
+      const write = { writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false };
+      if ((await this.#take(write)).isAdded) added += 1;
+    }
+    const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
+    const [noted] = await this.#deps.store.write(tenant, [markApplied(LAYER, scopeOfUnit(tenant, told), unitId, at)]);
+    return noted ? { added, reinforced: facts.length - added } : none;
+  }
+
+  async wasApplied(tenant: string, unitId: string): Promise<boolean> {
+    return wasApplied(this.#deps.store, tenant, LAYER, unitId);
+  }
+
+  async store(writeId: string, told: Fact): Promise<StoredFact> {
+    const fact = named(told);
+    requireScope(wholeTenant(fact.scope));
+    if (await this.wasApplied(fact.scope.tenant, writeId)) return this.#unchanged(writeId, fact);
+    const [indexed] = await embedTexts(this.#deps.embedder, [fact.text]);
+    const taken = await this.#take({ writeId, fact, indexed: indexed!, note: true });
+    return { fact: taken.fact, outcome: taken.outcome, replaced: taken.replaced };
+  }
+
+  async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
+    return (await searchLayer(this.#deps, scope, LAYER, query)).map((found) => hitOf(found, query));
+  }
+
+  async get(scope: ReadScope, id: string): Promise<Fact | null> {
+    const record = await this.#record(scope, id);
+    return record === null ? null : factOfRecord(record);
+  }
+
+  /** What is true now and not archived, newest first. */
+  async list(scope: ReadScope, limit: number): Promise<readonly Fact[]> {
+    requireScope(scope);
+    if (!(limit > 0)) return [];
+    const found = await this.#deps.store.find(scope, LAYER, { kinds: ['fact'], shown: true }, { order: 'newest', limit });
+    return found.map(factOfRecord);
+  }
+
+  async history(scope: ReadScope, id: string): Promise<readonly Fact[]> {
+    return historyOf(this.#deps.store, requireScope(scope), id);
+  }
+
+  async update(scope: ReadScope, id: string, change: { readonly text?: string; readonly confidence?: number }): Promise<Fact> {
+    return untilTaken(`fact ${id}`, async () => {
+      const record = await this.#record(scope, id);
+      if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
+      const { fact, takenInOrder } = knownFact(record, 0);
+      const changed = checked({ ...fact, ...change, updatedAt: this.#deps.clock.now() });
+      const next = factRecord(changed, takenInOrder);
+      const { revision } = record;
+      const isSameText = changed.text === fact.text;
+      const kept = isSameText ? { ...next, shown: record.shown, fields: record.fields } : next;
+      const [done] = await this.#deps.store.write(scope.tenant, [
+        isSameText
+          ? { do: 'update', record: kept, revision }
+          : { do: 'replace', record: kept, indexed: await embedTexts(this.#deps.embedder, indexedTextsOf(kept)), revision },
+      ]);
+      return done ? changed : null;
+    });
+  }
+
+  async countAccess(scope: ReadScope, ids: readonly string[]): Promise<void> {
+    this.#access.add(requireScope(scope), ids);
+  }
+
+  async storeDocument(document: DocumentRecord, chunks: readonly DocumentChunk[], signal?: AbortSignal) {
+    return storeDocument(this.#deps, document, chunks, signal);
+  }
+
+  async documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]> {
+    return listDocuments(this.#deps.store, scope, page);
+  }
+
+  async removeDocument(scope: ReadScope, id: string): Promise<boolean> {
+    return removeDocument(this.#deps.store, scope, id);
+  }
+
+  /** Brings together what was written in the same instant, and so was not seen; `since`: only facts made from then on. */
+  async mergeDuplicates(scope: ReadScope, options: { readonly since?: number; readonly signal?: AbortSignal } = {}): Promise<MergeReport> {
+    return mergeDuplicates(this.#deps, scope, options);
+  }
+
+  /** Writes what waits to be counted. Call it before the store is closed. */
+  async close(): Promise<void> {
+    await this.#access.flush();
+  }
+
+  /** One after the other for each owner: in one process nobody is in another's way. */
+  #take(write: Parameters<typeof takeFact>[1]): Promise<TakenFact> {
+    return this.#turns.take(write.fact.scope, () => takeFact(this.#deps, write));
+  }
+
+  async #unchanged(writeId: string, fact: Fact): Promise<StoredFact> {
+    const whole = wholeTenant(fact.scope);
+    const stored = await this.get(whole, (await notedFactId(this.#deps.store, fact.scope.tenant, writeId)) ?? fact.id);
+    return { fact: stored ?? fact, outcome: 'unchanged', replaced: [] };
+  }
+
+  async #record(scope: ReadScope, id: string): Promise<StoredRecord | null> {
+    return (await this.#deps.store.load(requireScope(scope), LAYER, 'fact', [id]))[0] ?? null;
+  }
+}
+
+/** With the id that its text gives. @throws EtudeError INVALID_ARGUMENT */
+function named(told: Fact): Fact {
+  const fact = checked(told);
+  return { ...fact, id: factId(fact.scope, fact.text) };
+}
+
+/** @throws EtudeError INVALID_ARGUMENT */
+function checked(fact: Fact): Fact {
+  const parsed = Fact.safeParse(fact);
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+  throw new EtudeError('INVALID_ARGUMENT', `a fact can't be stored like this: ${wrong}`);
+}
+
+function scopeOfUnit(tenant: string, facts: readonly Fact[]): Scope {
+  return facts[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
+}

@@ -1,0 +1,33 @@
+import type { Episode } from '@etude/contracts/memory';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import type { RecordStore, StoredRecord, StoreReport } from '../../record-store.js';
+import { noteRecords } from '../episode-notes.js';
+import { insertsOf } from '../record-inserts.js';
+import { parseBody } from '../stored-body.js';
+
+/** A summary or reflection that a crash has kept from being written is made again from its episode. */
+export async function reconcileNotes(store: RecordStore, embedder: Embedder, tenant: string): Promise<StoreReport> {
+  const repaired: string[] = [];
+  let episodes = 0;
+  for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] })) {
+    episodes += page.length;
+    for (const kind of ['summary', 'reflection'] as const) repaired.push(...(await mendPage(store, embedder, tenant, page, kind)));
+  }
+  return { checked: { episodes }, repaired, problems: [] };
+}
+
+async function mendPage(
+  store: RecordStore,
+  embedder: Embedder,
+  tenant: string,
+  page: readonly StoredRecord[],
+  kind: 'summary' | 'reflection',
+): Promise<readonly string[]> {
+  const wanted = page.flatMap((record) => noteRecords(parseBody<Episode>(record).value)).filter((note) => note.kind === kind);
+  const keys = wanted.map(({ key }) => key);
+  const known = new Set((await store.load({ tenant, agent: null }, 'semantic', kind, keys)).map(({ key }) => key));
+  const missing = wanted.filter(({ key }) => !known.has(key));
+  if (missing.length === 0) return [];
+  const done = await store.write(tenant, await insertsOf(embedder, missing));
+  return missing.flatMap(({ key }, i) => (done[i] === true ? [`the ${kind} of episode ${key} was missing, and was made again`] : []));
+}

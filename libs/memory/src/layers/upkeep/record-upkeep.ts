@@ -1,0 +1,71 @@
+import type { Clock } from '@etude/domain/ports/clock';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Owners, RecordStore, StoreReport } from '../../record-store.js';
+import type { ArchivePolicy, ArchiveReport, ImportReport, MemoryStats, MemoryUpkeep, ReembedReport } from '../memory-upkeep.js';
+import { archiveRecords, restoreRecords } from './archive-records.js';
+import { eraseOwned, findOwned } from './erase-owned.js';
+import { forbid } from './erasure-marks.js';
+import { exportRecords } from './export-lines.js';
+import { type ImportOptions, importRecords } from './import-lines.js';
+import { memoryStats } from './memory-stats.js';
+import { reconcileRecords } from './reconcile-records.js';
+import { reembedRecords, type ReembedOptions } from './reembed-records.js';
+
+export interface UpkeepDeps {
+  /** A `guardedStore`, as the layers have it: imports are writes too. */
+  readonly store: RecordStore;
+  readonly embedder: Embedder;
+  readonly clock: Clock;
+}
+
+/** `MemoryUpkeep` over any record store. */
+export class RecordUpkeep implements MemoryUpkeep {
+  constructor(private readonly deps: UpkeepDeps) {}
+
+  stats(tenant: string): Promise<MemoryStats> {
+    return memoryStats(this.deps.store, this.deps.embedder, tenant);
+  }
+
+  archive(owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal): Promise<ArchiveReport> {
+    return archiveRecords(this.deps.store, this.deps.clock, owners, policy, options, signal);
+  }
+
+  restore(owners: Owners, ids?: readonly string[]): Promise<number> {
+    return restoreRecords(this.deps.store, owners, ids);
+  }
+
+  exportLines(owners: Owners, signal?: AbortSignal): AsyncIterable<string> {
+    return exportRecords(this.deps.store, owners, signal);
+  }
+
+  importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport> {
+    return importRecords(this.deps, tenant, lines, options);
+  }
+
+  forbid(owners: Owners, at: number): Promise<void> {
+    return forbid(this.deps.store, owners, at);
+  }
+
+  async erase(owners: Owners, signal?: AbortSignal, onNote?: (note: string) => void): Promise<Readonly<Record<string, number>>> {
+    const { store, clock } = this.deps;
+    const removed = await eraseOwned(store, clock, owners, signal);
+    for (const note of await store.purge()) onNote?.(note);
+    return removed;
+  }
+
+  findErased(owners: Owners): Promise<Readonly<Record<string, number>>> {
+    return findOwned(this.deps.store, owners);
+  }
+
+  reembed(to: Embedder, options: ReembedOptions): Promise<ReembedReport> {
+    return reembedRecords(this.deps.store, to, options);
+  }
+
+  dropModel(name: string): Promise<void> {
+    return this.deps.store.dropModel(name);
+  }
+
+  reconcile(): Promise<StoreReport> {
+    return reconcileRecords(this.deps);
+  }
+}

@@ -1,0 +1,87 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
+import { createHmac } from 'node:crypto';
+import type { IndexedText, StoreOptions } from '../record-store.js';
+import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
+
+export interface SparseVector {
+  readonly indices: readonly number[];
+  readonly values: readonly number[];
+}
+
+type Model = StoreOptions['model'];
+
+/**
+ * Vectors of texts as Qdrant takes them.
+ *
+ * Words become numbers that differ from tenant to tenant, and from store to store by a secret: so the frequency of a word,
+ * which Qdrant counts over a whole collection, is that of one tenant, and nobody can make words that are counted as another's.
+ */
+export class PointVectors {
+  readonly #seed: number;
+
+  constructor(secret: string, tenant: string) {
+    this.#seed = createHmac('sha256', secret).update(tenant).digest().readUInt32LE();
+  }
+
+  /** By name, of texts that were searched; nothing where there is neither a word nor a direction. */
+  of(indexed: readonly IndexedText[], model: Model): Readonly<Record<string, unknown>> {
+    const words = this.#wordsOf(indexed.map(({ text }) => text));
+    const dense = denseOf(
+      indexed.map(({ vector }) => vector),
+      model,
+    );
+    return { ...(words === null ? {} : { [WORDS]: words }), ...(dense.length === 0 ? {} : { [vectorName(model.name)]: dense }) };
+  }
+
+  /** null where the text has no word. */
+  ofQuery(text: string): SparseVector | null {
+    const indices = [...new Set(queryTerms(text).map((word) => this.#numberOf(word)))];
+    return indices.length === 0 ? null : { indices, values: indices.map(() => 1) };
+  }
+
+  #wordsOf(texts: readonly string[]): SparseVector | null {
+    const { counts, words } = termCounts(texts);
+    if (words === 0) return null;
+    const weights = new Map<number, number>();
+    for (const [word, count] of counts) {
+      const number = this.#numberOf(word);
+      // Of two words with one number the more frequent counts; they are one in four thousand million.
+      weights.set(number, Math.max(weights.get(number) ?? 0, bm25Weight(count, words)));
+    }
+    return { indices: [...weights.keys()], values: [...weights.values()] };
+  }
+
+  /** MurmurHash3 of 32 bits, over code units. */
+  #numberOf(word: string): number {
+    let hash = this.#seed;
+    for (let i = 0; i < word.length; i += 1) {
+      const mixed = Math.imul(word.charCodeAt(i), 0xcc9e2d51);
+      hash ^= Math.imul((mixed << 15) | (mixed >>> 17), 0x1b873593);
+      hash = (Math.imul((hash << 13) | (hash >>> 19), 5) + 0xe6546b64) | 0;
+    }
+    hash ^= word.length;
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    const number = (hash ^ (hash >>> 16)) >>> 0;
+    return number === ANCHOR_WORD ? 1 : number;
+  }
+}
+
+/** Those that have a direction. @throws EtudeError EMBEDDING_LENGTH_WRONG */
+export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Model): number[][] {
+  return vectors.flatMap((vector) => {
+    if (vector === null) return [];
+    requireVector(vector, model);
+    return vector.some((value) => value !== 0) ? [Array.from(vector)] : [];
+  });
+}
+
+/** @throws EtudeError EMBEDDING_LENGTH_WRONG */
+export function requireVector(vector: Float32Array, { name, dimension }: Model): void {
+  if (vector.length === dimension && vector.every(Number.isFinite)) return;
+  throw new EtudeError(
+    'EMBEDDING_LENGTH_WRONG',
+    `a vector for ${name} has ${vector.length} numbers instead of ${dimension} finite ones; check the embedder's settings`,
+  );
+}

@@ -1,0 +1,231 @@
+import type { MemoryLayer } from '@etude/contracts/task';
+import { requireOwn } from '@etude/domain/retrieval/scopes';
+import { randomUUID } from 'node:crypto';
+import type { Change, StoreOptions } from '../record-store.js';
+import type { BodyParts } from './body-parts.js';
+import { type CollectionNames, WORDS } from './collections.js';
+import { denseOf, type PointVectors } from './point-vectors.js';
+import { is } from './record-conditions.js';
+import type { PartSet } from './record-payload.js';
+import { contentOf, hasMark, markOf, marksIn, ownerPayload, partsIn, recordId, revisionIn, STATE } from './record-payload.js';
+import type { FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
+
+type Insert = Extract<Change, { do: 'insert' }>;
+type Replace = Extract<Change, { do: 'replace' }>;
+type Swap = Exclude<Change, Insert>;
+
+export interface WriteDeps {
+  readonly points: TenantPoints;
+  readonly names: CollectionNames;
+  readonly parts: BodyParts;
+  readonly vectors: PointVectors;
+  readonly model: StoreOptions['model'];
+}
+
+const INSERTS_PER_REQUEST = 1_000;
+/** Estimated, half of what Qdrant takes. */
+const INSERT_BYTES_MAX = 16 * 1024 * 1024;
+const BYTES_PER_CHAR = 3;
+const BYTES_PER_NUMBER = 22;
+const STATES_PER_REQUEST = 1_000;
+
+/** A change on its way: its point, its content, and the mark that says who made it. */
+interface Prepared {
+  readonly at: number;
+  readonly id: string;
+  readonly writer: string;
+  readonly content: string;
+  readonly parts: PartSet | null;
+  readonly point: Point;
+}
+
+/**
+ * Changes of one tenant's records by compare-and-set.
+ *
+ * Qdrant answers a conditional write without saying whether it took place, so each leaves its writer's mark and is read back.
+ * Every request may be repeated, also when its answer was lost: the condition fails the second time, and the mark tells.
+ */
+export class RecordWrites {
+  readonly #deps: WriteDeps;
+  readonly #tenant: string;
+  /** What was read of points before they are changed; brought forward by each change of this list. */
+  readonly #states = new Map<string, Payload | null>();
+
+  constructor(deps: WriteDeps) {
+    this.#deps = deps;
+    this.#tenant = deps.points.tenant;
+  }
+
+  async write(changes: readonly Change[]): Promise<boolean[]> {
+    for (const change of changes) this.#check(change);
+    await this.#readStates(changes);
+    const answers = changes.map(() => false);
+    for (let at = 0; at < changes.length;) {
+      const change = changes[at];
+      if (change === undefined) break;
+      if (change.do === 'insert') {
+        const run = runOfInserts(changes, at);
+        for (const [i, taken] of (await this.#insertAll(run)).entries()) answers[at + i] = taken;
+        at += run.length;
+      } else {
+        const taken = await this.#swap(change);
+        answers[at] = taken;
+        if (!taken) break;
+        at += 1;
+      }
+    }
+    return answers;
+  }
+
+  /** All of them before anything is written. */
+  #check(change: Change): void {
+    requireOwn(this.#tenant, change.record.scope);
+    if (change.do === 'update') return;
+    denseOf(
+      change.indexed.map(({ vector }) => vector),
+      this.#deps.model,
+    );
+  }
+
+  async #readStates(changes: readonly Change[]): Promise<void> {
+    const swaps = changes.filter((change): change is Swap => change.do !== 'insert');
+    for (const layer of new Set(swaps.map(({ record }) => record.layer))) {
+      const ids = swaps.filter(({ record }) => record.layer === layer).map((change) => this.#idOf(change));
+      for (const id of ids) this.#states.set(`${layer} ${id}`, null);
+      for (const { id, payload } of await this.#statesOf(layer, ids)) this.#states.set(`${layer} ${id}`, payload);
+    }
+  }
+
+  async #statesOf(layer: MemoryLayer, ids: readonly string[]): Promise<FoundPoint[]> {
+    const found: FoundPoint[] = [];
+    for (let from = 0; from < ids.length; from += STATES_PER_REQUEST) {
+      const wanted = ids.slice(from, from + STATES_PER_REQUEST);
+      const page = { limit: wanted.length, payload: STATE };
+      found.push(...(await this.#deps.points.scroll(this.#deps.names.layers[layer], { must: [{ has_id: wanted }] }, page)).points);
+    }
+    return found;
+  }
+
+  async #insertAll(run: readonly Insert[]): Promise<boolean[]> {
+    const layer = run[0]?.record.layer ?? 'semantic';
+    const prepared: Prepared[] = [];
+    const seen = new Set<string>();
+    for (const [at, change] of run.entries()) {
+      const id = this.#idOf(change);
+      // Of one key twice the first is taken, or found taken.
+      if (seen.has(id)) continue;
+      seen.add(id);
+      prepared.push(await this.#prepareInsert(at, id, change));
+    }
+    for (const some of requestsOf(prepared)) {
+      await this.#deps.points.insert(
+        this.#deps.names.layers[layer],
+        some.map(({ point }) => point),
+      );
+    }
+    return this.#takenOf(layer, run, prepared);
+  }
+
+  async #takenOf(layer: MemoryLayer, run: readonly Insert[], prepared: readonly Prepared[]): Promise<boolean[]> {
+    const found = await this.#statesOf(
+      layer,
+      prepared.map(({ id }) => id),
+    );
+    const states = new Map(found.map(({ id, payload }) => [id, payload]));
+    const answers = run.map(() => false);
+    const unused: string[] = [];
+    for (const { at, id, writer, content, parts } of prepared) {
+      const state = states.get(id);
+      // Gone already: it was inserted, then somebody removed it.
+      const taken = state === undefined || hasMark(state, 1, writer);
+      answers[at] = taken;
+      const change = run[at];
+      if (taken && change !== undefined) await this.#deps.parts.complete(change.record, content, state === undefined ? null : parts);
+      if ((!taken || state === undefined) && parts !== null) unused.push(parts.set);
+      if (taken && state !== undefined && this.#states.has(`${layer} ${id}`)) this.#states.set(`${layer} ${id}`, state);
+    }
+    await this.#deps.parts.drop(unused);
+    return answers;
+  }
+
+  async #prepareInsert(at: number, id: string, change: Insert): Promise<Prepared> {
+    const writer = randomUUID();
+    const content = contentOf(change.record);
+    const kept = await this.#deps.parts.keep(change.record, content, writer);
+    const vector = this.#vectorOf(change);
+    const payload = { ...ownerPayload(change.record), ...kept, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
+    return { at, id, writer, content, parts: kept.parts, point: { id, payload, vector } };
+  }
+
+  async #swap(change: Swap): Promise<boolean> {
+    const { record, revision } = change;
+    const { points, names, parts } = this.#deps;
+    const id = this.#idOf(change);
+    const place = `${record.layer} ${id}`;
+    const before = this.#states.get(place) ?? null;
+    if (before === null || revisionIn(before) !== revision) return false;
+    const writer = randomUUID();
+    const content = contentOf(record);
+    const kept = await parts.keep(record, content, writer);
+    const payload = { ...ownerPayload(record), ...kept, revision: revision + 1, ...markOf(revision + 1, writer) };
+    const unchanged = { must: [{ has_id: [id] }, is('revision', revision)] };
+    const collection = names.layers[record.layer];
+    if (change.do === 'update') await points.setPayload(collection, payload, unchanged);
+    else {
+      const vector = this.#vectorOf(change);
+      const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
+      await points.replace(collection, [{ id, payload: whole, vector }], unchanged);
+    }
+    const after = (await this.#statesOf(record.layer, [id]))[0]?.payload ?? null;
+    const taken = after !== null && hasMark(after, revision + 1, writer);
+    if (taken) await parts.complete(record, content, kept.parts);
+    const unused = taken ? partsIn(before) : kept.parts;
+    if (unused !== null) await parts.drop([unused.set]);
+    this.#states.set(place, after);
+    return taken;
+  }
+
+  /** Whether it has words, so that vectors are made for it, and models that find no direction in them. */
+  #textState(vector: Point['vector']): Payload {
+    const worded = WORDS in vector;
+    return { worded, blank: worded && Object.keys(vector).length === 1 ? [this.#deps.model.name] : [] };
+  }
+
+  #vectorOf({ indexed }: Insert | Replace): Point['vector'] {
+    return this.#deps.vectors.of(indexed, this.#deps.model);
+  }
+
+  #idOf({ record }: Change): string {
+    return recordId(this.#tenant, record.kind, record.key);
+  }
+}
+
+/** Inserts into one layer that stand side by side go together. */
+function runOfInserts(changes: readonly Change[], from: number): Insert[] {
+  const run: Insert[] = [];
+  for (const change of changes.slice(from, from + INSERTS_PER_REQUEST)) {
+    if (change.do !== 'insert' || (run[0] !== undefined && change.record.layer !== run[0].record.layer)) break;
+    run.push(change);
+  }
+  return run;
+}
+
+function* requestsOf(prepared: readonly Prepared[]): Generator<readonly Prepared[]> {
+  let some: Prepared[] = [];
+  let bytes = 0;
+  for (const each of prepared) {
+    if (bytes > INSERT_BYTES_MAX) {
+      yield some;
+      some = [];
+      bytes = 0;
+    }
+    some.push(each);
+    bytes += bytesOf(each);
+  }
+  if (some.length > 0) yield some;
+}
+
+function bytesOf({ content, parts, point: { vector } }: Prepared): number {
+  const numbers = Object.values(vector).reduce<number>((sum, value) => sum + (Array.isArray(value) ? value.flat().length : 0), 0);
+  return (parts === null ? content.length * BYTES_PER_CHAR : 0) + numbers * BYTES_PER_NUMBER;
+}

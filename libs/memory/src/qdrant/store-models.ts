@@ -1,0 +1,169 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { randomBytes } from 'node:crypto';
+import type { StoreOptions, VectorModel } from '../record-store.js';
+import type { CollectionNames } from './collections.js';
+import { dropVector, ensureCollections, ensureMetaCollection, ensureVector } from './collections.js';
+import { decodeText, encodeText } from './exact-text.js';
+import { pointId } from './point-ids.js';
+import type { QdrantServer } from './qdrant-server.js';
+
+/** Of what is in the collections. A store of another one is refused. */
+const SCHEMA = 1;
+const SCHEMA_POINT = pointId('schema');
+const MODELS_MAX = 1_000;
+/** Conditional writes came with 1.17, vectors added to a collection with 1.18; older servers pass over conditions. */
+const SERVER_MIN = { major: 1, minor: 18 };
+const SERVER_WITH_OWN_STATISTICS = { major: 1, minor: 19 };
+
+type Model = StoreOptions['model'];
+
+export interface ServerAbilities {
+  readonly version: string;
+  readonly ownStatistics: boolean;
+}
+
+/** @throws EtudeError MEMORY_VERSION */
+export async function serverAbilities(server: QdrantServer): Promise<ServerAbilities> {
+  const { version } = await server.ask('tell its version', (client) => client.versionInfo());
+  const atLeast = ({ major, minor }: typeof SERVER_MIN) => {
+    const [a = 0, b = 0] = version.split('.', 2).map(Number);
+    return a > major || (a === major && b >= minor);
+  };
+  if (!atLeast(SERVER_MIN)) {
+    const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
+    throw new EtudeError('MEMORY_VERSION', message);
+  }
+  return { version, ownStatistics: atLeast(SERVER_WITH_OWN_STATISTICS) };
+}
+
+/** What is true of the whole store: its schema, its secret, and the models that it has vectors of. */
+export class StoreModels {
+  readonly #server: QdrantServer;
+  readonly #names: CollectionNames;
+
+  constructor(server: QdrantServer, names: CollectionNames) {
+    this.#server = server;
+    this.#names = names;
+  }
+
+  /** Makes what is missing. Answers the store's secret. @throws EtudeError MEMORY_VERSION */
+  async open(model: Model): Promise<string> {
+    await ensureMetaCollection(this.#server, this.#names);
+    const secret = await this.#begin(model);
+    const models = await this.list();
+    this.#requireModel(model, models);
+    await ensureCollections(this.#server, this.#names, models);
+    for (const each of models) await this.#ensureVectors(each);
+    return secret;
+  }
+
+  /** Of several that open an empty store at once with different models, the first one's is the store's. */
+  async #begin(model: Model): Promise<string> {
+    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex'), first: { ...payloadOf(model, 'ready') } });
+    const { secret, first } = await this.#schema();
+    if ((await this.list()).length === 0) await this.#insert(this.#idOf(modelOf(first).name), first);
+    return secret;
+  }
+
+  async check(): Promise<void> {
+    await this.#schema();
+  }
+
+  /** @throws EtudeError MEMORY_VERSION for a store of another schema, MEMORY_UNAVAILABLE where it is gone */
+  async #schema(): Promise<{ secret: string; first: Readonly<Record<string, unknown>> }> {
+    const { meta } = this.#names;
+    const [point] = await this.#server.ask(`read ${meta}`, (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
+    const { schema, secret, first } = point?.payload ?? {};
+    if (schema === SCHEMA && typeof secret === 'string') return { secret, first: first as Readonly<Record<string, unknown>> };
+    if (schema === undefined) {
+      throw new EtudeError(
+        'MEMORY_UNAVAILABLE',
+        `the collection ${meta} on Qdrant at ${this.#server.where} is empty; restore it from a snapshot`,
+      );
+    }
+    const message =
+      `the collections ${meta} and its neighbours on Qdrant at ${this.#server.where} are of version ${JSON.stringify(schema)}, and this release reads ${SCHEMA}; ` +
+      'run the release that wrote them, `etude memory export` there, and import into a new prefix here';
+    throw new EtudeError('MEMORY_VERSION', message);
+  }
+
+  async list(): Promise<VectorModel[]> {
+    const { meta } = this.#names;
+    const { points } = await this.#server.ask(`read ${meta}`, (client) => client.scroll(meta, { limit: MODELS_MAX }));
+    return points
+      .flatMap(({ payload }) => (typeof payload?.['model'] === 'string' ? [modelOf(payload)] : []))
+      .toSorted((a, b) => a.name.localeCompare(b.name));
+  }
+
+  /** @throws EtudeError MEMORY_VERSION */
+  async add(model: Model): Promise<void> {
+    await this.#insert(this.#idOf(model.name), payloadOf(model, 'building'));
+    const known = (await this.list()).find(({ name }) => name === model.name);
+    if (known !== undefined && known.dimension !== model.dimension) {
+      throw new EtudeError(
+        'MEMORY_VERSION',
+        `${model.name} is known with ${known.dimension} numbers a vector, not ${model.dimension}; drop it first`,
+      );
+    }
+    await this.#ensureVectors(model);
+  }
+
+  async setReady(name: string): Promise<void> {
+    await this.require(name);
+    const request = { payload: { state: 'ready' }, points: [this.#idOf(name)], wait: true };
+    await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.setPayload(this.#names.meta, request));
+  }
+
+  /** @throws EtudeError FAILED_PRECONDITION */
+  async drop(name: string): Promise<void> {
+    const others = (await this.list()).filter((model) => model.name !== name);
+    if (!others.some(({ state }) => state === 'ready')) {
+      throw new EtudeError('FAILED_PRECONDITION', `${name} is the only model that searches can use; make another one ready first`);
+    }
+    for (const collection of Object.values(this.#names.layers)) await dropVector(this.#server, collection, name);
+    const request = { points: [this.#idOf(name)], wait: true };
+    await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.delete(this.#names.meta, request));
+  }
+
+  /** @throws EtudeError NOT_FOUND */
+  async require(name: string): Promise<VectorModel> {
+    const known = (await this.list()).find((model) => model.name === name);
+    if (known === undefined)
+      throw new EtudeError('NOT_FOUND', `there are no vectors of ${name}; see \`etude memory stats\` for the models that there are`);
+    return known;
+  }
+
+  #requireModel(model: Model, models: readonly VectorModel[]): void {
+    const known = models.find(({ name }) => name === model.name);
+    if (known?.dimension === model.dimension && known.state === 'ready') return;
+    const has = models.map(({ name, dimension, state }) => `${name} (${dimension} numbers, ${state})`).join(', ');
+    throw new EtudeError(
+      'MEMORY_VERSION',
+      `the memory ${this.#names.meta} on Qdrant at ${this.#server.where} has vectors of ${has}, and the embedder is ${model.name} (${model.dimension}); ` +
+        'use the model that it has, or move to the other one with `etude memory reembed`',
+    );
+  }
+
+  async #ensureVectors(model: Model): Promise<void> {
+    for (const collection of Object.values(this.#names.layers)) await ensureVector(this.#server, collection, model);
+  }
+
+  #idOf(model: string): string {
+    return pointId('model', model);
+  }
+
+  /** Nothing where it is there. */
+  async #insert(id: string, payload: Record<string, unknown>): Promise<void> {
+    const request = { points: [{ id, payload, vector: {} }], update_mode: 'insert_only' as const, wait: true };
+    await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.upsert(this.#names.meta, request));
+  }
+}
+
+function payloadOf({ name, dimension }: Model, state: VectorModel['state']): Record<string, unknown> {
+  return { model: encodeText(name), dimension, state };
+}
+
+function modelOf(payload: Readonly<Record<string, unknown>>): VectorModel {
+  const { model, dimension, state } = payload;
+  return { name: decodeText(String(model)), dimension: Number(dimension), state: state === 'ready' ? 'ready' : 'building' };
+}

@@ -1,0 +1,178 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Schemas } from '@qdrant/js-client-rest';
+import { requireScope } from '@etude/domain/retrieval/scopes';
+import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
+import type { QdrantServer } from './qdrant-server.js';
+
+/** Values are only ever compared, never operators: they come from callers. */
+export type Condition =
+  | { readonly key: string; readonly match: { readonly value: string | number | boolean } | { readonly any: readonly string[] } }
+  | { readonly key: string; readonly range: { readonly gte?: number; readonly lt?: number; readonly lte?: number } }
+  | { readonly has_id: readonly string[] }
+  | { readonly has_vector: string };
+
+export interface Conditions {
+  readonly must?: readonly Condition[];
+  readonly mustNot?: readonly Condition[];
+}
+
+export type Payload = Readonly<Record<string, unknown>>;
+
+export interface Point {
+  readonly id: string;
+  readonly payload: Payload;
+  readonly vector: Readonly<Record<string, unknown>>;
+}
+
+export interface FoundPoint {
+  readonly id: string;
+  readonly payload: Payload;
+}
+
+export interface ScoredPoint extends FoundPoint {
+  readonly score: number;
+  readonly vector: Payload;
+}
+
+export interface Page {
+  readonly limit: number;
+  readonly offset?: string;
+  /** Names of what is read; all of it where absent. */
+  readonly payload?: readonly string[];
+  readonly orderBy?: { readonly key: string; readonly direction: 'asc' | 'desc' };
+}
+
+/** One list of a search: by a vector of this name, among all or among what `among` found. */
+export interface Search {
+  readonly using: string;
+  readonly query: unknown;
+  readonly limit: number;
+  readonly payload: readonly string[];
+  readonly vectors?: readonly string[];
+  readonly among?: { readonly using: string; readonly query: unknown; readonly limit: number };
+  /** Word statistics of what meets the conditions of the whole tenant; servers before 1.19 pass over it. */
+  readonly ownStatistics?: boolean;
+}
+
+type Filter = Schemas['Filter'];
+
+const DURABLE = { wait: true, ordering: 'strong' } as const;
+
+/**
+ * The only way to points of a tenant: it alone holds the server for data, and puts the tenant into every request.
+ *
+ * @throws EtudeError TENANT_MISSING without a tenant; nothing is asked then
+ * Not in it: what a record is.
+ */
+export class TenantPoints {
+  readonly tenant: string;
+  readonly #server: QdrantServer;
+
+  constructor(server: QdrantServer, tenant: string) {
+    this.tenant = requireScope({ tenant, agent: null }).tenant;
+    this.#server = server;
+  }
+
+  /** In the order of ids, or of `orderBy`; `next` is where to go on, null at the end or where there is an order. */
+  async scroll(collection: string, conditions: Conditions, { limit, offset, payload, orderBy }: Page) {
+    const { points, next_page_offset: next } = await this.#server.ask(`read ${collection}`, (client) =>
+      client.scroll(collection, {
+        filter: this.#filter(conditions),
+        limit,
+        with_payload: payload === undefined ? true : [...payload],
+        ...(offset === undefined ? {} : { offset }),
+        ...(orderBy === undefined ? {} : { order_by: orderBy }),
+      }),
+    );
+    return { points: points.map(foundPoint), next: typeof next === 'string' ? next : null };
+  }
+
+  async count(collection: string, conditions: Conditions): Promise<number> {
+    const request = { filter: this.#filter(conditions), exact: true };
+    return (await this.#server.ask(`count in ${collection}`, (client) => client.count(collection, request))).count;
+  }
+
+  /** Leaves those that are there as they are. */
+  async insert(collection: string, points: readonly Point[]): Promise<void> {
+    const request = { points: points.map((point) => this.#own(point)), update_mode: 'insert_only' as const, ...DURABLE };
+    await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));
+  }
+
+  /** Whole points in place of those that are there and meet the conditions; makes none. */
+  async replace(collection: string, points: readonly Point[], conditions: Conditions): Promise<void> {
+    const update_filter = this.#filter(conditions);
+    const request = { points: points.map((point) => this.#own(point)), update_mode: 'update_only' as const, update_filter, ...DURABLE };
+    await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));
+  }
+
+  /** Sets these parts of the payload and leaves the others; null takes one away. Vectors stay. */
+  async setPayload(collection: string, payload: Payload, conditions: Conditions): Promise<void> {
+    const own = { ...payload, tenant: this.tenant };
+    const filter = this.#filter(conditions);
+    await this.#server.ask(`write to ${collection}`, (client) => client.setPayload(collection, { payload: own, filter, ...DURABLE }));
+  }
+
+  /** @throws EtudeError NOT_FOUND where a point is gone */
+  async setVectors(collection: string, points: ReadonlyArray<Pick<Point, 'id' | 'vector'>>, conditions: Conditions): Promise<void> {
+    const request = { points: points as Schemas['PointVectors'][], update_filter: this.#filter(conditions), ...DURABLE };
+    await this.#server.ask(`write to ${collection}`, (client) => client.updateVectors(collection, request));
+  }
+
+  async delete(collection: string, conditions: Conditions): Promise<void> {
+    const request = { filter: this.#filter(conditions), ...DURABLE };
+    await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));
+  }
+
+  /** All lists from one request. The last one more is the score of the anchor; see `wordStatistics`. */
+  async search(collection: string, conditions: Conditions, searches: readonly Search[]) {
+    const filter = this.#filter(conditions);
+    const anchor = {
+      query: { indices: [ANCHOR_WORD], values: [1] },
+      using: WORDS,
+      filter: { must: [{ key: 'tenant', match: { value: ANCHOR_TENANT } }] },
+      limit: 1,
+    };
+    const requests = [...searches.map((search) => this.#query(search, filter)), anchor] as Schemas['QueryRequest'][];
+    const answers = await this.#server.ask(`search ${collection}`, (client) => client.queryBatch(collection, { searches: requests }));
+    if (answers.length !== requests.length)
+      throw new EtudeError('INTERNAL', `${collection} answered ${answers.length} lists of ${requests.length}`);
+    const lists = answers.map(({ points }) =>
+      points.map((point) => ({ ...foundPoint(point), score: point.score, vector: (point.vector ?? {}) as Payload })),
+    );
+    return { lists: lists.slice(0, -1), anchorScore: lists.at(-1)?.[0]?.score ?? null };
+  }
+
+  #query({ using, query, limit, payload, vectors, among, ownStatistics }: Search, filter: Filter) {
+    const params = ownStatistics
+      ? { params: { idf: { corpus: this.#filter({ must: [{ key: 'worded', match: { value: true } }] }) } } }
+      : {};
+    return {
+      query,
+      using,
+      filter,
+      limit,
+      with_payload: payload.length === 0 ? false : payload,
+      ...(vectors === undefined ? {} : { with_vector: vectors }),
+      ...(among === undefined ? params : { prefetch: { ...among, filter, ...params } }),
+    };
+  }
+
+  #filter({ must = [], mustNot = [] }: Conditions): Filter {
+    const own = { key: 'tenant', match: { value: this.tenant } };
+    return { must: [own, ...must], ...(mustNot.length === 0 ? {} : { must_not: mustNot }) } as Filter;
+  }
+
+  #own({ id, payload, vector }: Point): Schemas['PointStruct'] {
+    return { id, payload: { ...payload, tenant: this.tenant }, vector: vector as Schemas['VectorStruct'] };
+  }
+}
+
+function foundPoint({
+  id,
+  payload,
+}: {
+  id: string | number;
+  payload?: Record<string, unknown> | { [key: string]: unknown } | null;
+}): FoundPoint {
+  return { id: String(id), payload: payload ?? {} };
+}

@@ -1,0 +1,47 @@
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { RecordFilter } from '../record-store.js';
+import { RECORD_FIELDS } from '../record-store.js';
+import { fieldCode, kindCodes } from './record-codes.js';
+import type { Value } from './tenant-rows.js';
+
+/** A part of a WHERE with what it binds. Starts with " AND". */
+export interface Condition {
+  readonly sql: string;
+  readonly values: Readonly<Record<string, Value>>;
+}
+
+/** Kinds are our own numbers and stand in the statement itself, so that an index can be walked in the order of one. */
+export function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']): string {
+  return ` AND record.kind IN (${kindCodes(layer, kinds).join(', ')})`;
+}
+
+/** All of a filter but its kinds, on columns of `record`. */
+export function filterCondition(filter: RecordFilter): Condition {
+  const values: Record<string, Value> = {};
+  let sql = fieldsCondition(filter, values);
+  if (filter.shown !== undefined) sql += ` AND record.shown = ${filter.shown ? 1 : 0}`;
+  if (filter.createdSince !== undefined)
+    sql += bind(values, ' AND record.created_at >= :createdSince', 'createdSince', filter.createdSince);
+  if (filter.createdBefore !== undefined)
+    sql += bind(values, ' AND record.created_at < :createdBefore', 'createdBefore', filter.createdBefore);
+  if (filter.worthMin !== undefined) sql += bind(values, ' AND record.worth >= :worthMin', 'worthMin', filter.worthMin);
+  return { sql, values };
+}
+
+function bind(values: Record<string, Value>, sql: string, name: string, value: number): string {
+  values[name] = value;
+  return sql;
+}
+
+function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Value>): string {
+  return RECORD_FIELDS.map((field) => {
+    const wanted = where[field];
+    if (wanted === undefined) return '';
+    const names = (typeof wanted === 'string' ? [wanted] : wanted).map((value, i) => {
+      values[`${field}${i}`] = value;
+      return `:${field}${i}`;
+    });
+    return ` AND record.id IN (SELECT record FROM record_field
+      WHERE tenant = :tenant AND field = ${fieldCode(field)} AND value IN (${names.join(', ')}))`;
+  }).join('');
+}

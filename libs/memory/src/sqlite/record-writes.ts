@@ -1,0 +1,166 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { TermCounts } from '@etude/domain/retrieval/bm25';
+import { termCounts } from '@etude/domain/retrieval/bm25';
+import { requireOwn } from '@etude/domain/retrieval/scopes';
+import type { Change, Fields, MemoryRecord, StoreOptions } from '../record-store.js';
+import { SizeChanges } from './layer-sizes.js';
+import { kindCode } from './record-codes.js';
+import { bodyValues, deleteFields, insertFields } from './record-rows.js';
+import { TEXTS_MAX } from './store-schema.js';
+import type { TenantRows } from './tenant-rows.js';
+import type { VectorBytes, VectorTraits } from './vectors.js';
+import { deleteVectors, insertVectors, updateVectors, vectorBytes } from './vectors.js';
+import { deleteWords, insertWords } from './words.js';
+
+const KEY_CHARS_MAX = 1_024;
+
+/** A change with all that can be made of it outside the transaction. */
+export interface PreparedChange {
+  readonly change: Change;
+  readonly kind: number;
+  readonly vectors: readonly VectorBytes[];
+  readonly terms: TermCounts;
+}
+
+/** Thrown to roll back a list with a stale change in it. */
+export class StaleChange extends Error {}
+
+/** @throws EtudeError PERMISSION_DENIED, INVALID_ARGUMENT, EMBEDDING_LENGTH_WRONG, before anything is written */
+export function prepareChange(tenant: string, change: Change, model: StoreOptions['model']): PreparedChange {
+  const { record } = change;
+  requireOwn(tenant, record.scope);
+  const kind = kindCode(record.layer, record.kind);
+  if (kind === 0)
+    throw new EtudeError('INVALID_ARGUMENT', `the ${record.layer} layer has no records of kind ${JSON.stringify(record.kind)}`);
+  const chars = Array.from(record.key.slice(0, 2 * KEY_CHARS_MAX + 2)).length;
+  if (chars < 1 || chars > KEY_CHARS_MAX) {
+    throw new EtudeError('INVALID_ARGUMENT', `a key has 1 to ${KEY_CHARS_MAX} characters, and this one ${chars} or more`);
+  }
+  const indexed = change.do === 'update' ? [] : change.indexed;
+  if (indexed.length > TEXTS_MAX) {
+    throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${TEXTS_MAX} texts at most, and ${record.key} has ${indexed.length}`);
+  }
+  const vectors = indexed.map(({ vector }) => vectorBytes(vector, model));
+  return { change, kind, vectors, terms: termCounts(indexed.map(({ text }) => text)) };
+}
+
+/** Applies the changes of one transaction. @throws StaleChange */
+export function applyChanges(rows: TenantRows, model: number, changes: readonly PreparedChange[]): boolean[] {
+  const sizes = new SizeChanges();
+  const answers = changes.map((prepared) => {
+    const { change } = prepared;
+    if (change.do === 'insert') return insert(rows, model, prepared, change.record, sizes);
+    const known = knownRecord(rows, prepared);
+    if (known?.revision !== change.revision) throw new StaleChange();
+    updateRecord(rows, known, prepared);
+    if (change.do === 'replace') replaceTexts(rows, model, known, prepared, sizes);
+    else if (movesVectors(rows, known, prepared)) updateVectors(rows, known.id, known.texts, traitsOf(rows, prepared));
+    return true;
+  });
+  sizes.store(rows);
+  return answers;
+}
+
+interface KnownRecord {
+  readonly id: number;
+  readonly revision: number;
+  readonly texts: number;
+  readonly words: number;
+  readonly agent: number;
+  readonly user: number;
+  readonly worth: number;
+  readonly createdAt: number;
+  readonly shown: number;
+  readonly fields: string;
+}
+
+function knownRecord(rows: TenantRows, { kind, change }: PreparedChange): KnownRecord | undefined {
+  return rows.all<KnownRecord>(
+    `SELECT record.id AS id, revision, texts, words, agent, user, worth, created_at AS createdAt, shown, fields
+     FROM record CROSS JOIN record_body ON record_body.id = record.id
+     WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key`,
+    { kind, key: change.record.key },
+  )[0];
+}
+
+/** Whether the key was free. */
+function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, sizes: SizeChanges): boolean {
+  const { kind, vectors, terms } = prepared;
+  const { key, createdAt, worth, shown, layer } = record;
+  const owner = rows.ownerOf(record.scope);
+  const { changes, row: id } = rows.run(
+    `INSERT INTO record (tenant, kind, record_key, agent, user, created_at, worth, shown, revision, texts, words)
+     VALUES (:tenant, :kind, :key, :agent, :user, :createdAt, :worth, :shown, 1, :texts, :words) ON CONFLICT DO NOTHING`,
+    { ...owner, kind, key, createdAt, worth, shown: shown ? 1 : 0, texts: vectors.length, words: terms.words },
+  );
+  if (changes === 0) return false;
+  rows.run(
+    `INSERT INTO record_body (id, tenant, fields, title, text, sources, body)
+     VALUES (:id, :tenant, :fields, :title, :text, :sources, :body)`,
+    { id, ...bodyValues(record) },
+  );
+  insertFields(rows, id, record.fields);
+  insertTexts(rows, model, id, prepared);
+  sizes.add(layer, terms.words, vectors.length);
+  return true;
+}
+
+function insertTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange): void {
+  if (prepared.vectors.length === 0) return;
+  insertWords(rows, prepared.change.record.layer, id, prepared.terms);
+  insertVectors(rows, model, id, traitsOf(rows, prepared), prepared.vectors);
+}
+
+function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: { record } }: PreparedChange): void {
+  const { createdAt, worth, shown } = record;
+  rows.run(
+    `UPDATE record SET agent = :agent, user = :user, created_at = :createdAt, worth = :worth, shown = :shown, revision = revision + 1
+     WHERE tenant = :tenant AND id = :id`,
+    { id, ...rows.ownerOf(record.scope), createdAt, worth, shown: shown ? 1 : 0 },
+  );
+  const body = bodyValues(record);
+  rows.run(
+    `UPDATE record_body SET fields = :fields, title = :title, text = :text, sources = :sources, body = :body
+     WHERE tenant = :tenant AND id = :id`,
+    { id, ...body },
+  );
+  if (fields === body.fields) return;
+  deleteFields(rows, id, JSON.parse(fields) as Fields);
+  insertFields(rows, id, record.fields);
+}
+
+function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, sizes: SizeChanges): void {
+  const { layer } = prepared.change.record;
+  removeTexts(rows, layer, known, sizes);
+  rows.run('UPDATE record SET texts = :texts, words = :words WHERE tenant = :tenant AND id = :id', {
+    id: known.id,
+    texts: prepared.vectors.length,
+    words: prepared.terms.words,
+  });
+  insertTexts(rows, model, known.id, prepared);
+  sizes.add(layer, prepared.terms.words, prepared.vectors.length);
+}
+
+/** Words, vectors of every model, and what they count for. */
+export function removeTexts(
+  rows: TenantRows,
+  layer: MemoryLayer,
+  { id, texts, words }: Pick<KnownRecord, 'id' | 'texts' | 'words'>,
+  sizes: SizeChanges,
+): void {
+  if (words > 0) deleteWords(rows, id);
+  deleteVectors(rows, id, texts);
+  sizes.remove(layer, words, texts);
+}
+
+function traitsOf(rows: TenantRows, { kind, change: { record } }: PreparedChange): VectorTraits {
+  const { layer, worth, createdAt, shown, scope } = record;
+  return { layer, worth, createdAt, kind: shown ? kind : -kind, ...rows.ownerOf(scope) };
+}
+
+function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedChange): boolean {
+  const { agent, user, worth, createdAt, kind } = traitsOf(rows, prepared);
+  const same = known.agent === agent && known.user === user && known.worth === worth && known.createdAt === createdAt;
+  return known.texts > 0 && !(same && (known.shown === 1) === kind > 0);
+}

@@ -1,0 +1,222 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { load as loadVectorSearch } from 'sqlite-vec';
+import type { Owners, StoreOptions } from '../record-store.js';
+import { isBusy, memoryError } from './sqlite-errors.js';
+import { checkIdentity, ensureSchema } from './store-identity.js';
+import { TenantRows } from './tenant-rows.js';
+
+export interface FileOptions extends StoreOptions {
+  readonly path: string;
+  /** How long to wait for another process that holds the lock, in ms. */
+  readonly lockWaitMs: number;
+  /** Beyond it writes are refused with MEMORY_FULL; null: as large as the disk. */
+  readonly sizeMaxMiB: number | null;
+}
+
+/** A try blocks the event loop for so long at most; between tries it runs. */
+const TRY_MS = 20;
+const RETRY_MS_MAX = 50;
+/** Statements are made of filters; a caller with ever new ones does not fill the memory. */
+const STATEMENTS_MAX = 300;
+
+/** Statements on the whole file, whoever's rows they are: for upkeep, never for answering anybody. */
+export interface WholeFile {
+  all<T>(sql: string, ...values: ReadonlyArray<string | bigint>): T[];
+  run(sql: string, ...values: ReadonlyArray<string | bigint>): number;
+  exec(sql: string): void;
+}
+
+/**
+ * One connection to the file, and transactions on it.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION; a transaction that throws leaves nothing.
+ */
+export class StoreFile {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #options: FileOptions;
+  readonly whole: WholeFile;
+
+  private constructor(db: DatabaseSync, options: FileOptions) {
+    this.#db = db;
+    this.#options = options;
+    this.whole = {
+      all: <T>(sql: string, ...values: ReadonlyArray<string | bigint>) => this.#prepare(sql).all(...values) as T[],
+      run: (sql, ...values) => {
+        const statement = this.#prepare(sql);
+        statement.setReadBigInts(true);
+        return Number(statement.run(...values).changes);
+      },
+      exec: (sql) => {
+        db.exec(sql);
+      },
+    };
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  /** Creates the file where there is none; any number of processes may do so at once. */
+  static async open(options: FileOptions): Promise<StoreFile> {
+    return patiently(options, () => {
+      createWithParents(options.path);
+      const db = new DatabaseSync(options.path, { allowExtension: true, timeout: TRY_MS });
+      try {
+        configure(db, options);
+        ensureSchema(db, options.path, options.model);
+        return new StoreFile(db, options);
+      } catch (error) {
+        db.close();
+        throw error;
+      }
+    });
+  }
+
+  /** One snapshot for everything that `work` reads. */
+  async read<T>(scope: ReadScope, work: (rows: TenantRows) => T): Promise<T> {
+    return this.#patiently('BEGIN', () => work(TenantRows.seenBy(this.#prepare, scope)));
+  }
+
+  async readOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
+    return this.#patiently('BEGIN', () => work(TenantRows.ownedBy(this.#prepare, owners)));
+  }
+
+  /** All or nothing, and on disk when it returns. `work` may run again when the lock was busy. */
+  async write<T>(tenant: string, work: (rows: TenantRows) => T): Promise<T> {
+    return this.#patiently('BEGIN IMMEDIATE', () => work(TenantRows.writtenBy(this.#prepare, tenant)));
+  }
+
+  async writeOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
+    return this.#patiently('BEGIN IMMEDIATE', () => work(TenantRows.ownedBy(this.#prepare, owners)));
+  }
+
+  async readWhole<T>(work: (file: WholeFile) => T): Promise<T> {
+    return this.#patiently('BEGIN', () => work(this.whole));
+  }
+
+  async writeWhole<T>(work: (file: WholeFile) => T): Promise<T> {
+    return this.#patiently('BEGIN IMMEDIATE', () => work(this.whole));
+  }
+
+  /** Without a transaction; tried again while the file is locked, or while `work` says that it was. */
+  async outside<T>(work: (file: WholeFile) => T | 'locked'): Promise<T | 'locked'> {
+    return patiently(
+      this.#options,
+      () => {
+        this.#requireOpen();
+        return work(this.whole);
+      },
+      (result) => result === 'locked',
+    );
+  }
+
+  /** Reads from the file, and makes sure that it is still the one that was opened. */
+  async check(): Promise<void> {
+    const { path, model } = this.#options;
+    if (!existsSync(path))
+      throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart this service`);
+    await this.#patiently('BEGIN', () => checkIdentity(this.#db, path, model));
+  }
+
+  /** Of the file and its write-ahead log. */
+  diskBytes(): number {
+    const files = [this.path, `${this.path}-wal`].filter((path) => existsSync(path));
+    return files.reduce((bytes, path) => bytes + statSync(path).size, 0);
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  readonly #prepare = (sql: string): StatementSync => {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    if (this.#statements.size >= STATEMENTS_MAX) this.#statements.clear();
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  };
+
+  async #patiently<T>(begin: string, work: () => T): Promise<T> {
+    return patiently(this.#options, () => this.#transaction(begin, work));
+  }
+
+  #transaction<T>(begin: string, work: () => T): T {
+    this.#requireOpen();
+    this.#db.exec(begin);
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite rolls back by itself on some errors, such as a full disk.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #requireOpen(): void {
+    if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${this.path} was closed by this process`);
+  }
+}
+
+/** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */
+export async function patiently<T>(
+  { path, lockWaitMs }: Pick<FileOptions, 'path' | 'lockWaitMs'>,
+  work: () => T,
+  isLocked: (result: T) => boolean = () => false,
+): Promise<T> {
+  const deadline = performance.now() + lockWaitMs;
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+    try {
+      const result = work();
+      if (!isLocked(result) || performance.now() >= deadline) return result;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw memoryError(error, path);
+    }
+    await sleep(waitMs);
+  }
+}
+
+/** Only its owner may read it: it holds what tenants taught the agents. */
+function createWithParents(path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+}
+
+function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
+  loadVectors(db, path);
+  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
+  if (mode !== 'wal') {
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`,
+    );
+  }
+  db.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000');
+  const pageSize = Number(db.prepare('PRAGMA page_size').get()?.page_size);
+  if (sizeMaxMiB !== null) db.exec(`PRAGMA max_page_count = ${Math.ceil((sizeMaxMiB * 1_048_576) / pageSize)}`);
+}
+
+function loadVectors(db: DatabaseSync, path: string): void {
+  try {
+    loadVectorSearch(db);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`,
+      {},
+      { cause },
+    );
+  }
+  db.enableLoadExtension(false);
+}

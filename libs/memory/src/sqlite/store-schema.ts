@@ -1,0 +1,74 @@
+import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
+
+/** Raise it with every change below; a file of another version is refused, or carried over. */
+export const SCHEMA_VERSION = 2;
+/** "Etud": marks the file as ours. */
+export const APPLICATION_ID = 0x4574_7564;
+
+/** One column per number of occurrences, so that a word list says how often the word is in each record. */
+export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
+
+/** Texts that search finds one record by, at most. */
+export const TEXTS_MAX = 1_024;
+
+/**
+ * Every table with data of a tenant has its number in `tenant`. `agent` and `user` are numbers of `principal`; user 0 is none.
+ * Numbers are never given twice: word lists begin with the tenant's.
+ *
+ * `record` is narrow, since ranking and filters read many rows; what is shown is in `record_body` under the same id.
+ * `record_words` has one row per record with words, under its id; `words.ts` puts them together, so the plainest tokenizer does. `embedding` notes per model that a record's texts were embedded
+ * and how many have a vector; the vectors are in `vectorTable`, under `record * TEXTS_MAX + place of the text`.
+ */
+export const CREATE_SCHEMA = `
+CREATE TABLE tenant (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE);
+CREATE TABLE principal (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (tenant, kind, name)
+);
+CREATE TABLE model (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL, ready INTEGER NOT NULL
+);
+CREATE TABLE record (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, tenant INTEGER NOT NULL, kind INTEGER NOT NULL, record_key TEXT NOT NULL,
+  agent INTEGER NOT NULL, user INTEGER NOT NULL, created_at INTEGER NOT NULL, worth REAL NOT NULL, shown INTEGER NOT NULL,
+  revision INTEGER NOT NULL, texts INTEGER NOT NULL, words INTEGER NOT NULL, UNIQUE (tenant, kind, record_key)
+);
+CREATE INDEX record_by_time ON record (tenant, kind, created_at, record_key);
+CREATE TABLE record_body (
+  id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, fields TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, sources TEXT NOT NULL,
+  body TEXT NOT NULL
+);
+CREATE TABLE record_field (
+  tenant INTEGER NOT NULL, field INTEGER NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
+  PRIMARY KEY (tenant, field, value, record)
+) WITHOUT ROWID;
+CREATE TABLE embedding (
+  model INTEGER NOT NULL, record INTEGER NOT NULL, tenant INTEGER NOT NULL, vectors INTEGER NOT NULL, PRIMARY KEY (model, record)
+) WITHOUT ROWID;
+CREATE TABLE layer_size (
+  tenant INTEGER NOT NULL, layer INTEGER NOT NULL, worded INTEGER NOT NULL, records INTEGER NOT NULL, texts INTEGER NOT NULL,
+  PRIMARY KEY (tenant, layer)
+) WITHOUT ROWID;
+CREATE TABLE place (n INTEGER PRIMARY KEY);
+WITH RECURSIVE up (n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM up WHERE n < ${TEXTS_MAX - 1}) INSERT INTO place SELECT n FROM up;
+CREATE VIRTUAL TABLE record_words USING fts5 (
+  ${COUNT_COLUMNS.join(', ')}, content='', contentless_delete=1, detail=column, tokenize=ascii
+);
+INSERT INTO record_words (record_words, rank) VALUES ('automerge', 8);
+CREATE VIRTUAL TABLE record_words_row USING fts5vocab (record_words, row);
+CREATE VIRTUAL TABLE record_words_instance USING fts5vocab (record_words, instance);
+`;
+
+export const vectorTable = (model: number): string => `record_vector_${model}`;
+
+/**
+ * Chunks are per tenant and layer; small ones keep small tenants small (128 x 384 floats are 192 KiB). `kind` is negative for
+ * what is not shown, so that one look answers both.
+ */
+export function createVectors(model: number, dimension: number): string {
+  return `
+CREATE VIRTUAL TABLE ${vectorTable(model)} USING vec0 (
+  id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY,
+  embedding float[${dimension}] distance_metric=cosine,
+  agent INTEGER, user INTEGER, kind INTEGER, worth FLOAT, created_at INTEGER, chunk_size=128
+)`;
+}

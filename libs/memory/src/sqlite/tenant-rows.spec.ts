@@ -1,0 +1,56 @@
+import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { TenantRows } from './tenant-rows.js';
+
+function prepared() {
+  const db = new DatabaseSync(':memory:');
+  onTestFinished(() => db.close());
+  db.exec(`CREATE TABLE tenant (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE);
+    CREATE TABLE principal (id INTEGER PRIMARY KEY, tenant INTEGER, kind TEXT, name TEXT, UNIQUE (tenant, kind, name));
+    CREATE TABLE thing (tenant INTEGER, agent INTEGER, user INTEGER, n INTEGER)`);
+  return (sql: string) => db.prepare(sql);
+}
+
+describe('TenantRows', () => {
+  it('refuses a statement that does not ask for the tenant', () => {
+    const rows = TenantRows.writtenBy(prepared(), 'acme');
+    for (const sql of ['SELECT * FROM thing', 'DELETE FROM thing', 'SELECT :tenants', "SELECT 'tenant'"]) {
+      for (const use of [() => rows.all(sql), () => rows.run(sql), () => rows.iterate(sql)]) {
+        expect(use).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+      }
+    }
+  });
+
+  it('binds the tenant over whatever a caller passes', () => {
+    const prepare = prepared();
+    const acme = TenantRows.writtenBy(prepare, 'acme');
+    const beta = TenantRows.writtenBy(prepare, 'beta');
+    acme.run('INSERT INTO thing VALUES (:tenant, 0, 0, 1)', { tenant: 2 });
+    expect(beta.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 1 })).toEqual([]);
+    expect(acme.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 2 })).toHaveLength(1);
+  });
+
+  it('finds nothing of a tenant, an agent or a user that it does not know', () => {
+    const prepare = prepared();
+    TenantRows.writtenBy(prepare, 'acme').run('INSERT INTO thing VALUES (:tenant, 1, 0, 1)');
+    const seen = (scope: Parameters<typeof TenantRows.seenBy>[1]) => {
+      const rows = TenantRows.seenBy(prepare, scope);
+      return rows.all(`SELECT n FROM thing WHERE tenant = :tenant${rows.within}`).length;
+    };
+    expect(seen({ tenant: 'acme', agent: null })).toBe(1);
+    expect(seen({ tenant: 'Acme', agent: null })).toBe(0);
+    expect(seen({ tenant: 'acme', agent: 'stranger' })).toBe(0);
+    expect(seen({ tenant: 'acme', agent: null, user: 'stranger' })).toBe(1);
+  });
+
+  it('is not to be had without a tenant', () => {
+    const prepare = prepared();
+    for (const scope of SCOPES_WITHOUT_TENANT) {
+      expect(() => TenantRows.seenBy(prepare, scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    }
+    const owners = undefined as unknown as { tenant: string };
+    expect(() => TenantRows.ownedBy(prepare, owners)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(() => TenantRows.writtenBy(prepare, '')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+  });
+});

@@ -1,0 +1,146 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope } from '@etude/domain/retrieval/scopes';
+import type { SQLInputValue, StatementSync } from 'node:sqlite';
+import type { Owners } from '../record-store.js';
+
+export type Value = string | number | null | Uint8Array;
+export type Values = Readonly<Record<string, Value>>;
+/** Gives the same prepared statement for the same text. */
+export type Prepare = (sql: string) => StatementSync;
+
+/** Of a principal, or tenant, that was never seen: no row has it. */
+const NOBODY = -1;
+const NO_USER = 0;
+
+/** What of a tenant is looked at. */
+interface View {
+  readonly tenant: string;
+  /** null: any */
+  readonly agent: string | null;
+  /** null: any. In the list, null: of nobody in particular. */
+  readonly users: ReadonlyArray<string | null> | null;
+}
+
+export interface OwnerNumbers {
+  readonly agent: number;
+  readonly user: number;
+}
+
+/**
+ * The only way to rows of a tenant, inside one transaction.
+ *
+ * Binds the tenant itself and refuses a statement that does not ask for it, so no caller can go round it or forget it.
+ * @throws EtudeError TENANT_MISSING for a scope without a tenant; nothing is read then.
+ */
+export class TenantRows {
+  readonly #prepare: Prepare;
+  readonly #name: string;
+  readonly #tenant: bigint;
+  readonly #agent: number | null;
+  readonly #user: number | null;
+  readonly #owners = new Map<string, OwnerNumbers>();
+  /** To append to a WHERE: the agent and the users of the view, where it names them. */
+  readonly within: string;
+
+  /** A reader's view: a user sees what is theirs and what is nobody's. */
+  static seenBy(prepare: Prepare, scope: ReadScope): TenantRows {
+    const { tenant, agent, user } = requireScope(scope);
+    return new TenantRows(prepare, { tenant, agent, users: typeof user === 'string' ? [null, user] : null }, false);
+  }
+
+  /** Exactly what these owners have. */
+  static ownedBy(prepare: Prepare, owners: Owners): TenantRows {
+    const { tenant } = requireScope({ tenant: owners?.tenant, agent: null });
+    return new TenantRows(prepare, { tenant, agent: owners.agent ?? null, users: owners.user === undefined ? null : [owners.user] }, false);
+  }
+
+  /** Gives a tenant that is new its number. */
+  static writtenBy(prepare: Prepare, name: string): TenantRows {
+    const { tenant } = requireScope({ tenant: name, agent: null });
+    return new TenantRows(prepare, { tenant, agent: null, users: null }, true);
+  }
+
+  private constructor(prepare: Prepare, view: View, writing: boolean) {
+    this.#prepare = prepare;
+    this.#name = view.tenant;
+    const known = numberOf(prepare('SELECT id FROM tenant WHERE name = ?').get(view.tenant));
+    this.#tenant = BigInt(known === NOBODY && writing ? enrolTenant(prepare, view.tenant) : known);
+    this.#agent = view.agent === null ? null : this.#principal('agent', view.agent);
+    const user = view.users?.find((name) => name !== null);
+    this.#user = user === undefined || user === null ? null : this.#principal('user', user);
+    const users = view.users?.map((name) => (name === null ? String(NO_USER) : ':scopeUser'));
+    this.within = `${view.agent === null ? '' : ' AND agent = :scopeAgent'}${users === undefined ? '' : ` AND user IN (${users.join(', ')})`}`;
+  }
+
+  all<T>(sql: string, values: Values = {}): T[] {
+    return this.#prepare(guarded(sql)).all(this.#bound(sql, values)) as T[];
+  }
+
+  /** Rows one by one, for a caller that may stop. The statement must not be used by anybody else meanwhile. */
+  iterate<T>(sql: string, values: Values = {}): IterableIterator<T> {
+    return this.#prepare(guarded(sql)).iterate(this.#bound(sql, values)) as IterableIterator<T>;
+  }
+
+  run(sql: string, values: Values = {}): { changes: number; row: number } {
+    const statement = this.#prepare(guarded(sql));
+    // FTS5 has row numbers of its own that are too large for a number.
+    statement.setReadBigInts(true);
+    const { changes, lastInsertRowid } = statement.run(this.#bound(sql, values));
+    return { changes: Number(changes), row: Number(lastInsertRowid) };
+  }
+
+  /** Numbers of a record's agent and user, given if they are new. Only in a writing transaction. @throws EtudeError PERMISSION_DENIED */
+  ownerOf(scope: Scope): OwnerNumbers {
+    requireOwn(this.#name, scope);
+    const name = JSON.stringify([scope.agent, scope.user]);
+    const known = this.#owners.get(name);
+    if (known !== undefined) return known;
+    const owner = { agent: this.#enrol('agent', scope.agent), user: scope.user === null ? NO_USER : this.#enrol('user', scope.user) };
+    this.#owners.set(name, owner);
+    return owner;
+  }
+
+  #enrol(kind: 'agent' | 'user', name: string): number {
+    this.run('INSERT OR IGNORE INTO principal (tenant, kind, name) VALUES (:tenant, :kind, :name)', { kind, name });
+    return this.#principal(kind, name);
+  }
+
+  #principal(kind: 'agent' | 'user', name: string): number {
+    return numberOf(this.all('SELECT id FROM principal WHERE tenant = :tenant AND kind = :kind AND name = :name', { kind, name })[0]);
+  }
+
+  #bound(sql: string, values: Values): Record<string, SQLInputValue> {
+    const bound: Record<string, SQLInputValue> = {};
+    for (const name in values) bound[name] = exact(values[name] ?? null);
+    bound.tenant = this.#tenant;
+    if (sql.includes(':scopeAgent')) bound.scopeAgent = exact(this.#agent);
+    if (sql.includes(':scopeUser')) bound.scopeUser = exact(this.#user);
+    return bound;
+  }
+}
+
+function enrolTenant(prepare: Prepare, name: string): number {
+  return Number(prepare('INSERT INTO tenant (name) VALUES (?)').run(name).lastInsertRowid);
+}
+
+const GUARDED = new Set<string>();
+const GUARDED_MAX = 1_000;
+
+function guarded(sql: string): string {
+  if (GUARDED.has(sql)) return sql;
+  if (!/:tenant\b/.test(sql)) throw new EtudeError('TENANT_MISSING', `a statement on memory does not ask for the tenant: ${sql}`);
+  if (GUARDED.size >= GUARDED_MAX) GUARDED.clear();
+  GUARDED.add(sql);
+  return sql;
+}
+
+function numberOf(row: unknown): number {
+  return (row as { id: number } | undefined)?.id ?? NOBODY;
+}
+
+/** node:sqlite binds numbers as REAL, which virtual tables do not take for an integer. */
+function exact(value: Value): SQLInputValue {
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value;
+}

@@ -1,0 +1,88 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { StoreOptions } from '../record-store.js';
+import { layerCode } from './record-codes.js';
+import { TEXTS_MAX, vectorTable } from './store-schema.js';
+import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
+
+/** A vector's bytes; null for a text that has no direction, such as one without a word in it. */
+export type VectorBytes = Uint8Array | null;
+
+/** What is kept beside a vector, so that a search can leave it out. */
+export interface VectorTraits extends OwnerNumbers {
+  readonly layer: MemoryLayer;
+  /** Negative for what is not shown. */
+  readonly kind: number;
+  readonly worth: number;
+  readonly createdAt: number;
+}
+
+export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
+export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
+
+/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number */
+export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes {
+  if (vector === null) return null;
+  if (vector.length !== dimension || !vector.every(Number.isFinite)) {
+    throw new EtudeError(
+      'EMBEDDING_LENGTH_WRONG',
+      `a vector of ${vector.length} numbers was given instead of ${dimension} finite ones of ${name}; check the embedder's settings`,
+    );
+  }
+  return vector.some((value) => value !== 0) ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null;
+}
+
+/** With the note that the model has seen the record. */
+export function insertVectors(
+  rows: TenantRows,
+  model: number,
+  record: number,
+  traits: VectorTraits,
+  vectors: readonly VectorBytes[],
+): void {
+  const { layer, agent, user, kind, worth, createdAt } = traits;
+  let count = 0;
+  vectors.forEach((vector, place) => {
+    if (vector === null) return;
+    count += 1;
+    rows.run(
+      `INSERT INTO ${vectorTable(model)} (id, tenant, layer, embedding, agent, user, kind, worth, created_at)
+       VALUES (:id, :tenant, :layer, :vector, :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
+      { id: vectorId(record, place), layer: layerCode(layer), vector, agent, user, kind, worth, createdAt },
+    );
+  });
+  rows.run('INSERT INTO embedding (model, record, tenant, vectors) VALUES (:model, :record, :tenant, :count)', { model, record, count });
+}
+
+/** Of every model that has some. */
+export function updateVectors(rows: TenantRows, record: number, texts: number, traits: VectorTraits): void {
+  const { agent, user, kind, worth, createdAt } = traits;
+  for (const model of embeddedBy(rows, record)) {
+    for (let place = 0; place < texts; place += 1) {
+      rows.run(
+        `UPDATE ${vectorTable(model)} SET agent = :agent, user = :user, kind = :kind, worth = CAST(:worth AS REAL), created_at = :createdAt
+         WHERE id = :id AND tenant = :tenant`,
+        { id: vectorId(record, place), agent, user, kind, worth, createdAt },
+      );
+    }
+  }
+}
+
+/** Of one model, or of every one; with the notes. */
+export function deleteVectors(rows: TenantRows, record: number, texts: number, only?: number): void {
+  for (const model of embeddedBy(rows, record).filter((id) => only === undefined || id === only)) {
+    for (let place = 0; place < texts; place += 1) {
+      rows.run(`DELETE FROM ${vectorTable(model)} WHERE id = :id AND tenant = :tenant`, { id: vectorId(record, place) });
+    }
+    rows.run('DELETE FROM embedding WHERE model = :model AND record = :record AND tenant = :tenant', { model, record });
+  }
+}
+
+function embeddedBy(rows: TenantRows, record: number): number[] {
+  return rows
+    .all<{ model: number }>(
+      'SELECT model.id AS model FROM model CROSS JOIN embedding ON model = model.id AND record = :record WHERE tenant = :tenant',
+      { record },
+    )
+    .map(({ model }) => model);
+}

@@ -1,0 +1,110 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Change, RecordStore } from '../src/record-store.js';
+import type { StoreUnderTest } from './record-store-conformance.js';
+import { ACME, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { temporaryStore } from './temporary-store.js';
+
+const MARK = 'zanzibar';
+const ANN = { tenant: 'acme', user: 'ann-zanzibar' };
+const SECRET_VECTOR = vectorOf({ 0: 0.123, 1: 0.456, 2: -0.789, 3: 0.321, 4: 0.654, 5: 0.987, 6: -0.111, 7: 0.222 });
+
+async function opened(lockWaitMs = 5_000): Promise<StoreUnderTest & { path: string }> {
+  const made = await temporaryStore({ lockWaitMs });
+  onTestFinished(() => made.close());
+  return made;
+}
+
+/** A record of ann's that has the mark in every part it has. */
+function secret(i: number): Change {
+  const record = recordOf({
+    key: `${MARK}-key-${i}`,
+    scope: { tenant: 'acme', agent: 'coder', user: ANN.user },
+    title: `${MARK} title`,
+    text: `${MARK} text `.repeat(500),
+    body: JSON.stringify({ text: `${MARK} body` }),
+    sources: [`${MARK}-source`],
+    fields: { category: `${MARK}-category`, fingerprint: [`${MARK}-f1`, `${MARK}-f2`] },
+  });
+  return { do: 'insert', record, indexed: [{ text: `${MARK}${'abc'[i % 3]} word`, vector: SECRET_VECTOR }] };
+}
+
+/** Which of the files of a store hold what. */
+function traces(path: string): string[] {
+  const vector = Buffer.from(SECRET_VECTOR.buffer);
+  return ['', '-wal', '-shm', '-journal'].flatMap((part) => {
+    const bytes = existsSync(`${path}${part}`) ? readFileSync(`${path}${part}`) : Buffer.alloc(0);
+    const text = bytes.toString('latin1').toLowerCase();
+    return [...(text.includes(MARK) ? [`words in ${part || 'db'}`] : []), ...(bytes.includes(vector) ? [`vector in ${part || 'db'}`] : [])];
+  });
+}
+
+async function filled(store: RecordStore, secrets: number): Promise<void> {
+  for (let i = 0; i < 5; i += 1) {
+    await store.write(
+      'acme',
+      Array.from({ length: 40 }, (_, j) => searchable({ key: `kept-${i}-${j}` }, `kept words ${i} ${j}`, j % 8)),
+    );
+    await store.write(
+      'acme',
+      Array.from({ length: secrets / 5 }, (_, j) => secret(i * 100 + j)),
+    );
+  }
+}
+
+describe('erasing from a SQLite store', () => {
+  it('leaves no byte of what was removed while others have the file open', async () => {
+    const { store, second, path } = await opened();
+    const other = await second();
+    await filled(store, 100);
+    expect(traces(path).length).toBeGreaterThanOrEqual(2);
+    expect(await other.remove(ANN, 'semantic', {})).toBe(100);
+    expect(await other.purge()).toHaveLength(3);
+    expect(traces(path)).toEqual([]);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(200);
+    expect((await store.search(ACME, 'semantic', { vector: null, text: 'kept', limit: 500 })).words).toHaveLength(200);
+    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('leaves nothing of a single record, nor of one that is all there was', async () => {
+    for (const kept of [0, 1]) {
+      const { store, path } = await opened();
+      const others = kept > 0 ? [searchable({}, 'kept', 1)] : [];
+      await store.write('acme', [...others, secret(0)]);
+      await store.remove(ANN, 'semantic', {});
+      await store.purge();
+      await store.purge();
+      expect(traces(path)).toEqual([]);
+      expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(kept);
+    }
+  });
+
+  it('leaves nothing of what a replacement replaced', async () => {
+    const { store, path } = await opened();
+    await store.write('acme', [secret(0)]);
+    const record = recordOf({ key: `${MARK}-key-0`.replace(MARK, 'x') });
+    await store.write('acme', [{ do: 'insert', record, indexed: [{ text: `${MARK} words`, vector: SECRET_VECTOR }] }]);
+    await store.remove(ANN, 'semantic', {});
+    await store.write('acme', [{ do: 'replace', record, indexed: [{ text: 'other', vector: vectorOf({ 1: 1 }) }], revision: 1 }]);
+    await store.purge();
+    expect(traces(path)).toEqual([]);
+  });
+
+  it('says so when another process holds on to the old state, and finishes once it lets go', async () => {
+    const { store, path } = await opened(200);
+    await filled(store, 10);
+    const reader = new DatabaseSync(path);
+    onTestFinished(() => reader.close());
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM record').get();
+    await store.remove(ANN, 'semantic', {});
+    await expect(store.purge()).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringMatching(/another process.*write-ahead log.*repeat/s),
+    });
+    reader.exec('COMMIT');
+    await store.purge();
+    expect(traces(path)).toEqual([]);
+  });
+});

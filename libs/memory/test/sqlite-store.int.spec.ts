@@ -1,0 +1,4 @@
+import { recordStoreConformance } from './record-store-conformance.js';
+import { temporaryStore } from './temporary-store.js';
+
+recordStoreConformance('sqlite', () => temporaryStore());

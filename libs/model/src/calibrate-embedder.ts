@@ -1,0 +1,113 @@
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
+import { countRight, fitCalibration, quantile, type ScoredPair } from '@etude/domain/retrieval/fit-calibration';
+import type { LabelledPair } from '@etude/domain/retrieval/pairs/labelled-pair';
+
+export type Right = ReturnType<typeof countRight>;
+
+/** What an embedder says about pairs that people have judged, and the settings that make most of them right. */
+export interface CalibrationReport {
+  readonly model: string;
+  readonly dimension: number;
+  /** Cosines by kind of pair; `unrelated` are texts of different pairs. */
+  readonly cosines: Readonly<Record<LabelledPair['same'] | 'unrelated', Quantiles | null>>;
+  /** With the calibration that is in use. */
+  readonly now: Right;
+  /** null where there is nothing to fit: a kind is missing, or the embedder doesn't tell them apart. */
+  readonly fitted: (Right & { readonly anchors: CosineAnchors; readonly settings: readonly string[] }) | null;
+  /** Fitted on every second pair, judged on the others, both ways: what to expect of pairs that nobody has seen. */
+  readonly heldOut: Right | null;
+}
+export interface Quantiles {
+  readonly pairs: number;
+  readonly p5: number;
+  readonly p50: number;
+  readonly p95: number;
+}
+
+/** Of more, every so manieth: the 95th of 100 needs no million. */
+const UNRELATED_MAX = 20_000;
+const DIGITS = 3;
+const rounded = (value: number) => Number(value.toFixed(DIGITS));
+
+function cosineOf(a: Float32Array, b: Float32Array): number {
+  let [dot, aa, bb] = [0, 0, 0];
+  for (const [i, value] of a.entries()) {
+    const other = b[i] ?? 0;
+    dot += value * other;
+    aa += value * value;
+    bb += other * other;
+  }
+  return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
+}
+
+const quantilesOf = (cosines: readonly number[]): Quantiles | null =>
+  cosines.length === 0 ? null : { pairs: cosines.length, p5: at(cosines, 0.05), p50: at(cosines, 0.5), p95: at(cosines, 0.95) };
+const at = (cosines: readonly number[], share: number) => rounded(quantile(cosines, share));
+
+/** First texts of pairs with the second ones of all others. */
+function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32Array]>): number[] {
+  const step = Math.max(1, Math.ceil((vectors.length * (vectors.length - 1)) / UNRELATED_MAX));
+  const cosines: number[] = [];
+  let seen = 0;
+  for (const [i, [a]] of vectors.entries()) {
+    for (const [j, [, b]] of vectors.entries()) if (i !== j && seen++ % step === 0) cosines.push(cosineOf(a, b));
+  }
+  return cosines;
+}
+
+function heldOut(scored: readonly ScoredPair[], unrelated: readonly number[]): Right | null {
+  // By kind, so that both halves hold all of them.
+  const kinds = Object.values(Object.groupBy(scored, ({ same }) => same));
+  const halves = [0, 1].map((odd) => kinds.flatMap((pairs) => (pairs ?? []).filter((_, i) => i % 2 === odd)));
+  const [even = [], odd = []] = halves;
+  const rights = [
+    [even, odd],
+    [odd, even],
+  ].map(([known = [], others = []]) => {
+    const anchors = fitCalibration(known, unrelated);
+    return anchors && countRight(others, calibration(anchors));
+  });
+  const [first, second] = rights;
+  if (!first || !second) return null;
+  return { pairs: first.pairs + second.pairs, kinds: first.kinds + second.kinds, sameness: first.sameness + second.sameness };
+}
+
+function fit(scored: readonly ScoredPair[], unrelated: readonly number[]): CalibrationReport['fitted'] {
+  const fitted = fitCalibration(scored, unrelated);
+  if (!fitted) return null;
+  const anchors = { unrelated: rounded(fitted.unrelated), sameTask: rounded(fitted.sameTask), sameWords: rounded(fitted.sameWords) };
+  const settings = [
+    `ETUDE_EMBEDDING_COSINE_UNRELATED=${anchors.unrelated}`,
+    `ETUDE_EMBEDDING_COSINE_SAME_TASK=${anchors.sameTask}`,
+    `ETUDE_EMBEDDING_COSINE_SAME_WORDS=${anchors.sameWords}`,
+  ];
+  return { anchors, settings, ...countRight(scored, calibration(anchors)) };
+}
+
+/** @throws what the embedder throws */
+export async function calibrateEmbedder(
+  pairs: readonly LabelledPair[],
+  { embedder }: { readonly embedder: Embedder },
+  signal: AbortSignal,
+): Promise<CalibrationReport> {
+  const { profile } = embedder;
+  const { model, dimension } = profile;
+  const made = await embedder.embed(
+    pairs.flatMap(({ a, b }) => [a, b]),
+    signal,
+  );
+  const none = new Float32Array(dimension);
+  const vectors = pairs.map((_, i) => [made[2 * i] ?? none, made[2 * i + 1] ?? none] as const);
+  const scored = pairs.map(({ same }, i) => ({ same, cosine: cosineOf(...(vectors[i] ?? [none, none])) }));
+  const unrelated = unrelatedCosines(vectors);
+  const of = (kind: LabelledPair['same']) => quantilesOf(scored.filter(({ same }) => same === kind).map(({ cosine }) => cosine));
+  return {
+    model,
+    dimension,
+    cosines: { words: of('words'), task: of('task'), no: of('no'), unrelated: quantilesOf(unrelated) },
+    now: countRight(scored, (cosine) => profile.calibrate(cosine)),
+    fitted: fit(scored, unrelated),
+    heldOut: heldOut(scored, unrelated),
+  };
+}

@@ -1,0 +1,54 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/built-in-pairs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { calibrateEmbedder } from '../src/calibrate-embedder.js';
+import { readPairs } from '../src/read-pairs.js';
+
+async function pairsFile(content: string): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'pairs-'));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  await writeFile(join(dir, 'pairs.jsonl'), content);
+  return join(dir, 'pairs.jsonl');
+}
+
+const report = (pairs = BUILT_IN_PAIRS) => calibrateEmbedder(pairs, { embedder: new LexicalEmbedder() }, new AbortController().signal);
+
+describe('calibrating an embedder', () => {
+  it('finds settings that judge at least as many pairs right as those in use', async () => {
+    const { fitted, now, cosines, heldOut } = await report();
+    expect(fitted?.settings).toHaveLength(3);
+    expect(fitted?.sameness).toBeGreaterThanOrEqual(now.sameness);
+    expect(fitted?.kinds).toBeGreaterThanOrEqual(heldOut?.kinds ?? 0);
+    expect(cosines.words?.p50).toBeGreaterThan(cosines.no?.p50 ?? 1);
+    expect(cosines.unrelated?.pairs).toBeGreaterThan(1_000);
+  });
+
+  it('fits nothing without pairs of every kind', async () => {
+    expect(await report([{ a: 'sort a list', b: 'sort lists', same: 'words' }])).toMatchObject({ fitted: null, heldOut: null });
+  });
+
+  it('reads pairs, one a line', async () => {
+    const path = await pairsFile('{"a":"x","b":"y","same":"no"}\r\n\n{"a":"x","b":"x","same":"words"}\n');
+    expect(readPairs(path)).toEqual([
+      { a: 'x', b: 'y', same: 'no' },
+      { a: 'x', b: 'x', same: 'words' },
+    ]);
+  });
+
+  it.each([
+    ['{"a":"x","b":"y","same":"no"}\n{"a":"x"', 'line 2: not JSON'],
+    ['{"a":"x","b":"y","same":"maybe"}', 'line 1: same'],
+    ['{"a":"","b":"y","same":"no"}', 'line 1: a'],
+    ['\n', 'no pair'],
+  ])('refuses %j', async (content, message) => {
+    const path = await pairsFile(content);
+    expect(() => readPairs(path)).toThrow(message);
+  });
+
+  it('refuses a file that is not there', () => {
+    expect(() => readPairs('/nowhere.jsonl')).toThrow('there is no such file');
+  });
+});

@@ -1,0 +1,45 @@
+import type { SkillVerify } from '@etude/contracts/queues';
+import type { z } from 'zod';
+import type { Producer } from '../producer.js';
+import type { ErasureSubject } from '../upkeep-store.js';
+
+/** One thing in Redis that holds data of the erased. */
+export interface Trace {
+  /** False where it can't be removed yet, such as a job that is running. */
+  remove(): Promise<boolean>;
+  /** False for what may as well be somebody else's and is worth nothing to anyone: it is removed, and not looked for afterwards. */
+  readonly isCertain: boolean;
+}
+
+/** Where such things are, and how all of them are found, a page at a time. Nothing but their being there says what is left to do. */
+export interface ErasurePlace {
+  readonly name: string;
+  traces(erased: Erased): AsyncIterable<readonly Trace[]>;
+}
+
+/** Whose data is looked for. */
+export interface Erased {
+  readonly producer: Producer;
+  readonly tenant: string;
+  readonly subject: ErasureSubject;
+  /** What was made since then is new, and stays. ms since 1970 by Redis. */
+  readonly at: number;
+  /** Tasks of theirs that there are. */
+  readonly taskIds: ReadonlySet<string>;
+  /** Whether memory has this version of a skill no longer. */
+  readonly skillIsGone: (skill: z.infer<typeof SkillVerify.payload>) => Promise<boolean>;
+}
+
+export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, user: string | null): boolean {
+  if ('all' in subject) return true;
+  return 'agent' in subject ? agent === subject.agent : user === subject.user;
+}
+
+export function trace(remove: () => Promise<unknown>, isCertain = true): Trace {
+  return {
+    isCertain,
+    async remove() {
+      return (await remove()) !== false;
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import {
+  ConsolidationRunJob,
+  MemoryUpkeepJob,
+  MemoryWriteJob,
+  QUEUES,
+  RolloutRun,
+  SandboxExecute,
+  SkillVerify,
+} from '@etude/contracts/queues';
+import type { Job, Queue } from 'bullmq';
+import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
+import { keysStartingWith } from './keyspace.js';
+
+/** Jobs that wait, run, have ended or are dead. What a job is about is looked up: it goes where that is gone, whoever removed it. */
+export const JOBS: ErasurePlace = {
+  name: 'queue.jobs',
+  async *traces(erased) {
+    const { redis, keys } = erased.producer;
+    for (const { name } of QUEUES) {
+      const start = `${keys.queues}:${name}:`;
+      for await (const page of keysStartingWith(redis, start, 'hash')) {
+        const jobs = await Promise.all(page.map((key) => ownJob(erased, name, key.slice(start.length))));
+        yield jobs.filter((job) => job !== null).map((job) => trace(() => removeJob(erased.producer.queue(name), job)));
+      }
+    }
+  },
+};
+
+/** What fires by the clock for the tenant, or for the agent. */
+export const SCHEDULES: ErasurePlace = {
+  name: 'queue.schedules',
+  async *traces({ producer, tenant, subject }) {
+    for (const { name } of [ConsolidationRunJob, MemoryUpkeepJob]) {
+      const queue = producer.queue(name);
+      const all = await queue.getJobSchedulers(0, -1);
+      const own = all.filter(({ template }) => {
+        const data = template?.data as { tenant?: string; agent?: string | null } | undefined;
+        return data?.tenant === tenant && ('all' in subject || ('agent' in subject && data.agent === subject.agent));
+      });
+      yield own.map(({ key }) => trace(() => queue.removeJobScheduler(key)));
+    }
+  },
+};
+
+/** What the queues have told about jobs that are gone: ids, results, reasons. Nobody waits for those. */
+export const QUEUE_EVENTS: ErasurePlace = {
+  name: 'queue.events',
+  async *traces({ producer, tenant, subject }) {
+    const { redis } = producer;
+    const named = 'all' in subject ? `${tenant}.` : 'agent' in subject ? `${tenant}.${subject.agent}.` : null;
+    for (const { name } of QUEUES) {
+      const queue = producer.queue(name);
+      const stream = queue.toKey('events');
+      for (let after = '-'; ;) {
+        const entries = await redis.xrange(stream, after, '+', 'COUNT', PAGE);
+        const gone = await Promise.all(entries.map(([, fields]) => isOfGoneJob(producer.redis, queue, jobIdOf(fields))));
+        const isNamed = (fields: readonly string[]) => named !== null && name === SkillVerify.name && jobIdOf(fields).startsWith(named);
+        yield entries.filter((_, i) => gone[i]).map(([id, fields]) => trace(() => redis.xdel(stream, id), isNamed(fields)));
+        const last = entries.at(-1);
+        if (last === undefined || entries.length < PAGE) break;
+        after = `(${last[0]}`;
+      }
+    }
+  },
+};
+
+const PAGE = 500;
+
+/** null where it stays. */
+async function ownJob(erased: Erased, queueName: string, id: string): Promise<Job | null> {
+  const job = (await erased.producer.queue(queueName).getJob(id)) as Job | undefined;
+  const data = (job?.data ?? {}) as { tenant?: unknown };
+  if (job === undefined || data.tenant !== erased.tenant || isNew(job, erased.at)) return null;
+  return (await isOwnJob(erased, queueName, data)) ? job : null;
+}
+
+/** One that ended after the mark may be somebody else's: its record is gone because it is done. */
+function isNew({ finishedOn, timestamp }: Job, at: number): boolean {
+  return (finishedOn ?? timestamp) >= at;
+}
+
+async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promise<boolean> {
+  const { producer, tenant, subject, taskIds, skillIsGone } = erased;
+  const { redis, keys } = producer;
+  const isAll = 'all' in subject;
+  const payload = QUEUES.find(({ name }) => name === queueName)?.payload.safeParse(data);
+  if (payload?.success !== true) return isAll;
+  switch (queueName) {
+    case RolloutRun.name: {
+      const { taskId } = RolloutRun.payload.parse(data);
+      return taskIds.has(taskId) || (await redis.exists(keys.task(tenant, taskId))) === 0;
+    }
+    case SandboxExecute.name: {
+      const { executionId, taskId } = SandboxExecute.payload.parse(data);
+      return (taskId !== null && taskIds.has(taskId)) || (await redis.exists(keys.execution(tenant, executionId))) === 0;
+    }
+    case MemoryWriteJob.name:
+      return (await redis.hexists(keys.memoryOutbox(tenant), MemoryWriteJob.payload.parse(data).writeId)) === 0;
+    case ConsolidationRunJob.name:
+      return isAll || ('agent' in subject && ConsolidationRunJob.payload.parse(data).agent === subject.agent);
+    case SkillVerify.name: {
+      const skill = SkillVerify.payload.parse(data);
+      return isAll || ('agent' in subject && skill.agent === subject.agent) || skillIsGone(skill);
+    }
+    default:
+      return isAll && MemoryUpkeepJob.payload.parse(data).work === 'archive';
+  }
+}
+
+/** False while it runs. */
+async function removeJob(queue: Queue, job: Job): Promise<boolean> {
+  try {
+    await job.remove();
+    return true;
+  } catch (error) {
+    // BullMQ has no code for "locked" or "of a schedule": what is left of it tells.
+    if ((await queue.getJob(job.id ?? '')) === undefined) return true;
+    if (/lock|scheduler/i.test((error as Error).message)) return false;
+    throw error;
+  }
+}
+
+function jobIdOf(fields: readonly string[]): string {
+  return fields[fields.indexOf('jobId') + 1] ?? '';
+}
+
+async function isOfGoneJob(redis: Erased['producer']['redis'], queue: Queue, jobId: string): Promise<boolean> {
+  return jobId !== '' && (await redis.exists(queue.toKey(jobId))) === 0;
+}

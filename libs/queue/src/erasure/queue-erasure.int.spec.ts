@@ -1,0 +1,234 @@
+import { ConsolidationRunJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { TaskSpec, Usage } from '@etude/contracts/task';
+import { transitionOf } from '@etude/domain/testing/memory-records';
+import { until } from '@etude/test-support/until';
+import type { Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { ConsolidationStore } from '../consolidation-store.js';
+import { ExecutionStore } from '../executions.js';
+import { openJournal } from '../journal.js';
+import { RedisMemoryOutbox } from '../memory-outbox.js';
+import { newSandboxId, SandboxSessionStore } from '../sandbox-sessions.js';
+import { scheduleNightly } from '../scheduler.js';
+import { QueueErasure } from './queue-erasure.js';
+
+const file = redisForFile();
+const USAGE = Usage.parse({});
+const LATER = Date.now() + 3_600_000;
+
+interface Person {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly user: string | null;
+}
+
+const BOB: Person = { tenant: 'acme', agent: 'coder', user: 'bob-user' };
+const EVE: Person = { tenant: 'acme', agent: 'tester', user: 'eve-user' };
+const STRANGER: Person = { tenant: 'other', agent: 'coder', user: 'bob-user' };
+
+const specOf = (agent: string) => TaskSpec.parse({ prompt: `of ${agent}`, agent, evaluator: { kind: 'none' } });
+
+function start(stopWaitMs = 5_000) {
+  const prefix = file.prefix();
+  const rig = startProducer(file.server.url, prefix);
+  const options = { redisUrl: file.server.url, prefix, concurrency: 4 };
+  const erasure = new QueueErasure(rig.producer, { skillIsGone: async ({ name }) => name.startsWith('gone'), stopWaitMs });
+  return { ...rig, prefix, options, erasure, outbox: new RedisMemoryOutbox(rig.producer) };
+}
+type Rig = ReturnType<typeof start>;
+
+/** One of everything that a person leaves behind, each with the person's name in it. @returns the task's id */
+async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'running'): Promise<string> {
+  const { tenant, agent, user } = person;
+  const secret = `secret of ${tenant} ${agent} ${user}`;
+  const spec = TaskSpec.parse({
+    prompt: secret,
+    agent,
+    user: user ?? undefined,
+    evaluator: { kind: 'none' },
+    labels: { owner: `${user}` },
+  });
+  const { record } = await rig.tasks.submit(tenant, spec, `request-of-${tenant}-${agent}-${user}-${Math.random()}`);
+  const rolloutId = `${record.id}-r1`;
+  if (state === 'running') {
+    const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId: record.id, rolloutId });
+    await journal?.append({ key: 'a1.recall', value: { secret }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
+  }
+  const executions = new ExecutionStore(rig.redis, rig.keys);
+  const owner = { agent, user };
+  const runs = [{ kind: 'program', code: secret }];
+  for (const [executionId, whose] of [
+    [`${rolloutId}.a1.execute`, undefined],
+    [`verify-${record.id}-1-parse`, owner],
+  ] as const) {
+    await executions.prepare(ExecutionRequest.parse({ executionId, tenant, limits: {}, runs, owner: whose }));
+    await rig.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId: null });
+  }
+  const scope = { tenant, agent, user };
+  await rig.outbox.put(tenant, `${rolloutId}.a1.transition`, {
+    kind: 'transition',
+    transition: transitionOf({ scope, prompt: secret, createdAt: Date.now() }),
+  });
+  return record.id;
+}
+
+/** Everything that Redis holds, as text, without the receipts of who was erased. */
+async function everything(redis: Redis, prefix: string): Promise<Map<string, string>> {
+  const keys = (await redis.keys(`${prefix}:*`)).filter((key) => !key.startsWith(`${prefix}:erased:`));
+  const values = await Promise.all(keys.map((key) => read(redis, key)));
+  return new Map(keys.map((key, i) => [key, JSON.stringify(values[i])]));
+}
+
+async function read(redis: Redis, key: string): Promise<unknown> {
+  switch (await redis.type(key)) {
+    case 'hash':
+      return redis.hgetall(key);
+    case 'set':
+      return redis.smembers(key);
+    case 'zset':
+      return redis.zrange(key, '0', '-1');
+    case 'list':
+      return redis.lrange(key, 0, -1);
+    case 'stream':
+      return redis.xrange(key, '-', '+');
+    default:
+      return redis.get(key);
+  }
+}
+
+async function mentions(rig: Rig, text: string): Promise<string[]> {
+  const all = await everything(rig.redis, rig.prefix);
+  return [...all].flatMap(([key, value]) => (`${key} ${value}`.includes(text) ? [key] : []));
+}
+
+const keysOf = async (rig: Rig, text: string) => (await mentions(rig, text)).filter((key) => !key.includes(':queue:')).toSorted();
+
+describe('erasing outside memory', () => {
+  it('leaves nothing of a user, and all of everybody else', async () => {
+    const rig = start();
+    const tasks = [await live(rig, BOB, 'queued'), await live(rig, BOB)];
+    const others = [await live(rig, EVE), await live(rig, STRANGER), await live(rig, { ...BOB, user: null })];
+    const kept = await Promise.all(others.map((id) => mentions(rig, id)));
+    await rig.tasks.requestCancel('acme', tasks[1] ?? '');
+    const journal = await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: tasks[1] ?? '', rolloutId: `${tasks[1]}-r1` });
+    await journal?.finish({ state: 'cancelled', stopReason: 'cancelled', result: null, error: null, usage: USAGE }, []);
+    const before = await rig.erasure.find('acme', { user: 'bob-user' });
+    expect(before).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2 });
+    const removed = await rig.erasure.erase('acme', { user: 'bob-user' }, never());
+    expect(removed).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2, 'queue.jobs': 8 });
+    expect(await rig.erasure.find('acme', { user: 'bob-user' })).toEqual({});
+    expect(
+      (await mentions(rig, 'acme coder bob-user')).concat(await mentions(rig, tasks[0] ?? ''), await mentions(rig, tasks[1] ?? '')),
+    ).toEqual([]);
+    expect(await Promise.all(others.map((id) => mentions(rig, id)))).toEqual(kept);
+    expect(await rig.erasure.erase('acme', { user: 'bob-user' }, never())).toEqual({});
+  });
+
+  it('finds an agent beyond any page', { timeout: 60_000 }, async () => {
+    const rig = start();
+    await Promise.all(Array.from({ length: 1_200 }, (_, i) => rig.tasks.submit('acme', specOf(i % 2 ? 'coder' : 'tester'), '')));
+    expect(await rig.erasure.erase('acme', { agent: 'coder' }, never())).toMatchObject({ 'queue.tasks': 600, 'queue.jobs': 600 });
+    expect(await rig.erasure.find('acme', { agent: 'coder' })).toEqual({});
+    expect((await rig.erasure.find('acme', { agent: 'tester' }))['queue.tasks']).toBe(600);
+  });
+
+  it('stops what runs, and fences who does not listen', async () => {
+    const rig = start(1_000);
+    const taskId = await live(rig, BOB);
+    const address = { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` };
+    const deaf = await openJournal(rig.redis, rig.keys, address);
+    await rig.erasure.erase('acme', { user: 'bob-user' }, never());
+    expect(await rig.tasks.get('acme', taskId)).toBeNull();
+    await expect(deaf?.append({ key: 'a2', value: 'secret', usage: USAGE }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    const executions = new ExecutionStore(rig.redis, rig.keys);
+    const request = ExecutionRequest.parse({
+      executionId: `${taskId}-r1.a2`,
+      tenant: 'acme',
+      limits: {},
+      runs: [{ kind: 'program', code: '1' }],
+    });
+    await expect(executions.prepare(request)).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    await executions.save('acme', `${taskId}-r1.a1.execute`, { executionId: `${taskId}-r1.a1.execute`, runs: [] });
+    const scope = { tenant: 'acme', agent: 'coder', user: 'bob-user' };
+    await rig.outbox.put('acme', 'late', { kind: 'transition', transition: transitionOf({ scope, createdAt: Date.now() - 60_000 }) });
+    expect(await mentions(rig, taskId)).toEqual([]);
+    expect(await rig.redis.exists(rig.keys.memoryOutbox('acme'))).toBe(0);
+    await rig.outbox.put('acme', 'new', { kind: 'transition', transition: transitionOf({ scope, createdAt: LATER }) });
+    expect(await rig.redis.hkeys(rig.keys.memoryOutbox('acme'))).toEqual(['new']);
+  });
+
+  it('waits for running jobs, and names those that do not end', async () => {
+    const rig = start(700);
+    const release = Promise.withResolvers<void>();
+    const consumer = startConsumer(SkillVerify, async () => release.promise.then(() => ({ status: 'active' })), rig.options);
+    await consumer.ready();
+    const verify = { v: 1, tenant: 'acme', agent: 'coder', version: 1, digest: 'a'.repeat(64) } as const;
+    await rig.producer.add(SkillVerify, { ...verify, name: 'slow' });
+    await until(async () => (await rig.producer.queue(SkillVerify.name).getActiveCount()) === 1);
+    expect(await rig.erasure.erase('acme', { agent: 'coder' }, never())).toEqual({});
+    expect(await rig.erasure.find('acme', { agent: 'coder' })).toEqual({ 'queue.jobs': 1 });
+    release.resolve();
+    await until(async () => (await rig.producer.queue(SkillVerify.name).getCompletedCount()) === 1);
+    expect(await rig.erasure.erase('acme', { agent: 'coder' }, never())).toMatchObject({ 'queue.jobs': 1 });
+    expect(await mentions(rig, 'coder')).toEqual([]);
+  });
+
+  it('removes dead letters, schedules and what the queues have told', async () => {
+    const rig = start();
+    startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')), { ...rig.options, concurrency: 1 });
+    const verify = { v: 1, tenant: 'acme', version: 1, digest: 'a'.repeat(64) } as const;
+    for (const [agent, name] of [
+      ['coder', 'one'],
+      ['tester', 'gone_one'],
+      ['tester', 'two'],
+    ] as const)
+      await rig.producer.add(SkillVerify, { ...verify, agent, name });
+    await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: 'coder', days: 7, dryRun: false });
+    for (const agent of ['coder', 'tester'])
+      await scheduleNightly(rig.producer, { pattern: '0 3 * * *', timeZone: 'UTC', tenant: 'acme', agent });
+    const queue = rig.producer.queue(SkillVerify.name);
+    await until(async () => (await queue.getFailedCount()) === 3);
+    await rig.erasure.erase('acme', { agent: 'coder' }, never());
+    expect(await rig.erasure.find('acme', { agent: 'coder' })).toEqual({});
+    expect((await mentions(rig, 'coder')).filter((key) => !key.includes('tester'))).toEqual([]);
+    expect(await queue.getJobCounts('delayed', 'waiting', 'failed')).toEqual({ delayed: 0, waiting: 0, failed: 1 });
+    expect((await rig.producer.queue(ConsolidationRunJob.name).getJobSchedulers()).map(({ key }) => key)).toEqual(['nightly.acme.tester']);
+  });
+
+  it('cuts out of consolidations what may quote a user, also of one that goes on', async () => {
+    const rig = start();
+    const runs = new ConsolidationStore(rig.redis, rig.keys);
+    const { record: all } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
+    const { record: own } = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
+    for (const record of [all, own]) await runs.put({ ...record, state: 'running', plan: ['fact: bob likes tea'] });
+    await rig.erasure.erase('acme', { user: 'bob' }, never());
+    expect(await mentions(rig, 'tea')).toEqual([]);
+    await runs.put({ ...all, state: 'done', factsAdded: 2, plan: ['fact: bob likes tea', 'fact: eve does not'] });
+    expect(await runs.get('acme', all.id)).toMatchObject({ factsAdded: 2, plan: [expect.stringContaining('was removed')] });
+    await rig.erasure.erase('acme', { agent: 'coder' }, never());
+    await runs.put({ ...own, state: 'done', plan: ['fact: bob likes tea'] });
+    expect(await runs.get('acme', own.id)).toBeNull();
+    expect(await mentions(rig, 'tea')).toEqual([]);
+    expect((await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2')).created).toBe(true);
+  });
+
+  it('leaves nothing of a tenant but its marks', async () => {
+    const rig = start(500);
+    await live(rig, BOB, 'queued');
+    await live(rig, EVE);
+    const stranger = await live(rig, STRANGER);
+    const sessions = new SandboxSessionStore(rig.redis, rig.keys);
+    const request = SessionRequest.parse({ tenant: 'acme', requestId: 's1', limits: {}, labels: { who: 'bob' } });
+    await sessions.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 5);
+    await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: null, days: 7, dryRun: false });
+    await rig.producer.queue(MemoryWriteJob.name).add('x', { tenant: 'acme', bad: true }, { jobId: 'bad' });
+    await rig.erasure.erase('acme', { all: true }, never());
+    expect(await rig.erasure.find('acme', { all: true })).toEqual({});
+    expect(await mentions(rig, 'acme')).toEqual([]);
+    expect((await keysOf(rig, stranger)).length).toBeGreaterThan(4);
+    expect(await rig.producer.queue(RolloutRun.name).getJob(`${stranger}-r1`)).toBeDefined();
+  });
+});

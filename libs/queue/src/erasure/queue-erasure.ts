@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { markOf } from '../erased-marks.js';
+import { ExecutionStore, taskOfExecution } from '../executions.js';
+import type { Producer } from '../producer.js';
+import { whileRedisAnswers } from '../redis.js';
+import { runScript } from '../run-script.js';
+import { TaskStore } from '../task-store.js';
+import type { ErasureSubject } from '../upkeep-store.js';
+import type { Erased, ErasurePlace } from './erasure-place.js';
+import { JOBS, QUEUE_EVENTS, SCHEDULES } from './job-traces.js';
+import { keysStartingWith } from './keyspace.js';
+import { CONSOLIDATIONS, EXECUTIONS, OUTBOX, REQUESTS } from './record-traces.js';
+import { SESSIONS } from './session-traces.js';
+import { ownedTasks, TASKS } from './task-traces.js';
+
+/** Things by place, such as "queue.tasks"; places without any are left out. */
+export type CountsByPlace = Readonly<Record<string, number>>;
+
+export interface QueueErasureOptions {
+  readonly skillIsGone: Erased['skillIsGone'];
+  /** How long running tasks, executions and jobs of the erased are waited for, after they were told to stop. Default 30,000. */
+  readonly stopWaitMs?: number;
+}
+
+/** What is found by what goes before what it is found by: executions and jobs before tasks. */
+const PLACES: readonly ErasurePlace[] = [SCHEDULES, OUTBOX, EXECUTIONS, JOBS, TASKS, CONSOLIDATIONS, REQUESTS, SESSIONS, QUEUE_EVENTS];
+const STOP_WAIT_MS = 30_000;
+const POLL_MS = 100;
+
+/**
+ * Everything outside memory that holds data of an agent, a user or a tenant.
+ *
+ * Killed anywhere, it is run again and goes on: each thing is found by what it is, and not by what was written down before.
+ * @throws EtudeError QUEUE_UNAVAILABLE
+ */
+export class QueueErasure {
+  constructor(
+    private readonly producer: Producer,
+    private readonly options: QueueErasureOptions,
+  ) {}
+
+  /**
+   * Fences what is made already, stops what runs, and removes all that there is until a pass finds nothing. What did not stop in time
+   * is left, and found by `find`.
+   */
+  async erase(tenant: string, subject: ErasureSubject, signal: AbortSignal): Promise<CountsByPlace> {
+    const { redis, keys } = this.producer;
+    const at = Number(await runScript<string>(redis, 'markErased', [keys.erased(tenant)], [markOf(subject)]));
+    const deadline = performance.now() + (this.options.stopWaitMs ?? STOP_WAIT_MS);
+    await this.#stopTasks(tenant, subject, at, deadline, signal);
+    const removed: Record<string, number> = {};
+    for (;;) {
+      const { done, left } = await this.#pass(await this.#erased(tenant, subject, at), signal);
+      for (const [place, count] of Object.entries(done)) removed[place] = (removed[place] ?? 0) + count;
+      if (left === 0 || performance.now() > deadline) return removed;
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  }
+
+  /** What is left of what was made before they were erased; without an erasure, all that they have. */
+  async find(tenant: string, subject: ErasureSubject): Promise<CountsByPlace> {
+    const { redis, keys } = this.producer;
+    const mark = await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)));
+    const erased = await this.#erased(tenant, subject, mark === null ? Number.MAX_SAFE_INTEGER : Number(mark));
+    const found: Record<string, number> = {};
+    for (const place of PLACES)
+      for await (const page of place.traces(erased)) {
+        const certain = page.filter(({ isCertain }) => isCertain).length;
+        if (certain > 0) found[place.name] = (found[place.name] ?? 0) + certain;
+      }
+    return found;
+  }
+
+  async #pass(erased: Erased, signal: AbortSignal): Promise<{ done: CountsByPlace; left: number }> {
+    const done: Record<string, number> = {};
+    let left = 0;
+    for (const place of PLACES)
+      for await (const page of place.traces(erased)) {
+        signal.throwIfAborted();
+        const removed = (await Promise.all(page.map((one) => one.remove()))).filter(Boolean).length;
+        if (removed > 0) done[place.name] = (done[place.name] ?? 0) + removed;
+        left += page.length - removed;
+      }
+    return { done, left };
+  }
+
+  async #erased(tenant: string, subject: ErasureSubject, at: number): Promise<Erased> {
+    const { producer, options } = this;
+    const taskIds = new Set<string>();
+    for await (const tasks of ownedTasks({ producer, tenant, subject, at })) for (const { id } of tasks) taskIds.add(id);
+    return { producer, tenant, subject, at, taskIds, skillIsGone: options.skillIsGone };
+  }
+
+  async #stopTasks(tenant: string, subject: ErasureSubject, at: number, deadline: number, signal: AbortSignal): Promise<void> {
+    const tasks = new TaskStore(this.producer);
+    const told = new Set<string>();
+    for (;;) {
+      let running = 0;
+      for await (const page of ownedTasks({ producer: this.producer, tenant, subject, at }))
+        for (const { id } of page.filter((task) => !task.isFinal)) {
+          signal.throwIfAborted();
+          if (!told.has(id)) await tasks.requestCancel(tenant, id);
+          told.add(id);
+          running += 1;
+        }
+      await this.#stopExecutions(tenant, subject, told);
+      if (running === 0 || performance.now() > deadline) return;
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  }
+
+  /** Those of the tasks; of a whole tenant, all. */
+  async #stopExecutions(tenant: string, subject: ErasureSubject, taskIds: ReadonlySet<string>): Promise<void> {
+    if (taskIds.size === 0 && !('all' in subject)) return;
+    const { redis, keys } = this.producer;
+    const store = new ExecutionStore(redis, keys);
+    const start = keys.execution(tenant, '');
+    for await (const page of keysStartingWith(redis, start)) {
+      const ids = page.map((key) => key.slice(start.length));
+      const own = ids.filter((id) => 'all' in subject || taskIds.has(taskOfExecution(id) ?? ''));
+      await Promise.all(own.map((id) => store.cancel(tenant, id)));
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import { SandboxSessionStore } from '../sandbox-sessions.js';
+import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
+import { keysStartingWith } from './keyspace.js';
+
+/** Sessions belong to the tenant alone. An open one is closed first; its controller finds it gone, and removes the sandbox. */
+export const SESSIONS: ErasurePlace = {
+  name: 'queue.sandboxes',
+  async *traces(erased) {
+    if (!('all' in erased.subject)) return;
+    const { redis, keys } = erased.producer;
+    const start = keys.sandbox(erased.tenant, '');
+    for await (const page of keysStartingWith(redis, start)) {
+      const times = await Promise.all(page.map((key) => redis.hget(key, 'createdAt')));
+      const own = page.filter((_, i) => Number(times[i]) < erased.at);
+      yield own.map((key) => trace(() => eraseSession(erased, key.slice(start.length))));
+    }
+  },
+};
+
+async function eraseSession({ producer: { redis, keys }, tenant }: Erased, id: string): Promise<void> {
+  const store = new SandboxSessionStore(redis, keys);
+  const key = keys.sandbox(tenant, id);
+  const [state, epoch, requestKey] = await redis.hmget(key, 'state', 'ownerEpoch', 'requestKey');
+  if (state === 'open') await store.end(tenant, id, Number(epoch), 'closed', 'its tenant was erased');
+  await redis.del(key, ...(requestKey ? [requestKey] : []));
+  await redis.zrem(keys.sandboxes(tenant), id);
+}
