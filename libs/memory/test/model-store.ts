@@ -10,9 +10,6 @@ const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 export function modelStore(): RecordStore {
   const model = new RecordModel();
   const found = (scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => model.seen(requireScope(scope), layer, filter);
-  const pages = async function* (records: readonly StoredRecord[]) {
-    if (records.length > 0) yield records;
-  };
   return {
     name: 'model',
     async write(tenant: string, changes: readonly Change[]) {
@@ -25,7 +22,6 @@ export function modelStore(): RecordStore {
       return structuredClone(keys.flatMap((key) => seen.filter((record) => record.key === key)));
     },
     async find(scope, layer, filter, { order, limit, afterKey }) {
-      const byKey = (a: StoredRecord, b: StoredRecord) => byCodePoints(a.key, b.key);
       const seen = found(scope, layer, filter);
       if (order === 'newest') return seen.toSorted((a, b) => b.createdAt - a.createdAt || byKey(b, a)).slice(0, limit);
       return seen
@@ -69,4 +65,12 @@ export function modelStore(): RecordStore {
     async check() {},
     close() {},
   };
+}
+
+async function* pages(records: readonly StoredRecord[]) {
+  if (records.length > 0) yield records;
+}
+
+function byKey(a: StoredRecord, b: StoredRecord): number {
+  return byCodePoints(a.key, b.key);
 }

@@ -38,7 +38,7 @@ describe('erasures', () => {
     const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob-the-erased' });
     const stored = await store.loadErasure('acme', receipt.id);
     expect(stored?.subject).toEqual({ user: 'bob-the-erased' });
-    await store.putErasure({ subject: stored?.subject ?? null, receipt: { ...receipt, state: 'succeeded', finishedAt: 2 } });
+    await store.putErasure({ found: {}, subject: stored?.subject ?? null, receipt: { ...receipt, state: 'succeeded', finishedAt: 2 } });
     const all = await Promise.all((await client.keys(`${keys.prefix}:e*`)).map((key) => client.get(key)));
     expect(JSON.stringify(all)).not.toContain('bob-the-erased');
     const ttl = await client.pttl(keys.erasure('acme', receipt.id));

@@ -16,6 +16,8 @@ export type ErasureSubject = { readonly agent: string } | { readonly user: strin
 /** What a worker needs to erase; the names are dropped with the success. */
 const StoredErasure = z.strictObject({
   receipt: ErasureReceipt,
+  /** By place, what there was when it began: what a worker removed before it was killed is counted by it. */
+  found: z.record(z.string(), z.number().int()).default({}),
   subject: z
     .union([z.strictObject({ agent: z.string() }), z.strictObject({ user: z.string() }), z.strictObject({ all: z.literal(true) })])
     .nullable(),
@@ -147,14 +149,14 @@ export class UpkeepStore {
   }
 
   /** For the worker that holds the job: what it has removed so far, or how it ended. The names go with a success. */
-  async putErasure({ receipt, subject }: StoredErasure): Promise<void> {
+  async putErasure({ receipt, subject, found }: StoredErasure): Promise<void> {
     const { redis, keys } = this.producer;
     const { tenant, id, state } = receipt;
     if (state === 'running') {
       await this.#bounded(redis.set(keys.erasure(tenant, id), JSON.stringify({ receipt, subject })));
       return;
     }
-    const kept = JSON.stringify({ receipt, subject: state === 'succeeded' ? null : subject });
+    const kept = JSON.stringify({ receipt, found, subject: state === 'succeeded' ? null : subject });
     await runScript(redis, 'endErasure', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, RECEIPT_KEPT_MS, memberOf(tenant, id)]);
   }
 

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { promisify } from 'node:util';
 import type { Cli } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { plural } from '../output.js';
@@ -8,6 +10,7 @@ import { runVitest, type TestReport } from './run-vitest.js';
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
 /** What tests with real parts need, by where they are. Unit tests need nothing. */
 const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
+  [/\/qdrant\/.*\.int\.spec\.ts$/, ['qdrant']],
   [/^libs\/queue\/.*\.int\.spec\.ts$/, ['redis-server']],
   [/^libs\/sandbox\/.*\.int\.spec\.ts$/, SANDBOX],
   [/^(apps|bench)\/.*\.int\.spec\.ts$/, ['redis-server', ...SANDBOX]],
@@ -76,8 +79,24 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
   return cluster ? runInCluster(cli, all, filters) : runHere(cli, all, filters);
 }
 
+/** Says which Qdrant the tests take, after installing what stands in for one where there is none. */
+async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Finding> {
+  const looked = promisify(execFile)(process.execPath, ['test/support/dist/qdrant-main.js'], {
+    cwd: root,
+    env: { ...settings.environment },
+    signal,
+  });
+  const { ok, said } = await looked.then(
+    ({ stdout }) => ({ ok: true, said: stdout }),
+    (error: { stdout?: string; message: string }) => ({ ok: false, said: error.stdout || error.message }),
+  );
+  out.note(said.trim());
+  return { name: 'qdrant', ok, needed: false, state: said.trim(), cost: '', fix: '' };
+}
+
 async function runHere(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
-  const skips = skippedFiles(all, await inspectMachine(cli));
+  const qdrant = all.some((file) => /\/qdrant\//.test(file)) ? [await inspectQdrant(cli)] : [];
+  const skips = skippedFiles(all, [...(await inspectMachine(cli)), ...qdrant]);
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
   const run = { config: 'tools/vitest.all.ts', filters: skips.length > 0 ? left : filters };

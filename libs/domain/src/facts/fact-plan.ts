@@ -110,17 +110,23 @@ function planPast(told: Told, past: KnownFact): FactPlan {
   return { ...NOTHING, changes: [{ known: past, fact, taken: [told.writeId] }], kept: fact };
 }
 
-/** What is older than what is known goes into the history at once. */
+/**
+ * What is older than what is known goes into the history at once. What is told for the very time of something else counts from a
+ * millisecond later, so that from then on the order of the two is a matter of what is stored.
+ */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const { id } = told.fact;
   const lives = known.filter(({ fact }) => fact.id === id || fact.id.startsWith(`${id}.`)).length;
   const fact = { ...told.fact, id: lifeId(id, lives + 1) };
   const at = factTime(fact);
-  const newer = rivalsOf(told, known, [])
-    .filter((one) => isNewer(one.fact, at))
-    .toSorted((a, b) => factTime(a.fact) - factTime(b.fact))[0];
-  const insert = newer === undefined ? fact : superseded(fact, { id: newer.fact.id, at: factTime(newer.fact) });
-  return { ...NOTHING, insert, kept: insert };
+  const rivals = rivalsOf(told, known, []).map((rival) => rival.fact);
+  const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => factTime(a) - factTime(b))[0];
+  if (newer !== undefined) return insertOf(superseded(fact, { id: newer.id, at: factTime(newer) }));
+  return insertOf(rivals.some((rival) => factTime(rival) === at) ? { ...fact, validFrom: at + 1 } : fact);
+}
+
+function insertOf(fact: Fact): FactPlan {
+  return { ...NOTHING, insert: fact, kept: fact };
 }
 
 /** Of two that were told for one time, the later write wins. */

@@ -32,9 +32,18 @@ const RECENCY_SHARE = 0.15;
  */
 export function scoreOf(candidate: Candidate, ranking: Ranking): Score {
   const fused = ranking.denseWeight * reciprocal(candidate.denseRank) + (1 - ranking.denseWeight) * reciprocal(candidate.wordsRank);
-  const recency = 0.5 ** (Math.max(0, ranking.now - candidate.createdAt) / HALF_LIFE_MS);
-  const lowered = 1 - WORTH_SHARE * (1 - candidate.worth) - RECENCY_SHARE * (1 - recency);
-  return { fused, recency, score: fused * lowered };
+  const recency = recencyOf(candidate.createdAt, ranking.now);
+  return { fused, recency, score: weighed(fused, { recency, worth: candidate.worth }) };
+}
+
+/** 1 for what is new, half as much every thirty days. */
+export function recencyOf(createdAt: number, now: number): number {
+  return 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
+}
+
+/** Relevance, lowered by age and lack of worth by at most the share of each. */
+export function weighed(fused: number, { recency, worth }: { readonly recency: number; readonly worth: number }): number {
+  return fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency));
 }
 
 function reciprocal(rank: number | null): number {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodicMemory } from '../ports/memory.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
-import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -169,7 +169,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       await expect(memory.storeEpisode(episodeOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('never shows a tenant or an agent anything of another', async () => {
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
       await expect(
         fc.assert(
           fc.asyncProperty(OPERATIONS, async (operations) => isolates(await make(), operations)),

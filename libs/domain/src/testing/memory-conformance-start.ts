@@ -8,6 +8,9 @@ export interface MemoryUnderTest<T> {
 
 export type MakeMemory<T> = () => Promise<MemoryUnderTest<T>>;
 
+/** Many memories are made and filled; a database over the network takes its time. */
+export const PROPERTY_TIMEOUT_MS = 240_000;
+
 /** Opens a memory for one test and closes it with that test. */
 export async function start<T>(make: MakeMemory<T>): Promise<T> {
   const made = await make();

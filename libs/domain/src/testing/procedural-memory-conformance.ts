@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { SKILL_CUES_MAX } from '../retrieval/reinforce.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
-import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -180,7 +180,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('never shows a tenant or an agent anything of another', async () => {
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
       await expect(
         fc.assert(
           fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '@etude/contracts/memory';
 import type { SemanticMemory } from '../ports/memory.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
-import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { factId } from '../facts/fact-id.js';
 import { NEW_YEAR, factOf as recordOf, SCOPE } from './memory-records.js';
 
@@ -107,7 +107,7 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('never shows a tenant or an agent anything of another', async () => {
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
       await expect(
         fc.assert(
           fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)),

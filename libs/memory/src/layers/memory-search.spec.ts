@@ -8,6 +8,7 @@ import { RecordProceduralLayer } from './procedural-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
+const scopeOf = (user: string) => ({ tenant: 'acme', agent: 'coder', user });
 
 function layers(chat?: (content: string) => string | Error) {
   const chatModel: ChatModel | undefined = chat && {
@@ -59,13 +60,13 @@ describe('a search of a layer', () => {
   });
 });
 
-describe('a reranked search', () => {
-  const threeEpisodes = async (chat?: (content: string) => string | Error) => {
-    const { episodic } = layers(chat);
-    for (const id of ['e1', 'e2', 'e3']) await episodic.storeEpisode(episodeOf({ id, summary: `Summed "even" numbers ${id}.` }));
-    return (explain = true) => episodic.search(ALL, { text: 'even numbers', limit: 3, rerank: true, explain });
-  };
+const threeEpisodes = async (chat?: (content: string) => string | Error) => {
+  const { episodic } = layers(chat);
+  for (const id of ['e1', 'e2', 'e3']) await episodic.storeEpisode(episodeOf({ id, summary: `Summed "even" numbers ${id}.` }));
+  return (explain = true) => episodic.search(ALL, { text: 'even numbers', limit: 3, rerank: true, explain });
+};
 
+describe('a reranked search', () => {
   it('follows the order of the model, and keeps those that it left out', async () => {
     const search = await threeEpisodes((content) => {
       const { results } = JSON.parse(content) as { results: Array<{ id: number; text: string }> };
@@ -121,10 +122,12 @@ describe('a procedure in words', () => {
 
   it('is one for each user who told it', async () => {
     const { procedural } = layers();
-    const of = (user: string | null) => ({ tenant: 'acme', agent: 'coder', user });
-    await procedural.storeProcedure('w1', of('ann'), 'refund', 'Ask Ann.');
-    expect(await procedural.storeProcedure('w2', of('bob'), 'refund', 'Ask Bob.')).toMatchObject({ version: 2, description: 'Ask Bob.' });
-    await procedural.storeProcedure('w3', of('ann'), 'refund', 'Ask Ann twice.');
+    await procedural.storeProcedure('w1', scopeOf('ann'), 'refund', 'Ask Ann.');
+    expect(await procedural.storeProcedure('w2', scopeOf('bob'), 'refund', 'Ask Bob.')).toMatchObject({
+      version: 2,
+      description: 'Ask Bob.',
+    });
+    await procedural.storeProcedure('w3', scopeOf('ann'), 'refund', 'Ask Ann twice.');
     const seen = async (user: string) => (await procedural.get({ ...ALL, user }, 'refund'))?.description;
     expect([await seen('ann'), await seen('bob'), await seen('eve')]).toEqual(['Ask Ann twice.', 'Ask Bob.', undefined]);
   });

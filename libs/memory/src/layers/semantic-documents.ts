@@ -44,7 +44,7 @@ export async function storeDocument(
   const known = await loadDocument(store, document.scope, document.id);
   const named = await othersOfName(store, document);
   const isKnown = known !== null && digestOf(known) === edition.digest;
-  if (isKnown && named.length === 0 && (await countChunks(store, edition)) === chunks.length) return 'unchanged';
+  if (isKnown && named.length === 0 && (await isWhole(store, edition))) return 'unchanged';
   await insertChunks(deps, edition, signal);
   await putDocument(deps, edition);
   for (const other of named) await removeWhole(store, other);
@@ -91,10 +91,10 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
 function requireChunks(document: DocumentRecord, chunks: readonly DocumentChunk[]): void {
   requireScope(wholeTenant(document.scope));
   chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
-  const isWhole =
+  const isInOrder =
     chunks.length === document.chunks && chunks.every(({ documentId, index }, at) => documentId === document.id && index === at);
   const isOwn = chunks.every(({ scope }) => scope.agent === document.scope.agent && scope.user === document.scope.user);
-  if (isWhole && isOwn) return;
+  if (isInOrder && isOwn) return;
   throw new EtudeError(
     'INVALID_ARGUMENT',
     `the ${chunks.length} chunks are not the ${document.chunks} of document ${document.id}, in order and of the same owner; pass all that the parser gave`,
@@ -115,6 +115,13 @@ async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSig
   }
   if ((await countChunks(deps.store, edition)) >= chunks.length) return;
   throw new EtudeError('ABORTED', `document ${id} was removed while it was being stored; store it again`);
+}
+
+/** All of its chunks are there, and none of an older edition. */
+async function isWhole(store: RecordStore, edition: Edition): Promise<boolean> {
+  const { id, scope, chunks } = edition.document;
+  const all = await store.count(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id } });
+  return all === chunks && (await countChunks(store, edition)) === chunks;
 }
 
 async function putDocument({ store, embedder }: LayerDeps, edition: Edition): Promise<void> {

@@ -112,10 +112,15 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.setPayload(collection, { payload: own, filter, ...DURABLE }));
   }
 
-  /** @throws EtudeError NOT_FOUND where a point is gone */
+  /**
+   * Not through the client's `updateVectors`, which leaves the conditions out.
+   * @throws EtudeError NOT_FOUND where a point is gone
+   */
   async setVectors(collection: string, points: ReadonlyArray<Pick<Point, 'id' | 'vector'>>, conditions: Conditions): Promise<void> {
-    const request = { points: points as Schemas['PointVectors'][], update_filter: this.#filter(conditions), ...DURABLE };
-    await this.#server.ask(`write to ${collection}`, (client) => client.updateVectors(collection, request));
+    const update_filter = this.#filter(conditions);
+    const vectors = points.map(({ id, vector }) => ({ id, vector })) as Schemas['PointVectors'][];
+    const request = { collection_name: collection, points: vectors, update_filter, ...DURABLE };
+    await this.#server.ask(`write to ${collection}`, (client) => client.api().updateVectors(request));
   }
 
   async delete(collection: string, conditions: Conditions): Promise<void> {

@@ -57,11 +57,15 @@ class Intake {
   #batch: Numbered[] = [];
   readonly #refused: Array<{ line: number; reason: string }> = [];
 
-  constructor(
-    private readonly deps: ImportDeps,
-    private readonly tenant: string,
-    private readonly options: ImportOptions,
-  ) {}
+  readonly #deps: ImportDeps;
+  readonly #tenant: string;
+  readonly #options: ImportOptions;
+
+  constructor(deps: ImportDeps, tenant: string, options: ImportOptions) {
+    this.#deps = deps;
+    this.#tenant = tenant;
+    this.#options = options;
+  }
 
   async take(text: string): Promise<void> {
     this.#lines += 1;
@@ -71,7 +75,7 @@ class Intake {
       this.#isBegun = true;
       return;
     }
-    const read = readRecord(this.tenant, text);
+    const read = readRecord(this.#tenant, text);
     if ('refused' in read) return this.#refuse(this.#lines, read.refused);
     this.#batch.push({ line: this.#lines, record: read.record });
     this.#chars += text.length;
@@ -91,18 +95,18 @@ class Intake {
     const batch = this.#batch;
     [this.#batch, this.#chars] = [[], 0];
     if (batch.length > 0) await this.#insert(batch);
-    this.options.onProgress?.({ done: this.#lines, total: null });
+    this.#options.onProgress?.({ done: this.#lines, total: null });
   }
 
   /** Where one of them belongs to somebody who was erased, each is tried by itself. */
   async #insert(batch: readonly Numbered[]): Promise<void> {
-    const { store, embedder } = this.deps;
+    const { store, embedder } = this.#deps;
     const changes = await insertsOf(
       embedder,
       batch.map(({ record }) => record),
     );
     try {
-      const done = await store.write(this.tenant, changes);
+      const done = await store.write(this.#tenant, changes);
       for (const [i, one] of batch.entries()) {
         if (done[i] === true) this.#added += 1;
         else await this.#compare(one);
@@ -117,7 +121,7 @@ class Intake {
 
   async #compare({ line, record }: Numbered): Promise<void> {
     const { layer, kind, key, scope, body } = record;
-    const [known] = await this.deps.store.load({ tenant: this.tenant, agent: null }, layer, kind, [key]);
+    const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
     const isSame = known !== undefined && known.body === body && known.scope.agent === scope.agent && known.scope.user === scope.user;
     if (isSame) this.#unchanged += 1;
     else this.#refuse(line, `the ${kind} ${JSON.stringify(key)} is there with other content; it was left as it is`);

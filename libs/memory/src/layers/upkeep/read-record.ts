@@ -3,6 +3,8 @@ import { RECORD_KINDS } from '../../record-store.js';
 import { type ExportLine, parseJson, readLine, reasonOf } from './line-format.js';
 import { storedBodyOf } from './stored-values.js';
 
+const refused = (reason: string) => ({ body: null, reason });
+
 interface Owned {
   readonly status?: string;
   readonly scope?: { readonly tenant: string; readonly agent: string; readonly user: string | null };
@@ -24,7 +26,6 @@ export function readRecord(tenant: string, text: string): { readonly record: Mem
 }
 
 function ownBody(tenant: string, line: ExportLine): { body: string; reason: '' } | { body: null; reason: string } {
-  const refused = (reason: string) => ({ body: null, reason });
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return refused(`kind: ${line.kind} is no kind of the ${line.layer} layer`);
   const raw = parseJson(line.body);

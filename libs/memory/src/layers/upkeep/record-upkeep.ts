@@ -20,52 +20,56 @@ export interface UpkeepDeps {
 
 /** `MemoryUpkeep` over any record store. */
 export class RecordUpkeep implements MemoryUpkeep {
-  constructor(private readonly deps: UpkeepDeps) {}
+  readonly #deps: UpkeepDeps;
+
+  constructor(deps: UpkeepDeps) {
+    this.#deps = deps;
+  }
 
   stats(tenant: string): Promise<MemoryStats> {
-    return memoryStats(this.deps.store, this.deps.embedder, tenant);
+    return memoryStats(this.#deps.store, this.#deps.embedder, tenant);
   }
 
   archive(owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal): Promise<ArchiveReport> {
-    return archiveRecords(this.deps.store, this.deps.clock, owners, policy, options, signal);
+    return archiveRecords(this.#deps.store, this.#deps.clock, owners, policy, options, signal);
   }
 
   restore(owners: Owners, ids?: readonly string[]): Promise<number> {
-    return restoreRecords(this.deps.store, owners, ids);
+    return restoreRecords(this.#deps.store, owners, ids);
   }
 
   exportLines(owners: Owners, signal?: AbortSignal): AsyncIterable<string> {
-    return exportRecords(this.deps.store, owners, signal);
+    return exportRecords(this.#deps.store, owners, signal);
   }
 
   importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport> {
-    return importRecords(this.deps, tenant, lines, options);
+    return importRecords(this.#deps, tenant, lines, options);
   }
 
   forbid(owners: Owners, at: number): Promise<void> {
-    return forbid(this.deps.store, owners, at);
+    return forbid(this.#deps.store, owners, at);
   }
 
   async erase(owners: Owners, signal?: AbortSignal, onNote?: (note: string) => void): Promise<Readonly<Record<string, number>>> {
-    const { store, clock } = this.deps;
+    const { store, clock } = this.#deps;
     const removed = await eraseOwned(store, clock, owners, signal);
     for (const note of await store.purge()) onNote?.(note);
     return removed;
   }
 
   findErased(owners: Owners): Promise<Readonly<Record<string, number>>> {
-    return findOwned(this.deps.store, owners);
+    return findOwned(this.#deps.store, owners);
   }
 
   reembed(to: Embedder, options: ReembedOptions): Promise<ReembedReport> {
-    return reembedRecords(this.deps.store, to, options);
+    return reembedRecords(this.#deps.store, to, options);
   }
 
   dropModel(name: string): Promise<void> {
-    return this.deps.store.dropModel(name);
+    return this.#deps.store.dropModel(name);
   }
 
   reconcile(): Promise<StoreReport> {
-    return reconcileRecords(this.deps);
+    return reconcileRecords(this.#deps);
   }
 }

@@ -14,7 +14,8 @@ const VALUES: { readonly [kind in Exclude<RecordKind, 'erasure'>]: z.ZodType } =
   summary: Note,
   reflection: Note,
   document: DocumentRecord,
-  chunk: DocumentChunk,
+  /** With the title of its document. */
+  chunk: DocumentChunk.extend({ title: z.string().optional() }),
   skill: Skill,
 };
 

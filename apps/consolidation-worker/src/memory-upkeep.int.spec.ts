@@ -1,0 +1,210 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { MemoryUpkeepJob } from '@etude/contracts/queues';
+import { TaskSpec } from '@etude/contracts/task';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
+import { consume } from '@etude/queue/consumer';
+import { ExecutionStore } from '@etude/queue/executions';
+import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
+import { Producer } from '@etude/queue/producer';
+import { TaskStore } from '@etude/queue/task-store';
+import { UpkeepStore } from '@etude/queue/upkeep-store';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
+
+const tenant = 'acme';
+const BOB = { tenant, agent: 'coder', user: 'bob-user' };
+const EVE = { tenant, agent: 'coder', user: 'eve-user' };
+const ALL = { tenant, agent: null };
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** The lexical one under another name, with another length, that may be slow. */
+function otherEmbedder(embedding: () => Promise<void> = async () => undefined): Embedder {
+  const lexical = new LexicalEmbedder();
+  return {
+    profile: { ...lexical.profile, model: 'other', dimension: lexical.profile.dimension / 2 },
+    async embed(texts) {
+      await embedding();
+      return (await lexical.embed(texts)).map((vector) => vector.slice(0, vector.length / 2));
+    },
+  };
+}
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis({ durable: false });
+});
+afterAll(() => redis.stop());
+
+describe('memory upkeep', () => {
+  let dir: string;
+  let prefix: string;
+  let memory: Memory;
+  let producer: Producer;
+  let store: UpkeepStore;
+  let rounds = 0;
+  let closers: Array<() => Promise<unknown>>;
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'etude-upkeep-'));
+    prefix = `u${process.pid}-${(rounds += 1)}`;
+    memory = await openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.db') }, embedder: new LexicalEmbedder() });
+    producer = new Producer(redis.url, prefix);
+    store = new UpkeepStore(producer);
+    closers = [];
+  });
+  afterEach(async () => {
+    for (const close of closers) await close();
+    await producer.close();
+    await memory.close();
+    await rm(dir, { recursive: true });
+  });
+
+  async function work(embedderOf: () => Promise<Embedder> = async () => otherEmbedder()): Promise<void> {
+    const usedModel = new LexicalEmbedder().profile.model;
+    const clock = { now: Date.now };
+    const processor = memoryUpkeepProcessor({ memory, producer, store, clock, usedModel, embedderOf, stopWaitMs: 2_000 });
+    const consumer = consume(MemoryUpkeepJob, processor, { redisUrl: redis.url, prefix, concurrency: 2, logger: quiet });
+    closers.push(() => consumer.close(2_000));
+    await consumer.ready();
+  }
+
+  async function live(scope: typeof BOB, n = ''): Promise<void> {
+    const secret = `secret of ${scope.user}`;
+    const id = `${scope.user}${n}`;
+    const { appliedWrites, semantic } = memory;
+    const createdAt = Date.now();
+    await appliedWrites.apply(tenant, `w1-${id}`, {
+      kind: 'transition',
+      transition: transitionOf({ id, scope, prompt: secret, createdAt }),
+    });
+    await appliedWrites.apply(tenant, `w2-${id}`, { kind: 'episode', episode: episodeOf({ id, scope, summary: secret, createdAt }) });
+    const skill = skillOf({ scope, name: `${scope.user.slice(0, 3)}_skill`, description: secret, createdAt });
+    await appliedWrites.apply(tenant, `w3-${id}`, { kind: 'skill', skill });
+    await semantic.store(`w4-${id}`, factOf({ scope, text: `${secret} is ${id}.`, createdAt }));
+    const spec = TaskSpec.parse({ prompt: secret, agent: scope.agent, user: scope.user, evaluator: { kind: 'none' } });
+    const { record } = await new TaskStore(producer).submit(tenant, spec, `request-${id}`);
+    const execution = { executionId: `${record.id}-r1.a1`, tenant, limits: {}, runs: [{ kind: 'program', code: secret }] };
+    await new ExecutionStore(producer.redis, producer.keys).prepare(ExecutionRequest.parse(execution));
+    const write = { kind: 'episode', episode: episodeOf({ id: `late-${id}`, scope, summary: secret, createdAt }) } as const;
+    await new RedisMemoryOutbox(producer).put(tenant, `late-${id}`, write);
+  }
+
+  const ended = async (id: string) =>
+    until(
+      async () => {
+        const receipt = await store.erasure(tenant, id);
+        return receipt?.state === 'running' ? null : receipt;
+      },
+      { timeoutMs: 30_000 },
+    );
+
+  it('erases a user everywhere, and proves it', async () => {
+    await live(BOB);
+    await live(EVE);
+    await work();
+    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const done = await ended(receipt.id);
+    expect(done).toMatchObject({ state: 'succeeded', error: null, finishedAt: expect.any(Number) });
+    expect(done?.removed).toMatchObject({
+      'memory.episodic.transition': 1,
+      'memory.episodic.episode': 1,
+      'memory.semantic.fact': 1,
+      'memory.semantic.summary': 1,
+      'memory.procedural.skill': 1,
+      'queue.tasks': 1,
+      'queue.executions': 1,
+      'queue.outbox': 1,
+    });
+    expect(Object.keys(done?.left ?? {})).toEqual(Object.keys(done?.removed ?? {}));
+    expect(new Set(Object.values(done?.left ?? {}))).toEqual(new Set([0]));
+    expect(done?.notes.length).toBeGreaterThan(0);
+    const dump = JSON.stringify(
+      await Promise.all((await producer.redis.keys(`${prefix}:erasure:*`)).map((key) => producer.redis.get(key))),
+    );
+    expect(dump).not.toContain('bob');
+    expect((await memory.upkeep.stats(tenant)).layers.find(({ kind }) => kind === 'fact')?.records).toBe(1);
+    expect(await memory.semantic.list({ ...ALL, user: 'eve-user' }, 9)).toHaveLength(1);
+    expect((await store.requestErasure(tenant, 'r1', { user: 'bob-user' })).receipt).toEqual(done);
+  });
+
+  it('says what is left when it gives up, and goes on when it is asked again', async () => {
+    await live(BOB);
+    const { upkeep } = memory;
+    const find = upkeep.findErased.bind(upkeep);
+    upkeep.findErased = async () => ({ 'memory.semantic.fact': 3 });
+    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const queue = producer.queue(MemoryUpkeepJob.name);
+    await queue.remove(`erase.${receipt.id}`);
+    await queue.add('x', { v: 1, work: 'erase', tenant, id: receipt.id }, { jobId: `erase.${receipt.id}`, attempts: 1 });
+    await work();
+    const failed = await ended(receipt.id);
+    expect(failed).toMatchObject({ state: 'failed', left: { 'memory.semantic.fact': 3, 'queue.tasks': 0 } });
+    expect(failed?.error).toContain('3 of memory.semantic.fact still there');
+    upkeep.findErased = find;
+    await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
+    expect(
+      await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null), { timeoutMs: 20_000 }),
+    ).toBe(true);
+  });
+
+  it('moves all vectors to another model, and drops those of a third', async () => {
+    for (let i = 0; i < 5; i += 1) await live(BOB, String(i));
+    await memory.store.addModel({ name: 'third', dimension: 4 });
+    await work();
+    expect(await store.startReembedding({ model: 'other', dropModel: 'third' })).toMatchObject({ state: 'running' });
+    const ready = await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null), {
+      timeoutMs: 20_000,
+    });
+    expect(ready).toMatchObject({ done: ready?.total, error: null });
+    expect((await memory.store.models()).map(({ name, state }) => [name, state])).toContainEqual(['other', 'ready']);
+    expect((await memory.store.models()).map(({ name }) => name)).not.toContain('third');
+  });
+
+  it('does not drop what it searches by', async () => {
+    await work();
+    await store.startReembedding({ model: 'other', dropModel: new LexicalEmbedder().profile.model });
+    const failed = await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null), {
+      timeoutMs: 20_000,
+    });
+    expect(failed?.error).toContain('FAILED_PRECONDITION');
+  });
+
+  it('stops moving when it is told to, and goes on behind it', async () => {
+    for (let i = 0; i < 3; i += 1) await live(BOB, String(i));
+    const begun = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await work(async () =>
+      otherEmbedder(async () => {
+        begun.resolve();
+        await release.promise;
+      }),
+    );
+    const first = await store.startReembedding({ model: 'other' });
+    await begun.promise;
+    expect((await store.stopReembedding()).state).toBe('stopped');
+    release.resolve();
+    await until(async () => (await producer.queue(MemoryUpkeepJob.name).getJob(`reembed.${first.id}`))?.isCompleted(), {
+      timeoutMs: 20_000,
+    });
+    expect((await store.reembedding()).state).toBe('stopped');
+    expect((await store.startReembedding({ model: 'other' })).id).not.toBe(first.id);
+    await until(async () => (await store.reembedding()).state === 'ready', { timeoutMs: 20_000 });
+  });
+
+  it('reconciles for whoever asks', async () => {
+    await live(BOB);
+    await work();
+    const report = await store.reconcile(new AbortController().signal);
+    expect(report).toMatchObject({ repaired: [], problems: [] });
+    expect(report.checked.episodes).toBe(1);
+  });
+});

@@ -1,0 +1,91 @@
+import { percentile, timed } from './figures.js';
+import { type DataQuery, type DataRecord, LARGE_TENANT, type MemoryData, tenantOf } from './memory-data.js';
+
+/** What a store under measurement does; `search` answers the ten best of one tenant with their texts. */
+export interface Side {
+  insert(records: readonly DataRecord[]): Promise<unknown> | void;
+  readonly searches: Readonly<Record<string, (query: DataQuery) => Promise<unknown> | unknown>>;
+}
+
+export interface Growth {
+  /** Records per second, by side. */
+  readonly inserts: Readonly<Record<string, number>>;
+  readonly large: SearchTimes;
+  readonly small: SearchTimes;
+}
+
+/** Milliseconds of each query, by the name of the search, in the same order. */
+export type SearchTimes = Readonly<Record<string, readonly number[]>>;
+
+const BATCH = 1_000;
+const WARM_UP = 20;
+
+/** Adds records `from` to `to` to every side, batch by batch in turns; records per second of each. */
+export async function growTo(
+  data: MemoryData,
+  sides: Readonly<Record<string, Side>>,
+  from: number,
+  to: number,
+): Promise<Record<string, number>> {
+  const ms = Object.fromEntries(Object.keys(sides).map((name) => [name, 0]));
+  for (const [at, batch] of batchesOf(from, to).entries()) {
+    const records = batch.map((i) => data.record(i));
+    for (const [name, side] of inTurns(Object.entries(sides), at)) {
+      ms[name] = (ms[name] ?? 0) + (await timed(async () => side.insert(records)));
+    }
+  }
+  return Object.fromEntries(Object.entries(ms).map(([name, all]) => [name, ((to - from) / all) * 1_000]));
+}
+
+/** The same queries to every search, one after the other in turns: of the large tenant, and of the others. */
+export async function searchAll(
+  queries: readonly DataQuery[],
+  sides: Readonly<Record<string, Side>>,
+): Promise<Pick<Growth, 'large' | 'small'>> {
+  const searches = Object.values(sides).flatMap(({ searches: named }) => Object.entries(named));
+  const times = (): Record<string, number[]> => Object.fromEntries(searches.map(([name]) => [name, []]));
+  const [large, small] = [times(), times()];
+  for (const [at, query] of [...queries.slice(0, WARM_UP), ...queries].entries()) {
+    for (const [name, search] of inTurns(searches, at)) {
+      const ms = await timed(async () => search(query));
+      if (at >= WARM_UP) (query.tenant === LARGE_TENANT ? large : small)[name]?.push(ms);
+    }
+  }
+  return { large, small };
+}
+
+/** Every other one is of the large tenant. */
+export function queriesOf(data: MemoryData, size: number, count: number): DataQuery[] {
+  return Array.from({ length: count }, (_, q) => {
+    const place = Math.floor((size * (q + 0.5)) / count);
+    const i = q % 2 === 0 ? place - (place % 10) : place - (place % 10) + (place % 9) + 1;
+    return data.query(q, data.record(Math.min(i, size - 1)));
+  });
+}
+
+/**
+ * The middle of the ratios of one query to the same query at the other side, asked right before or after it: a machine that is slow for
+ * a while is so for both.
+ */
+export function pairedRatio(ours: readonly number[], theirs: readonly number[]): number {
+  return percentile(
+    ours.map((ms, i) => ms / (theirs[i] ?? Number.NaN)),
+    50,
+  );
+}
+
+/** Of one tenant each, up to 1,000 records, the tenants taking turns. */
+function batchesOf(from: number, to: number): number[][] {
+  const byTenant = Map.groupBy(
+    Array.from({ length: to - from }, (_, i) => from + i),
+    tenantOf,
+  );
+  const batches = [...byTenant.values()].flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / BATCH) }, (_, b) => ({ turn: b, batch: all.slice(b * BATCH, (b + 1) * BATCH) })),
+  );
+  return batches.toSorted((a, b) => a.turn - b.turn).map(({ batch }) => batch);
+}
+
+function inTurns<T>(all: readonly T[], turn: number): T[] {
+  return all.map((_, i) => all[(i + turn) % all.length] as T);
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import type { TestSet } from '../test-set.js';
+
+/** A text and what asks for it; null where it only makes finding harder. */
+export interface Labelled {
+  readonly key: string;
+  readonly question: string | null;
+  readonly answer: string;
+}
+
+const ANSWER_CHARS_MAX = 1_200;
+
+export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+const words = (text: string) => text.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
+/** For comparing texts: letters and digits alone. */
+export const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
+
+/**
+ * A test set of so many documents and queries, chosen by their digests: no order of the source shows in it.
+ *
+ * The same answer twice is one document; whoever asks with the same words asks for all that answer it.
+ */
+export function selectSet(all: readonly Labelled[], { documentsMax, queriesMax }: { documentsMax: number; queriesMax: number }): TestSet {
+  const byDigest = all
+    .map((one) => ({ ...one, answer: cutAtLine(one.answer) }))
+    .toSorted((a, b) => compare(digestOf(a.key), digestOf(b.key)));
+  const unique = [...new Map(byDigest.toReversed().map((one) => [bare(one.answer), one])).values()].toReversed();
+  const asked = unique.filter(({ question }) => question !== null && words(question).length >= 4);
+  const chosen = new Set(asked.slice(0, documentsMax));
+  for (const one of unique) if (chosen.size < documentsMax) chosen.add(one);
+  const documents = [...chosen].map(({ key, answer }) => ({ id: digestOf(key).slice(0, 16), title: '', text: answer }));
+  const byQuestion = Map.groupBy(
+    [...chosen].filter((one) => asked.includes(one)),
+    ({ question }) => bare(question ?? ''),
+  );
+  const groups = [...byQuestion].toSorted(([a], [b]) => compare(digestOf(a), digestOf(b))).slice(0, queriesMax);
+  return {
+    documents: documents.toSorted((a, b) => compare(a.id, b.id)),
+    queries: groups.map(([text, [first]]) => ({ id: `q${digestOf(text).slice(0, 15)}`, text: first?.question ?? '' })),
+    judgements: groups.flatMap(([text, answers]) =>
+      answers.map(({ key }) => ({ query: `q${digestOf(text).slice(0, 15)}`, document: digestOf(key).slice(0, 16), grade: 1 })),
+    ),
+  };
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** About what one chunk of a document holds. */
+function cutAtLine(text: string): string {
+  if (text.length <= ANSWER_CHARS_MAX) return text;
+  const cut = text.slice(0, ANSWER_CHARS_MAX);
+  return cut.slice(0, Math.max(cut.lastIndexOf('\n'), cut.lastIndexOf(' '), ANSWER_CHARS_MAX / 2)).trimEnd();
+}

@@ -1,0 +1,146 @@
+import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
+import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import type { Change, RecordStore } from '../record-store.js';
+import { mendDocuments } from './semantic-documents.js';
+import { RecordSemanticLayer } from './semantic-layer.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const DAY_MS = 86_400_000;
+
+class Crash extends Error {}
+
+/** A store without transactions, of which the process dies behind any single change or removal. */
+function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {
+  const store = modelStore();
+  let left = Number.POSITIVE_INFINITY;
+  const spend = () => {
+    left -= 1;
+    if (left < 0) throw new Crash('killed behind a change');
+  };
+  const write = async (tenant: string, changes: readonly Change[]) => {
+    const done: boolean[] = [];
+    for (const change of changes) {
+      if (done.length > 0 && done.at(-1) === false && changes[done.length - 1]?.do !== 'insert') done.push(false);
+      else {
+        done.push(...(await store.write(tenant, [change])));
+        spend();
+      }
+    }
+    return done;
+  };
+  const remove: RecordStore['remove'] = async (...args) => {
+    const removed = await store.remove(...args);
+    spend();
+    return removed;
+  };
+  return { store: { ...store, write, remove }, dieAfter: (changes) => (left = changes) };
+}
+
+async function survive<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Crash) return null;
+    throw error;
+  }
+}
+
+const layerOver = (store: RecordStore) =>
+  new RecordSemanticLayer({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } });
+const told = (text: string, day: number): Fact => factOf({ text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS });
+
+const TEXTS = [
+  'The limit is 5',
+  'The limit is 8',
+  'limit is five',
+  'Ann lives in Berlin',
+  'Ann moved to Munich',
+  'Ann likes tea',
+  'Ann no longer likes tea',
+];
+const TELLINGS = fc.uniqueArray(fc.record({ text: fc.constantFrom(...TEXTS), day: fc.nat(5) }), {
+  minLength: 1,
+  maxLength: 8,
+  selector: ({ text, day }) => `${text} ${day}`,
+});
+
+describe('a semantic layer that is killed', () => {
+  it('ends as if it never had been, and counts each write once', { timeout: 60_000 }, async () => {
+    const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(4), { maxLength: 12 }), async (tellings, deaths) => {
+      const calm = modelStore();
+      const undisturbed = layerOver(calm);
+      for (const { text, day } of tellings) await undisturbed.store(`${text} ${day}`, told(text, day));
+      const { store, dieAfter } = dyingStore();
+      const pending = [...deaths];
+      for (const { text, day } of tellings) {
+        const tell = () => layerOver(store).store(`${text} ${day}`, told(text, day));
+        for (let stored = null; stored === null; stored = await survive(tell)) dieAfter(pending.shift() ?? Number.POSITIVE_INFINITY);
+      }
+      expect(await layerOver(store).list(ALL, 50)).toEqual(await undisturbed.list(ALL, 50));
+      expect(await everyFact(store)).toEqual(await everyFact(calm));
+    });
+    await expect(fc.assert(drawn, { numRuns: 60 })).resolves.toBeUndefined();
+  });
+
+  it('applies a unit whole when it is repeated', { timeout: 60_000 }, async () => {
+    const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(6), { maxLength: 8 }), async (tellings, deaths) => {
+      const facts = tellings.map(({ text, day }) => told(text, day));
+      const calm = modelStore();
+      const undisturbed = layerOver(calm);
+      await undisturbed.applyFacts('acme', 'u1', facts);
+      const { store, dieAfter } = dyingStore();
+      for (const death of deaths) {
+        dieAfter(death);
+        await survive(() => layerOver(store).applyFacts('acme', 'u1', facts));
+      }
+      dieAfter(Number.POSITIVE_INFINITY);
+      await layerOver(store).applyFacts('acme', 'u1', facts);
+      expect(await layerOver(store).wasApplied('acme', 'u1')).toBe(true);
+      expect(await everyFact(store)).toEqual(await everyFact(calm));
+    });
+    await expect(fc.assert(drawn, { numRuns: 40 })).resolves.toBeUndefined();
+  });
+
+  it('keeps one edition of a document, whole, after a repeat or a mending', { timeout: 60_000 }, async () => {
+    const drawn = fc.asyncProperty(fc.nat(12), fc.boolean(), async (death, isRepeated) => {
+      const { store, dieAfter } = dyingStore();
+      await layerOver(store).storeDocument(...documentOf(['a', 'b', 'c']));
+      dieAfter(death);
+      await survive(() => layerOver(store).storeDocument(...documentOf(['a', 'd'])));
+      dieAfter(Number.POSITIVE_INFINITY);
+      if (isRepeated) await layerOver(store).storeDocument(...documentOf(['a', 'd']));
+      else await mendDocuments(store, 'acme');
+      const [document] = await layerOver(store).documents(ALL, { limit: 5 });
+      const chunks = await store.find(ALL, 'semantic', { kinds: ['chunk'] }, { order: 'key', limit: 50 });
+      expect(chunks.map(({ text }) => text).join('')).toBe(document?.digest);
+      expect(isRepeated ? document?.digest : 'ad').toBe('ad');
+    });
+    await expect(fc.assert(drawn, { numRuns: 40 })).resolves.toBeUndefined();
+  });
+});
+
+async function everyFact(store: RecordStore): Promise<readonly Fact[]> {
+  const records = await store.find(ALL, 'semantic', { kinds: ['fact'] }, { order: 'key', limit: 100 });
+  return records.map(({ body }) => (JSON.parse(body) as { value: Fact }).value);
+}
+
+function documentOf(texts: readonly string[]): [DocumentRecord, DocumentChunk[]] {
+  const scope = SCOPE;
+  const named = { id: 'd1', scope, name: 'a.md', title: 'A', mediaType: 'text/markdown', createdAt: NEW_YEAR };
+  const chunk = (text: string, index: number) => ({
+    id: `d1.${index}`,
+    scope,
+    documentId: 'd1',
+    index,
+    headings: [],
+    page: null,
+    text,
+    createdAt: NEW_YEAR,
+  });
+  return [{ ...named, digest: texts.join(''), bytes: texts.length, chunks: texts.length }, texts.map(chunk)];
+}

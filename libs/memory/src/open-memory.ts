@@ -1,0 +1,58 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { memoryOver, type MemoryDeps } from './layers/memory-over-store.js';
+import { carryVersion1 } from './layers/version-1-records.js';
+import type { MemoryConfig } from './memory-config.js';
+import type { Memory } from './memory.js';
+import { openQdrantStore, type QdrantStoreOptions } from './qdrant/qdrant-store.js';
+import type { RecordStore, StoreOptions } from './record-store.js';
+import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.js';
+
+/** Where memory is kept. */
+export type MemoryPlace =
+  | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model' | 'onVersion1'>)
+  | ({ readonly adapter: 'qdrant' } & Omit<QdrantStoreOptions, 'model'>);
+
+export interface MemoryOptions extends MemoryDeps {
+  readonly store: MemoryPlace;
+}
+
+/**
+ * Opens the three layers in a store, which several processes may hold open at once. What the store lacks is made; a SQLite file of
+ * the first layout is carried over.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout
+ *   or embedder), MEMORY_FULL
+ */
+export async function openMemory({ store: place, ...deps }: MemoryOptions): Promise<Memory> {
+  return memoryOver(await openStore(place, deps), deps);
+}
+
+/** Memory where the settings say. */
+export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promise<Memory> {
+  return openMemory({ store: placeOf(config), ...deps });
+}
+
+function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
+  const model: StoreOptions['model'] = { name: embedder.profile.model, dimension: embedder.profile.dimension };
+  if (place.adapter === 'qdrant') return openQdrantStore({ ...place, model });
+  return openSqliteStore({ ...place, model, onVersion1: (records, store) => carryVersion1(records, store, embedder) });
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where the chosen adapter has no place; see `requireMemory` */
+function placeOf(config: MemoryConfig): MemoryPlace {
+  if (config.ETUDE_MEMORY_ADAPTER === 'sqlite') return { adapter: 'sqlite', path: given(config, 'ETUDE_MEMORY_PATH') };
+  return {
+    adapter: 'qdrant',
+    url: given(config, 'ETUDE_QDRANT_URL'),
+    apiKey: config.ETUDE_QDRANT_API_KEY ?? null,
+    caPath: config.ETUDE_QDRANT_CA_PATH ?? null,
+    collectionPrefix: config.ETUDE_QDRANT_COLLECTION_PREFIX,
+    timeoutMs: config.ETUDE_QDRANT_TIMEOUT_MS,
+  };
+}
+
+function given(config: MemoryConfig, name: 'ETUDE_MEMORY_PATH' | 'ETUDE_QDRANT_URL'): string {
+  const value = config[name];
+  if (value !== undefined) return value;
+  throw new EtudeError('FAILED_PRECONDITION', `${name} is not set, and ETUDE_MEMORY_ADAPTER is ${config.ETUDE_MEMORY_ADAPTER}; set it`);
+}

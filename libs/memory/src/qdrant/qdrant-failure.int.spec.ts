@@ -1,0 +1,238 @@
+import { freePort } from '@etude/test-support/ports';
+import { findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Misbehaviour, type Proxy, startProxy } from '../../test/misbehaving-proxy.js';
+import { ACME, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/record-store-samples.js';
+import type { RecordStore } from '../record-store.js';
+import { openQdrantStore, type QdrantStoreOptions } from './qdrant-store.js';
+
+const source = await findQdrant();
+/** A server that was given speaks as it does; these need one that we start. */
+const own = source.kind !== 'none' && source.kind !== 'given';
+const KEY = 'key-3f8a1c';
+
+const options = (url: string, more: Partial<QdrantStoreOptions> = {}): QdrantStoreOptions => ({
+  url,
+  collectionPrefix: `t${randomUUID().slice(0, 8)}`,
+  timeoutMs: 30_000,
+  model: SAMPLE_MODEL,
+  ...more,
+});
+
+describe('a Qdrant that cannot be reached', () => {
+  it('is named with its address and what to do', async () => {
+    const at = `127.0.0.1:${await freePort()}`;
+    const refused = openQdrantStore(options(`http://user:secret@${at}`));
+    await expect(refused).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringMatching(/ECONNREFUSED.*check that it runs/s),
+    });
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(`http://${at}`) });
+    await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('secret') });
+  });
+
+  it.each(['localhost:6333', 'ftp://localhost', 'redis', ''])('has an address that is a URL, unlike %j', async (url) => {
+    await expect(openQdrantStore(options(url))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it.each(['', 'a b', '../x', 'x'.repeat(101)])('has collections that can be named, unlike %j', async (collectionPrefix) => {
+    await expect(openQdrantStore(options('http://127.0.0.1:9', { collectionPrefix }))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});
+
+const answering = async (how: Misbehaviour) => {
+  const proxy = await startProxy('http://127.0.0.1:9');
+  onTestFinished(() => proxy.close());
+  proxy.misbehave(() => how);
+  return proxy;
+};
+const error = (text: string) => ({ status: { error: text } });
+
+describe('a Qdrant whose answers are all wrong', () => {
+  it.each([
+    [401, error(`Invalid API key ${KEY}`), 'MEMORY_UNAVAILABLE', /refused our API key/, 1],
+    [403, 'Forbidden', 'MEMORY_UNAVAILABLE', /refused our API key/, 1],
+    [507, error('full'), 'MEMORY_FULL', /no room left; free space/, 1],
+    [
+      500,
+      error('Service internal error: No space left on device: WAL buffer size exceeds available disk space'),
+      'MEMORY_FULL',
+      /no room/,
+      1,
+    ],
+    [503, error('starting'), 'MEMORY_UNAVAILABLE', /failed with 503 \(starting\)/, 4],
+    [500, error('panicked'), 'MEMORY_UNAVAILABLE', /failed with 500 \(panicked\)/, 4],
+    [502, '<html>bad gateway</html>', 'MEMORY_UNAVAILABLE', /failed with 502/, 4],
+    [429, error('slow down'), 'MEMORY_UNAVAILABLE', /given too much to do/, 4],
+    [400, error('Wrong input'), 'INTERNAL', /refused it with 400: Wrong input/, 1],
+  ])('answers %i %j as %s', async (status, body, code, message, asked) => {
+    const proxy = await answering({ status, body });
+    const refused = openQdrantStore(options(proxy.url, { apiKey: KEY }));
+    await expect(refused).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining(KEY) });
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(proxy.url) });
+    expect(proxy.seen).toHaveLength(asked);
+  });
+
+  it('tells how long to wait where the server says so', async () => {
+    const proxy = await answering({ status: 429, body: error('slow down'), headers: { 'retry-after': '1' } });
+    await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({ details: { retryAfterMs: 1_000 } });
+  });
+
+  it('is given up when it does not answer in time', async () => {
+    const proxy = await answering('hang');
+    await expect(openQdrantStore(options(proxy.url, { timeoutMs: 100 }))).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('did not answer in time'),
+    });
+    expect(proxy.seen).toHaveLength(1);
+  });
+
+  it('is too old', async () => {
+    const proxy = await answering({ status: 200, body: { title: 'qdrant', version: '1.16.3' } });
+    await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
+      code: 'MEMORY_VERSION',
+      message: expect.stringMatching(/is 1\.16\.3.*1\.18 or newer/),
+    });
+  });
+
+  it('does not speak TLS', async () => {
+    const proxy = await answering({ status: 200 });
+    await expect(openQdrantStore(options(proxy.url.replace('http:', 'https:')))).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('does not speak TLS'),
+    });
+  });
+});
+
+describe.skipIf(!own)('a Qdrant that fails now and then', () => {
+  let qdrant: TestQdrant;
+  let proxy: Proxy;
+  let store: RecordStore;
+
+  beforeAll(async () => {
+    qdrant = await startQdrant(source);
+  }, 90_000);
+  afterAll(() => qdrant?.stop());
+  beforeEach(async () => {
+    proxy = await startProxy(qdrant.url);
+    store = await openQdrantStore(options(proxy.url));
+  });
+  afterEach(async () => {
+    await store.close();
+    await proxy.close();
+  });
+
+  it('is asked again, and nothing is done twice when an answer is lost', async () => {
+    proxy.misbehave((_request, count) => (count % 2 === 1 ? 'forget' : null));
+    expect(await store.write('acme', [searchable({}, 'word', 1), searchable({ key: 'k2' }, 'word', 2)])).toEqual([true, true]);
+    expect(await store.write('acme', [searchable({}, 'word', 1)])).toEqual([false]);
+    expect(await store.write('acme', [{ do: 'update', record: recordOf({ worth: 0.9 }), revision: 1 }])).toEqual([true]);
+    const replaced = { do: 'replace', record: recordOf({ worth: 0.8 }), indexed: [{ text: 'other', vector: null }], revision: 2 } as const;
+    expect(await store.write('acme', [replaced])).toEqual([true]);
+    expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toMatchObject([{ worth: 0.8, revision: 3 }]);
+    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(2);
+  });
+
+  it('is asked again when it was away for a moment', async () => {
+    await store.write('acme', [searchable({}, 'word', 1)]);
+    for (const how of ['reset', { status: 503 }, { status: 502 }, { status: 429 }] as const) {
+      proxy.misbehave((_request, count) => (count <= 2 ? how : null));
+      expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 5 })).dense).toHaveLength(1);
+    }
+  });
+
+  it('fails every call while it is down, and serves again afterwards', async () => {
+    await store.write('acme', [searchable({}, 'word', 1)]);
+    proxy.misbehave(() => 'reset');
+    const down = { code: 'MEMORY_UNAVAILABLE' };
+    await expect(store.write('acme', [searchable({ key: 'k2' }, 'word', 1)])).rejects.toMatchObject(down);
+    await expect(store.search(ACME, 'semantic', { vector: null, text: 'word', limit: 5 })).rejects.toMatchObject(down);
+    await expect(store.find(ACME, 'semantic', {}, { order: 'newest', limit: 5 })).rejects.toMatchObject(down);
+    await expect(store.count({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject(down);
+    await expect(store.remove({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject(down);
+    await expect(store.check()).rejects.toMatchObject(down);
+    proxy.misbehave(() => null);
+    await store.check();
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(1);
+  });
+
+  it('keeps nothing of a write that found it full', async () => {
+    proxy.misbehave(({ method }) => (method === 'PUT' ? { status: 507 } : null));
+    await expect(store.write('acme', [searchable({}, 'word', 1)])).rejects.toMatchObject({ code: 'MEMORY_FULL' });
+    proxy.misbehave(() => null);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
+  });
+
+  it('leaves parts without a record where a write dies between them, and they are removed later', async () => {
+    const body = JSON.stringify('x'.repeat(600_000));
+    let now = Date.now();
+    const again = await openQdrantStore({ ...options(proxy.url), now: () => now });
+    onTestFinished(() => again.close());
+    proxy.misbehave(({ path }) => (path.includes('_semantic/points') ? { status: 507 } : null));
+    await expect(again.write('acme', [searchable({ body }, 'word', 1)])).rejects.toMatchObject({ code: 'MEMORY_FULL' });
+    proxy.misbehave(() => null);
+    expect(await again.reconcile()).toMatchObject({ repaired: [], problems: [], checked: { parts: 8 } });
+    now += 3_600_000;
+    expect(await again.reconcile()).toMatchObject({ repaired: ['1 contents of tenant acme that belong to no record were removed'] });
+    expect(await again.reconcile()).toMatchObject({ repaired: [], problems: [], checked: { parts: 0 } });
+  });
+
+  it('has lost a collection', async () => {
+    const prefix = `t${randomUUID().slice(0, 8)}`;
+    const other = await openQdrantStore(options(qdrant.url, { collectionPrefix: prefix }));
+    onTestFinished(() => other.close());
+    await qdrant.drop(`${prefix}_semantic`);
+    await expect(other.count({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('has lost a collection'),
+    });
+  });
+});
+
+describe.skipIf(source.kind !== 'stand-in')('a Qdrant with a key and TLS', () => {
+  let dir: string;
+  let qdrant: TestQdrant;
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'etude-tls-'));
+    const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')];
+    const subject = ['-subj', '/CN=qdrant', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', certificate, ...subject],
+      {
+        stdio: 'ignore',
+      },
+    );
+    qdrant = await startQdrant(source, { apiKey: KEY, tls: { key, certificate } });
+  }, 90_000);
+  afterAll(async () => {
+    await qdrant?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it('is not trusted without its authority, nor with a wrong key, and serves with both', async () => {
+    await expect(openQdrantStore(options(qdrant.url, { apiKey: KEY }))).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('certificate is not trusted'),
+    });
+    await expect(openQdrantStore(options(qdrant.url, { apiKey: KEY, caPath: join(dir, 'none.pem') }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    const { caPath } = qdrant;
+    await expect(openQdrantStore(options(qdrant.url, { apiKey: 'wrong', caPath }))).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringContaining('refused our API key'),
+    });
+    const store = await openQdrantStore(options(qdrant.url, { apiKey: KEY, caPath }));
+    onTestFinished(() => store.close());
+    expect(await store.write('acme', [searchable({}, 'word', 1)])).toEqual([true]);
+    expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toHaveLength(1);
+  });
+});

@@ -1,0 +1,25 @@
+import { episodicMemoryConformance } from '@etude/domain/testing/episodic-memory-conformance';
+import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-memory-conformance';
+import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
+import type { Clock } from '@etude/domain/ports/clock';
+import { describe } from 'vitest';
+import type { MemoryUnderTest } from './layers-isolation.js';
+import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
+
+/** What every adapter makes of the three layers. `open` makes an empty memory, and is called once per test. */
+export function memoryConformance(
+  name: string,
+  open: (options?: { readonly clock: Clock }) => Promise<MemoryUnderTest>,
+  { isolationRuns }: { readonly isolationRuns: number },
+): void {
+  const layer = async <K extends 'episodic' | 'semantic' | 'procedural'>(which: K) => {
+    const { memory, close } = await open();
+    return { memory: memory[which], close };
+  };
+  describe(`memory in ${name}`, () => {
+    episodicMemoryConformance(() => layer('episodic'));
+    semanticMemoryConformance(() => layer('semantic'));
+    proceduralMemoryConformance(() => layer('procedural'));
+    layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
+  });
+}
