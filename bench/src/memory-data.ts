@@ -101,7 +101,16 @@ export function recordOf({ id, tenant, text, worth, createdAt }: DataRecord): Me
   const more = { source: 'experience', episodes: [], support: 1, accessCount: 0 };
   const fields = { id: key, category: 'general' };
   const shown = { shown: true, fields, title: 'general', text, sources: [] };
-  return { layer: 'semantic', kind: 'fact', key, scope, createdAt, worth, ...shown, body: JSON.stringify({ value: { ...value, ...more } }) };
+  return {
+    layer: 'semantic',
+    kind: 'fact',
+    key,
+    scope,
+    createdAt,
+    worth,
+    ...shown,
+    body: JSON.stringify({ value: { ...value, ...more } }),
+  };
 }
 
 export function indexedOf({ text, vector }: DataRecord): IndexedText {

@@ -1,10 +1,10 @@
 import { percentile, timed } from './figures.js';
 import { type DataQuery, type DataRecord, LARGE_TENANT, type MemoryData, tenantOf } from './memory-data.js';
 
-/** What a store under measurement does; `search` answers the ten best of one tenant with their texts. */
+/** What a store under measurement does, at once or later; a search answers the ten best of one tenant with their texts. */
 export interface Side {
-  insert(records: readonly DataRecord[]): Promise<unknown> | void;
-  readonly searches: Readonly<Record<string, (query: DataQuery) => Promise<unknown> | unknown>>;
+  insert(records: readonly DataRecord[]): unknown;
+  readonly searches: Readonly<Record<string, (query: DataQuery) => unknown>>;
 }
 
 export interface Growth {

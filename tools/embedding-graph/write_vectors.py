@@ -16,6 +16,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 TOKENS_MAX = 256
+WINDOWS_MAX = 4
+START, END = 101, 102  # [CLS] and [SEP]
 DIGITS = 6
 TEXTS = [
     "Write a function that returns the sum of the even numbers in a list.",
@@ -77,15 +79,24 @@ def sentence_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict
     return mean / np.linalg.norm(mean)
 
 
+def text_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict) -> np.ndarray:
+    """A text that is longer than the model takes is the mean of its first windows, each counting by its tokens."""
+    room = TOKENS_MAX - 2
+    starts = range(0, min(max(len(ids), 1), WINDOWS_MAX * room), room)
+    windows = [[START, *ids[start : start + room], END] for start in starts]
+    total = sum(len(window) * sentence_vector(window, weights, config) for window in windows)
+    return total / np.linalg.norm(total)
+
+
 def write(folder: Path, out: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     weights = tensors(folder / "model.safetensors")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(TOKENS_MAX)
+    tokenizer.no_truncation()
     lines = []
     for text in TEXTS:
-        vector = sentence_vector(tokenizer.encode(text).ids, weights, config)
+        vector = text_vector(tokenizer.encode(text, add_special_tokens=False).ids, weights, config)
         lines.append(json.dumps({"text": text, "vector": [round(float(value), DIGITS) for value in vector]}))
     out.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     print(f"{out}: {len(TEXTS)} texts")

@@ -55,6 +55,13 @@ export interface SemanticLayer extends SemanticMemory {
   ): Promise<'added' | 'replaced' | 'unchanged'>;
   documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]>;
   removeDocument(scope: ReadScope, id: string): Promise<boolean>;
+  /** Brings together facts that were written in the same instant and did not see each other. `since`: only those made from then on. */
+  mergeDuplicates(
+    scope: ReadScope,
+    options?: { readonly since?: number; readonly signal?: AbortSignal },
+  ): Promise<{ readonly looked: number; readonly merged: number; readonly superseded: number }>;
+  /** Writes what waits to be counted. */
+  close(): Promise<void>;
 }
 
 export interface ProceduralLayer extends ProceduralMemory {

@@ -91,25 +91,26 @@ describe('one SQLite store in several processes', () => {
   });
 });
 
-describe('a file of the first layout', () => {
-  const carry: CarryOver = async (records, store) => {
-    let i = 0;
-    for (const record of records) {
-      const scope = { tenant: record.tenant, agent: 'coder', user: null };
-      await store.write(record.tenant, [insert(recordOf({ key: `v1-${(i += 1)}`, body: JSON.stringify(record), scope }))]);
-    }
-  };
+const carry: CarryOver = async (records, store) => {
+  let i = 0;
+  for (const record of records) {
+    const scope = { tenant: record.tenant, agent: 'coder', user: null };
+    await store.write(record.tenant, [insert(recordOf({ key: `v1-${(i += 1)}`, body: JSON.stringify(record), scope }))]);
+  }
+};
 
+async function bodies(store: RecordStore): Promise<string[]> {
+  const all = [...(await collect(store.each(ACME, 'semantic', {}))), ...(await collect(store.each({ tenant: 'beta' }, 'semantic', {})))];
+  return all.map(({ body }) => body).toSorted();
+}
+
+describe('a file of the first layout', () => {
   it('is carried over whole, and kept', async () => {
     const path = newPath();
     writeVersion1(path, 3);
     const expected = version1Records(3);
     expect([...readVersion1(path)]).toEqual(expected);
     const store = await opened(path, carry);
-    const bodies = async (on: RecordStore) => {
-      const all = [...(await collect(on.each(ACME, 'semantic', {}))), ...(await collect(on.each({ tenant: 'beta' }, 'semantic', {})))];
-      return all.map(({ body }) => body).toSorted();
-    };
     expect(await bodies(store)).toEqual(expected.map((record) => JSON.stringify(record)).toSorted());
     expect([...readVersion1(`${path}.v1`)]).toEqual(expected);
     expect(existsSync(`${path}.v2`)).toBe(false);

@@ -80,7 +80,7 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
         .toReversed()
         .slice(0, limit),
   };
-  const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied'> = {
+  const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied' | 'mergeDuplicates'> = {
     wasApplied: async (_tenant, unitId) => units.has(unitId),
     applyFacts: async (_tenant, unitId, given) =>
       effect(() => {
@@ -132,7 +132,16 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
     skills: [...skills.values()],
     writes: [...writes.keys()].toSorted(),
   });
-  return { run, state, requests, facts, skills, dieAfter: (effects: number) => (effectsLeft = effects) };
+  /** From now on merging answers this; it gives what it was asked for. */
+  const merging = (done: { merged: number; superseded: number }) => {
+    const asked: Array<{ tenant: string; agent: string | null; since: number }> = [];
+    semantic.mergeDuplicates = async ({ tenant, agent }, { since }) => {
+      asked.push({ tenant, agent, since });
+      return done;
+    };
+    return asked;
+  };
+  return { run, state, requests, facts, skills, merging, dieAfter: (effects: number) => (effectsLeft = effects) };
 }
 
 const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
@@ -217,6 +226,25 @@ describe('consolidate', () => {
       });
     expect(await refusing('400').run()).toMatchObject({ groups: 2, modelFailures: 1, factsAdded: 1 });
     await expect(refusing('401').run()).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
+  });
+
+  it('passes on what a fact is the value of, where the answer says so', async () => {
+    const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
+    const { run, facts } = world(twice, () => lessons('upload limit'));
+    await run();
+    expect([...facts.values()]).toMatchObject([{ text: 'Uploads end at 5 MB.', subject: 'upload limit' }]);
+    const without = world(twice, () => lessons(null));
+    await without.run();
+    expect([...without.facts.values()][0]).not.toHaveProperty('subject');
+  });
+
+  it('merges facts of the days that it looks at, and says so', async () => {
+    const { run, merging } = world(twice);
+    const asked = merging({ merged: 2, superseded: 1 });
+    expect((await run()).plan.at(-1)).toBe('facts: 2 merged with others that say the same, 1 superseded by newer ones');
+    expect(asked).toEqual([{ tenant: 'acme', agent: null, since: NOW - 7 * 86_400_000 }]);
+    await run(true);
+    expect(asked).toHaveLength(1);
   });
 
   it('learns nothing from what happened once', async () => {

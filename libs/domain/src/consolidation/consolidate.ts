@@ -82,7 +82,21 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
     outcome = await applyUnit(tenant, unit, outcome, deps);
     await deps.progress?.(outcome);
   }
+  outcome = await mergeFacts(input, outcome, deps, signal);
   return countSettled(tenant, units, outcome, deps, signal);
+}
+
+/** Facts of the same days that several writers told in one instant, and of which none saw the other. */
+async function mergeFacts(
+  { tenant, agent, days, now }: ConsolidationInput,
+  outcome: ConsolidationOutcome,
+  { semantic }: ConsolidationDeps,
+  signal: AbortSignal,
+): Promise<ConsolidationOutcome> {
+  const done = await semantic.mergeDuplicates?.({ tenant, agent }, { since: now - days * DAY_MS, signal });
+  if (done === undefined || done.merged + done.superseded === 0) return outcome;
+  const line = `facts: ${done.merged} merged with others that say the same, ${done.superseded} superseded by newer ones`;
+  return { ...outcome, plan: [...outcome.plan, line] };
 }
 
 const NOTHING: ConsolidationOutcome = {

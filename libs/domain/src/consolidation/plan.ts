@@ -55,7 +55,7 @@ export async function planUnit(
 
 function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
   const { scope } = sources[0]!;
-  const facts = (lessons?.facts ?? []).map(({ text, category, confidence }): Fact => ({
+  const facts = (lessons?.facts ?? []).map(({ text, category, confidence, subject }): Fact => ({
     id: factId(scope, text),
     scope,
     text,
@@ -66,6 +66,7 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
     support: sources.length,
     accessCount: 0,
     createdAt: now,
+    ...(typeof subject === 'string' ? { subject } : {}),
   }));
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
 }

@@ -9,6 +9,9 @@ export interface Word {
 
 /** Longer runs are digests, base64 and the like; nobody searches for their tails. */
 const WORD_CHARS_MAX = 48;
+/** Words are never changed, so that they can be given out again. */
+const KNOWN_RUNS = new Map<string, readonly Word[]>();
+const KNOWN_RUNS_MAX = 20_000;
 const RUN = /[\p{L}\p{M}\p{N}_]+/gu;
 const PART = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu;
@@ -22,8 +25,20 @@ export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
   const normal = text.normalize('NFKC');
   for (const match of normal.matchAll(RUN)) {
-    splitRun(match[0], normal[match.index + match[0].length] === '(', words);
+    for (const word of wordsOfRun(match[0], normal[match.index + match[0].length] === '(')) words.push(word);
   }
+  return words;
+}
+
+/** Texts are made of few different runs, so each is split once and remembered for a while. */
+function wordsOfRun(run: string, called: boolean): readonly Word[] {
+  const name = called ? `${run}(` : run;
+  const known = KNOWN_RUNS.get(name);
+  if (known !== undefined) return known;
+  const words: Word[] = [];
+  splitRun(run, called, words);
+  if (KNOWN_RUNS.size >= KNOWN_RUNS_MAX) KNOWN_RUNS.clear();
+  if (run.length <= WORD_CHARS_MAX) KNOWN_RUNS.set(name, words);
   return words;
 }
 

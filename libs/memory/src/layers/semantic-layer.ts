@@ -1,6 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
+import { isCurrent } from '@etude/domain/facts/fact-changes';
 import { factId } from '@etude/domain/facts/fact-id';
+import type { ChatModel } from '@etude/domain/ports/model';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery, SemanticLayer, StoredFact } from '../memory.js';
@@ -12,27 +14,36 @@ import { hitOf, searchLayer } from './memory-search.js';
 import { OwnerTurns } from './owner-turns.js';
 import { indexedTextsOf } from './record-texts.js';
 import { AccessCounts, type LogFailure } from './semantic-access.js';
+import { type JudgeFigures, PairJudge } from './semantic-judging.js';
+import { RELATED_MIN } from './semantic-surroundings.js';
 import { listDocuments, removeDocument, storeDocument } from './semantic-documents.js';
 import { historyOf } from './semantic-history.js';
 import { mergeDuplicates, type MergeReport } from './semantic-merging.js';
 import { factOfRecord, factRecord, knownFact, LAYER } from './semantic-records.js';
-import { notedFactId, takeFact, type TakenFact } from './semantic-writes.js';
+import { type FactWrite, notedFactId, takeFact, type TakenFact } from './semantic-writes.js';
 import { embedTexts } from './text-vectors.js';
 
 export interface SemanticOptions {
+  /** Decides on facts that the rules cannot tell to contradict each other; without it they both stay. */
+  readonly judge?: ChatModel;
   /** Told of what failed behind a caller's back; by default nobody. */
   readonly log?: LogFailure;
 }
+
+/** Facts that one new fact is asked about at most. */
+const OPEN_MAX = 4;
 
 /** Facts, what was noted of episodes, and documents. A fact of two users is two records, so that neither sees the other's. */
 export class RecordSemanticLayer implements SemanticLayer {
   readonly #deps: LayerDeps;
   readonly #access: AccessCounts;
   readonly #turns = new OwnerTurns();
+  readonly #judge: PairJudge | null;
 
-  constructor(deps: LayerDeps, { log = () => undefined }: SemanticOptions = {}) {
+  constructor(deps: LayerDeps, { log = () => undefined, judge }: SemanticOptions = {}) {
     this.#deps = deps;
     this.#access = new AccessCounts(deps.store, log);
+    this.#judge = judge === undefined ? null : new PairJudge(deps.store, judge, log);
   }
 
   async applyFacts(tenant: string, unitId: string, facts: readonly Fact[]): Promise<{ added: number; reinforced: number }> {
@@ -128,14 +139,28 @@ export class RecordSemanticLayer implements SemanticLayer {
     return mergeDuplicates(this.#deps, scope, options);
   }
 
-  /** Writes what waits to be counted. Call it before the store is closed. */
+  /** Waits for what goes on behind the backs of callers. Call it before the store is closed. */
   async close(): Promise<void> {
+    await this.#judge?.settle();
     await this.#access.flush();
   }
 
+  /** What the judge was asked; null without one. */
+  get judged(): JudgeFigures | null {
+    return this.#judge?.figures ?? null;
+  }
+
   /** One after the other for each owner: in one process nobody is in another's way. */
-  #take(write: Parameters<typeof takeFact>[1]): Promise<TakenFact> {
-    return this.#turns.take(write.fact.scope, () => takeFact(this.#deps, write));
+  async #take(write: FactWrite): Promise<TakenFact> {
+    const taken = await this.#turns.take(write.fact.scope, () => takeFact(this.#deps, write));
+    const { fact } = taken;
+    const open = taken.isAdded && isCurrent(fact) ? taken.undecided.filter(({ similarity }) => similarity >= RELATED_MIN) : [];
+    this.#judge?.offer(
+      open
+        .slice(0, OPEN_MAX)
+        .map((known) => ({ scope: fact.scope, knownId: known.fact.id, freshId: fact.id, known: known.fact.text, fresh: fact.text })),
+    );
+    return taken;
   }
 
   async #unchanged(writeId: string, fact: Fact): Promise<StoredFact> {

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
-import { SizeChanges } from './layer-sizes.js';
+import { LateChanges } from './late-changes.js';
 import { kindCodes } from './record-codes.js';
 import { filterCondition, kindCondition } from './record-conditions.js';
 import { deleteFields } from './record-rows.js';
@@ -84,14 +84,14 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
      WHERE record.tenant = :tenant${condition}${rows.within} LIMIT ${BATCH}`,
     values,
   );
-  const sizes = new SizeChanges();
+  const late = new LateChanges();
   for (const record of doomed) {
-    removeTexts(rows, layer, record, sizes);
+    removeTexts(rows, layer, record, late);
     deleteFields(rows, record.id, JSON.parse(record.fields) as Fields);
     rows.run('DELETE FROM record_body WHERE tenant = :tenant AND id = :id', { id: record.id });
     rows.run('DELETE FROM record WHERE tenant = :tenant AND id = :id', { id: record.id });
   }
-  sizes.store(rows);
+  late.store(rows);
   return doomed.length;
 }
 

@@ -4,14 +4,13 @@ import type { TermCounts } from '@etude/domain/retrieval/bm25';
 import { termCounts } from '@etude/domain/retrieval/bm25';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 import type { Change, Fields, MemoryRecord, StoreOptions } from '../record-store.js';
-import { SizeChanges } from './layer-sizes.js';
+import { LateChanges } from './late-changes.js';
 import { kindCode } from './record-codes.js';
 import { bodyValues, deleteFields, insertFields } from './record-rows.js';
 import { TEXTS_MAX } from './store-schema.js';
 import type { TenantRows } from './tenant-rows.js';
 import type { VectorBytes, VectorTraits } from './vectors.js';
 import { deleteVectors, insertVectors, updateVectors, vectorBytes } from './vectors.js';
-import { deleteWords, insertWords } from './words.js';
 
 const KEY_CHARS_MAX = 1_024;
 
@@ -47,18 +46,18 @@ export function prepareChange(tenant: string, change: Change, model: StoreOption
 
 /** Applies the changes of one transaction. @throws StaleChange */
 export function applyChanges(rows: TenantRows, model: number, changes: readonly PreparedChange[]): boolean[] {
-  const sizes = new SizeChanges();
+  const late = new LateChanges();
   const answers = changes.map((prepared) => {
     const { change } = prepared;
-    if (change.do === 'insert') return insert(rows, model, prepared, change.record, sizes);
+    if (change.do === 'insert') return insert(rows, model, prepared, change.record, late);
     const known = knownRecord(rows, prepared);
     if (known?.revision !== change.revision) throw new StaleChange();
     updateRecord(rows, known, prepared);
-    if (change.do === 'replace') replaceTexts(rows, model, known, prepared, sizes);
+    if (change.do === 'replace') replaceTexts(rows, model, known, prepared, late);
     else if (movesVectors(rows, known, prepared)) updateVectors(rows, known.id, known.texts, traitsOf(rows, prepared));
     return true;
   });
-  sizes.store(rows);
+  late.store(rows);
   return answers;
 }
 
@@ -85,7 +84,7 @@ function knownRecord(rows: TenantRows, { kind, change }: PreparedChange): KnownR
 }
 
 /** Whether the key was free. */
-function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, sizes: SizeChanges): boolean {
+function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, late: LateChanges): boolean {
   const { kind, vectors, terms } = prepared;
   const { key, createdAt, worth, shown, layer } = record;
   const owner = rows.ownerOf(record.scope);
@@ -101,14 +100,13 @@ function insert(rows: TenantRows, model: number, prepared: PreparedChange, recor
     { id, ...bodyValues(record) },
   );
   insertFields(rows, id, record.fields);
-  insertTexts(rows, model, id, prepared);
-  sizes.add(layer, terms.words, vectors.length);
+  insertVectorsOf(rows, model, id, prepared);
+  late.add(layer, id, vectors.length, terms);
   return true;
 }
 
-function insertTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange): void {
+function insertVectorsOf(rows: TenantRows, model: number, id: number, prepared: PreparedChange): void {
   if (prepared.vectors.length === 0) return;
-  insertWords(rows, prepared.change.record.layer, id, prepared.terms);
   insertVectors(rows, model, id, traitsOf(rows, prepared), prepared.vectors);
 }
 
@@ -130,16 +128,16 @@ function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: {
   insertFields(rows, id, record.fields);
 }
 
-function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, sizes: SizeChanges): void {
+function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: LateChanges): void {
   const { layer } = prepared.change.record;
-  removeTexts(rows, layer, known, sizes);
+  removeTexts(rows, layer, known, late);
   rows.run('UPDATE record SET texts = :texts, words = :words WHERE tenant = :tenant AND id = :id', {
     id: known.id,
     texts: prepared.vectors.length,
     words: prepared.terms.words,
   });
-  insertTexts(rows, model, known.id, prepared);
-  sizes.add(layer, prepared.terms.words, prepared.vectors.length);
+  insertVectorsOf(rows, model, known.id, prepared);
+  late.add(layer, known.id, prepared.vectors.length, prepared.terms);
 }
 
 /** Words, vectors of every model, and what they count for. */
@@ -147,11 +145,10 @@ export function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,
   { id, texts, words }: Pick<KnownRecord, 'id' | 'texts' | 'words'>,
-  sizes: SizeChanges,
+  late: LateChanges,
 ): void {
-  if (words > 0) deleteWords(rows, id);
   deleteVectors(rows, id, texts);
-  sizes.remove(layer, words, texts);
+  late.remove(layer, id, texts, words);
 }
 
 function traitsOf(rows: TenantRows, { kind, change: { record } }: PreparedChange): VectorTraits {

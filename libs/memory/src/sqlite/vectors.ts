@@ -23,13 +23,15 @@ export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX)
 /** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number */
 export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes {
   if (vector === null) return null;
-  if (vector.length !== dimension || !vector.every(Number.isFinite)) {
+  let sum = 0;
+  for (let i = 0; i < vector.length; i += 1) sum += Math.abs(vector[i] ?? 0);
+  if (vector.length !== dimension || !Number.isFinite(sum)) {
     throw new EtudeError(
       'EMBEDDING_LENGTH_WRONG',
       `a vector of ${vector.length} numbers was given instead of ${dimension} finite ones of ${name}; check the embedder's settings`,
     );
   }
-  return vector.some((value) => value !== 0) ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null;
+  return sum > 0 ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null;
 }
 
 /** With the note that the model has seen the record. */

@@ -112,7 +112,7 @@ function sync(path: string): void {
 function* recordsOf(db: DatabaseSync): Generator<Version1Record, void, undefined> {
   for (const kind of ['transition', 'episode', 'fact', 'skill'] as const) {
     const rows = db.prepare(
-      `SELECT row, name AS tenant, json FROM ${kind}_record JOIN tenant ON tenant.id = ${kind}_record.tenant ORDER BY row`,
+      `SELECT row, tenant.name AS tenant, json FROM ${kind}_record JOIN tenant ON tenant.id = ${kind}_record.tenant ORDER BY row`,
     );
     for (const { row, tenant, json } of rows.iterate()) {
       const whole = kind === 'skill' ? withFingerprints(db, BigInt(Number(row)), String(json)) : String(json);
@@ -120,7 +120,7 @@ function* recordsOf(db: DatabaseSync): Generator<Version1Record, void, undefined
     }
   }
   const applied = db.prepare(
-    'SELECT name AS tenant, applied.kind AS what, applied.id AS id FROM applied JOIN tenant ON tenant.id = applied.tenant',
+    'SELECT tenant.name AS tenant, applied.kind AS what, applied.id AS id FROM applied JOIN tenant ON tenant.id = applied.tenant',
   );
   for (const { tenant, what, id } of applied.iterate()) {
     yield { kind: 'applied', tenant: String(tenant), what: String(what) as 'write' | 'facts' | 'use', id: String(id) };

@@ -4,20 +4,28 @@ import { bm25Weight, COUNT_MAX, idf, queryTerms } from '@etude/domain/retrieval/
 import type { Condition } from './record-conditions.js';
 import { layerCode } from './record-codes.js';
 import { COUNT_COLUMNS } from './store-schema.js';
-import type { TenantRows } from './tenant-rows.js';
+import type { TenantRows, Value } from './tenant-rows.js';
 
 /** Rare words first, until so many occurrences were read: frequent ones cost most and tell least. */
 const OCCURRENCES_MAX = 4_000;
 
-const INSERT_WORDS = `INSERT INTO record_words (rowid, ${COUNT_COLUMNS.join(', ')})
-  SELECT :id, ${COUNT_COLUMNS.map((name) => `replace(:${name}, ' ', ' ' || :tenant)`).join(', ')}`;
+/**
+ * By how often the most frequent word is there: columns that stay empty cost as much as others. With VALUES and not SELECT, since
+ * FTS5 writes what it has gathered at every statement that might insert several rows.
+ */
+const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
+  const used = COUNT_COLUMNS.slice(0, i + 1);
+  return `INSERT INTO record_words (rowid, ${used.join(', ')})
+    VALUES (:id, ${used.map((name) => `replace(:${name}, ' ', ' ' || :tenant)`).join(', ')})`;
+});
 
 /** Adds the words of a record. The tenant's number is put before each by the statement itself. */
 export function insertWords(rows: TenantRows, layer: MemoryLayer, id: number, { counts }: TermCounts): void {
-  if (counts.size === 0) return;
-  const columns = COUNT_COLUMNS.map(() => '');
+  const columns = Array<string>(Math.min(Math.max(...counts.values()), COUNT_MAX)).fill('');
   for (const [word, count] of counts) columns[Math.min(count, COUNT_MAX) - 1] += ` ${marked(layer, word)}`;
-  rows.run(INSERT_WORDS, { id, ...Object.fromEntries(COUNT_COLUMNS.map((name, i) => [name, columns[i] ?? ''])) });
+  const values: Record<string, Value> = { id };
+  columns.forEach((words, i) => (values[`c${i + 1}`] = words));
+  rows.run(INSERT_WORDS[columns.length - 1] ?? '', values);
 }
 
 export function deleteWords(rows: TenantRows, id: number): void {
@@ -38,12 +46,12 @@ export interface Worded {
  */
 export function searchWords(rows: TenantRows, layer: MemoryLayer, text: string, condition: Condition, limit: number): Worded[] {
   const terms = tellingTerms(rows, layer, text);
+  const weights = [...terms.values()];
   const found = new Map<number, { id: number; bm25: number; createdAt: number }>();
   for (const { place, id, column, words, createdAt } of occurrences(rows, [...terms.keys()], condition)) {
-    const weight = [...terms.values()][place] ?? 0;
-    const known = found.get(id) ?? { id, bm25: 0, createdAt };
-    known.bm25 += weight * bm25Weight(Number(column.slice(1)), words);
-    found.set(id, known);
+    let known = found.get(id);
+    if (known === undefined) found.set(id, (known = { id, bm25: 0, createdAt }));
+    known.bm25 += (weights[place] ?? 0) * bm25Weight(Number(column.slice(1)), words);
   }
   const best = [...found.values()].toSorted((a, b) => b.bm25 - a.bm25 || b.createdAt - a.createdAt);
   const last = best[limit - 1];

@@ -26,7 +26,8 @@ interface Waiting {
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
 
 /**
- * all-MiniLM-L6-v2 in this process, on a thread of its own. Offline; knows meaning. Of a longer text the first 256 tokens count.
+ * all-MiniLM-L6-v2 in this process, on a thread of its own. Offline; knows meaning. A longer text is the mean of
+ * its first four windows of 256 tokens.
  *
  * The weights are loaded with the first text. The thread keeps the process alive only while it works.
  */

@@ -16,7 +16,7 @@ export type FromSentenceThread =
   /** One vector after the other, each of length 1. */
   { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
 
-/** A row of a batch: the tokens of one text. */
+/** A row of a batch: the tokens of one text, or of a window of a longer one. */
 interface Row {
   readonly place: number;
   readonly ids: readonly number[];
@@ -28,11 +28,13 @@ interface Call {
   /** Texts before this one have become rows. */
   next: number;
 }
-type Encode = (text: string) => readonly number[];
+type Encode = (text: string) => ReadonlyArray<readonly number[]>;
 
 const DIMENSION = 384;
 /** The model was trained on texts of up to this many tokens, its two marks included. */
 const TOKENS_MAX = 256;
+/** A longer text is the mean of its first windows: what stands late in it is found as well (docs/embeddings.md has the figures). */
+const WINDOWS_MAX = 4;
 /** More is never needed for so many tokens, and a text of 10 MiB would take seconds to cut into words. */
 const TEXT_CHARS_MAX = 16_000;
 /** Of a batch with its padding: what a run needs in memory goes by this. */
@@ -56,7 +58,9 @@ function loadEncode({ folder }: SentenceThreadData): Encode {
   return (text) => {
     const whole = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
     const { ids } = tokenizer.encode(whole, { add_special_tokens: false });
-    return [START, ...ids.slice(0, TOKENS_MAX - 2), END];
+    const room = TOKENS_MAX - 2;
+    const windows = Math.min(WINDOWS_MAX, Math.max(1, Math.ceil(ids.length / room)));
+    return Array.from({ length: windows }, (_, i) => [START, ...ids.slice(i * room, (i + 1) * room), END]);
   };
 }
 
@@ -82,15 +86,27 @@ function feeds(batch: readonly Row[]): Record<string, Tensor> {
 async function advance(call: Call, session: InferenceSession, encode: Encode): Promise<boolean> {
   if (call.rows.length === 0) {
     const texts = call.texts.slice(call.next, call.next + TEXTS_AT_ONCE);
-    call.rows.push(...texts.map((text, i) => ({ place: call.next + i, ids: encode(text) })));
+    call.rows.push(...texts.flatMap((text, i) => encode(text).map((ids) => ({ place: call.next + i, ids }))));
     call.rows.sort((a, b) => a.ids.length - b.ids.length);
     call.next += texts.length;
   }
   const batch = takeBatch(call.rows);
   const { sentence_embedding: embedding } = await session.run(feeds(batch));
   const made = embedding?.data as Float32Array;
-  batch.forEach(({ place }, i) => call.vectors.set(made.subarray(i * DIMENSION, (i + 1) * DIMENSION), place * DIMENSION));
-  return call.rows.length === 0 && call.next >= call.texts.length;
+  for (const [i, { place, ids }] of batch.entries()) {
+    for (let at = 0; at < DIMENSION; at += 1) {
+      const sum = call.vectors[place * DIMENSION + at] ?? 0;
+      call.vectors[place * DIMENSION + at] = sum + ids.length * (made[i * DIMENSION + at] ?? 0);
+    }
+  }
+  if (call.rows.length > 0 || call.next < call.texts.length) return false;
+  call.texts.forEach((_, i) => toLengthOne(call.vectors.subarray(i * DIMENSION, (i + 1) * DIMENSION)));
+  return true;
+}
+
+function toLengthOne(vector: Float32Array): void {
+  const length = Math.hypot(...vector);
+  for (const [i, value] of vector.entries()) vector[i] = value / length;
 }
 
 /** Calls take turns, a batch each: a question need not wait for a whole import. */

@@ -1,0 +1,43 @@
+import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+
+/** One embedder in a process of its own, measured: one JSON line. `embed-child-main lexical|sentence`. */
+const WORDS = 'read the lines of a file and count how often each word occurs then print them sorted by number'.split(' ');
+/** About one token each. */
+const textOf = (words: number, nth: number) => Array.from({ length: words - 2 }, (_, i) => WORDS[(i * 7 + nth) % WORDS.length]).join(' ');
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const MIB = 1024 * 1024;
+
+const embedder = await embedderFrom(
+  embedderConfig.parse({ ...process.env, ETUDE_EMBEDDER: process.argv[2], ETUDE_EMBEDDING_CACHE_ENTRIES: '0' }),
+);
+const rssBefore = process.memoryUsage.rss();
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function perText(words: number, rounds: number): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i += 1) times.push(await timed(() => embedder.embed([textOf(words, i)])));
+  return median(times);
+}
+
+const firstMs = await timed(() => embedder.embed(['the first text']));
+const rssLoaded = process.memoryUsage.rss();
+const ms20 = await perText(20, 41);
+const ms200 = await perText(200, 21);
+const batch = Array.from({ length: 32 }, (_, i) => textOf(256, i));
+const batchMs = await timed(() => embedder.embed(batch));
+process.stdout.write(
+  `${JSON.stringify({
+    first_ms: firstMs,
+    ms_20_tokens: ms20,
+    ms_200_tokens: ms200,
+    ms_of_32_long: batchMs / batch.length,
+    loaded_mib: (rssLoaded - rssBefore) / MIB,
+    // The system's own count of the most that was ever there, in KiB.
+    peak_mib: process.resourceUsage().maxRSS / 1024 - rssBefore / MIB,
+  })}\n`,
+);

@@ -1,0 +1,156 @@
+import { statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
+import { percentile, round, summaryLine } from './figures.js';
+import { MemoryData } from './memory-data.js';
+import { growTo, pairedRatio, queriesOf, searchAll, type SearchTimes } from './memory-growth.js';
+import { qdrantSides, QueryVectors, type Sides, sqliteSides } from './memory-sides.js';
+import { retrievalFigures } from './memory-retrieval.js';
+
+const SIZES = [1_000, 10_000, 100_000, 1_000_000];
+const QUICK_SIZES = [1_000, 10_000];
+const STAND_IN_SIZES = [500, 2_000];
+/** The aims are for this size. */
+const AIM_SIZE = 100_000;
+/** Of both stores together. */
+const DISK_BYTES_PER_RECORD = 8_000;
+const MEMORY_BYTES_MIN = 1_000_000_000;
+
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+interface SizeFigures {
+  readonly size: number;
+  readonly inserts: Readonly<Record<string, number>>;
+  readonly large: SearchTimes;
+  readonly small: SearchTimes;
+  readonly residentMiB: number | null;
+  readonly disk: { readonly ours: number | null; readonly bare: number | null };
+}
+
+/** `etude bench memory [--adapter sqlite|qdrant] [--sizes N,...] [--json] [--quick]`: searches and inserts beside the bare store. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      adapter: { type: 'string', default: 'sqlite' },
+      sizes: { type: 'string' },
+      json: { type: 'boolean' },
+      quick: { type: 'boolean', default: false },
+    },
+  });
+  const { adapter } = values;
+  if (adapter !== 'sqlite' && adapter !== 'qdrant') return refused(`--adapter is sqlite or qdrant, not "${adapter}"`);
+  const asked = values.sizes?.split(',').map(Number);
+  if (asked?.some((size) => !Number.isInteger(size) || size < 1)) return refused('--sizes are whole numbers with commas in between');
+  const embedder = new QueryVectors();
+  const sides = adapter === 'sqlite' ? await sqliteSides(embedder) : await qdrantSides(embedder);
+  try {
+    say(sides.what);
+    const sizes = (asked ?? usualSizes(sides, values.quick)).toSorted((a, b) => a - b).filter(suffices);
+    const found = await measure(sides, embedder, sizes, values.quick);
+    const figures = { ...figuresOf(found), ...(await retrievalFigures(adapter, values.quick, say)) };
+    if (!values.json) process.stdout.write(table(sides, found).join(''));
+    process.stdout.write(`${summaryLine('memory', figures)}\n`);
+    return 0;
+  } finally {
+    await sides.close();
+  }
+}
+
+function refused(why: string): number {
+  say(why);
+  return 2;
+}
+
+function usualSizes({ real }: Sides, quick: boolean): readonly number[] {
+  if (real) return quick ? QUICK_SIZES : SIZES;
+  return STAND_IN_SIZES;
+}
+
+/** Says what is left out where the machine is too small for it. */
+function suffices(size: number): boolean {
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const fits = bavail * bsize > size * DISK_BYTES_PER_RECORD && (size < 1_000_000 || freemem() > MEMORY_BYTES_MIN);
+  if (!fits) say(`${size} records are left out: ${tmpdir()} or the machine's memory has no room for them`);
+  return fits;
+}
+
+async function measure(sides: Sides, embedder: QueryVectors, sizes: readonly number[], quick: boolean): Promise<SizeFigures[]> {
+  const data = new MemoryData();
+  const both = { ours: sides.ours, bare: sides.bare };
+  const found: SizeFigures[] = [];
+  let before = 0;
+  for (const size of sizes) {
+    say(`${size} records: writing ...`);
+    const inserts = await growTo(data, both, before, size);
+    before = size;
+    say(`${size} records: searching ...`);
+    const queries = queriesOf(data, size, quick || size > AIM_SIZE ? 100 : 400);
+    embedder.know(queries);
+    const times = await searchAll(queries, both);
+    found.push({ size, inserts, ...times, residentMiB: await sides.resident(size), disk: await sides.disk() });
+  }
+  return found;
+}
+
+/** The aims' size where it was measured, else the largest below it. */
+function aimed(found: readonly SizeFigures[]): SizeFigures | undefined {
+  return found.findLast(({ size }) => size <= AIM_SIZE) ?? found[0];
+}
+
+const allTimes = ({ large, small }: Pick<SizeFigures, 'large' | 'small'>, name: string) => [...(large[name] ?? []), ...(small[name] ?? [])];
+
+function figuresOf(found: readonly SizeFigures[]): Record<string, number> {
+  const at = aimed(found);
+  if (at === undefined) return {};
+  const ours = allTimes(at, 'ours');
+  const ratioTo = (times: SearchTimes, name: string) => round(pairedRatio(times['ours'] ?? [], times[name] ?? []));
+  const figures: Record<string, number> = {
+    records: at.size,
+    search_p50_ms: round(percentile(ours, 50)),
+    search_p95_ms: round(percentile(ours, 95)),
+    search_vs_bare_ratio: round(pairedRatio(ours, allTimes(at, 'bareHybrid'))),
+    search_vs_bare_dense_ratio: round(pairedRatio(ours, allTimes(at, 'bareDense'))),
+    search_large_tenant_vs_bare_ratio: ratioTo(at.large, 'bareHybrid'),
+    search_large_tenant_vs_bare_dense_ratio: ratioTo(at.large, 'bareDense'),
+    insert_vs_bare_ratio: round((at.inserts['ours'] ?? Number.NaN) / (at.inserts['bare'] ?? Number.NaN)),
+  };
+  for (const one of found) {
+    const name = sizeName(one.size);
+    figures[`search_p50_ms_${name}`] = round(percentile(allTimes(one, 'ours'), 50));
+    figures[`search_p95_ms_${name}`] = round(percentile(allTimes(one, 'ours'), 95));
+    figures[`inserts_per_s_${name}`] = round(one.inserts['ours'] ?? Number.NaN, 0);
+    if (one.residentMiB !== null) figures[`resident_mib_${name}`] = round(one.residentMiB, 0);
+    if (one.disk.ours !== null) figures[`disk_mib_${name}`] = round(one.disk.ours / 2 ** 20, 0);
+  }
+  return figures;
+}
+
+function sizeName(size: number): string {
+  if (size % 1_000_000 === 0) return `${size / 1_000_000}m`;
+  return size % 1_000 === 0 ? `${size / 1_000}k` : String(size);
+}
+
+function table({ what, real }: Sides, found: readonly SizeFigures[]): string[] {
+  const lines = [`${what}\n`];
+  if (!real) lines.push("These are figures of the stand-in, which looks at every record in Python. They are not Qdrant's.\n");
+  lines.push('Milliseconds p50 / p95, ratios of pairs. bareDense: vectors alone. bareHybrid: both lists, fused.\n\n');
+  for (const { size, inserts, large, small, residentMiB, disk } of found) {
+    const rates = Object.entries(inserts).map(([name, rate]) => `${name} ${round(rate, 0)}/s`);
+    const resident = residentMiB === null ? '' : `, ${round(residentMiB, 0)} MiB resident`;
+    lines.push(`${size} records: inserts ${rates.join(', ')}; disk ours ${mibOf(disk.ours)}, bare ${mibOf(disk.bare)}${resident}\n`);
+    lines.push(...timesOf('the tenant with a tenth of all', large), ...timesOf('the other 49 tenants', small), '\n');
+  }
+  return lines;
+}
+
+function mibOf(bytes: number | null): string {
+  return bytes === null ? 'unknown' : `${round(bytes / 2 ** 20, 0)} MiB`;
+}
+
+function timesOf(whose: string, times: SearchTimes): string[] {
+  return Object.entries(times).map(([name, ms]) => {
+    const ratio = name === 'ours' ? '' : `   ours is ${round(pairedRatio(times['ours'] ?? [], ms))} of it`;
+    return `  ${whose.padEnd(32)}${name.padEnd(12)}${percentile(ms, 50).toFixed(2).padStart(8)} / ${percentile(ms, 95).toFixed(2).padStart(8)}${ratio}\n`;
+  });
+}

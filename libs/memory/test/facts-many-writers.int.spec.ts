@@ -1,0 +1,110 @@
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { SCOPE } from '@etude/domain/testing/memory-records';
+import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openMemory, type MemoryPlace } from '../src/open-memory.js';
+import { temporaryDirectory } from './temporary-memory.js';
+
+const ALL = { tenant: SCOPE.tenant, agent: null };
+const TIMEOUT_MS = 300_000;
+const PROCESSES = 4;
+const WRITERS = 100;
+const source = await findQdrant();
+
+interface Telling {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+}
+
+const file = (name: string) => new URL(name, import.meta.url).pathname;
+
+/** Ends with the process; `kill` after so many lines. */
+async function tell(place: MemoryPlace, tellings: readonly Telling[], killAfter = Number.POSITIVE_INFINITY): Promise<string[]> {
+  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
+  const args = [...flags, file('./facts-process.ts'), JSON.stringify(place), JSON.stringify(tellings)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    if (lines.length > killAfter) child.kill('SIGKILL');
+  });
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  await once(child, 'close');
+  expect(stderr).toBe('');
+  return lines.slice(1);
+}
+
+/** The tellings, dealt out to as many processes as there are. */
+function dealt(tellings: readonly Telling[]): Telling[][] {
+  return Array.from({ length: PROCESSES }, (_, i) => tellings.filter((_telling, at) => at % PROCESSES === i));
+}
+
+function manyWriters(place: () => MemoryPlace): void {
+  const opened = async () => {
+    const memory = await openMemory({ store: place(), embedder: new LexicalEmbedder() });
+    onTestFinished(() => memory.close());
+    return memory;
+  };
+
+  it('leaves one fact with its support counted, also when all is repeated', { timeout: TIMEOUT_MS }, async () => {
+    const tellings = Array.from({ length: WRITERS }, (_, i) => ({ id: `w${i}`, text: 'The tea is in the kitchen.', at: 0 }));
+    const lines = (await Promise.all(dealt(tellings).map((share) => tell(place(), share)))).flat();
+    expect(lines.filter((line) => line.endsWith('added'))).toHaveLength(1);
+    await Promise.all(dealt(tellings.toReversed()).map((share) => tell(place(), share)));
+    const { semantic } = await opened();
+    expect(await semantic.list(ALL, 10)).toMatchObject([{ support: WRITERS }]);
+  });
+
+  it('leaves one wording and one value, whoever is killed on the way', { timeout: TIMEOUT_MS }, async () => {
+    const wordings = ["Ann's favourite colour is blue", 'The favorite color of Ann is blue', "Blue is Ann's favourite colour"];
+    const blue = Array.from({ length: 30 }, (_, i) => ({ id: `b${i}`, text: wordings[i % 3]!, at: 0 }));
+    const green = Array.from({ length: 30 }, (_, i) => ({ id: `g${i}`, text: "Ann's favourite colour is green", at: 5 }));
+    const shares = dealt([...blue, ...green].toSorted((a, b) => (a.id.slice(1) < b.id.slice(1) ? -1 : 1)));
+    await Promise.all(shares.map((share) => tell(place(), share, 5)));
+    await Promise.all(shares.map((share) => tell(place(), share)));
+    const { semantic, upkeep } = await opened();
+    await upkeep.reconcile();
+    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    const current = (await semantic.list(ALL, 10)).filter(({ text }) => text.includes('colour') || text.includes('color'));
+    expect(current).toMatchObject([{ text: "Ann's favourite colour is green", support: 30 }]);
+    const history = await semantic.history(ALL, current[0]!.id);
+    const blues = history.filter(({ text }) => text.includes('lue')).map(({ support }) => support);
+    // Wordings that were told in one instant and superseded before they met stay records of their own in the history.
+    expect(blues.reduce((sum, support) => sum + support, 0)).toBeGreaterThanOrEqual(30);
+    expect(Math.max(...blues)).toBeLessThanOrEqual(30);
+  });
+}
+
+describe('many processes that tell facts to SQLite', () => {
+  const { path, remove } = temporaryDirectory();
+  afterAll(remove);
+  manyWriters(() => ({ adapter: 'sqlite', path: join(path, 'memory.sqlite'), lockWaitMs: 60_000 }));
+});
+
+describe.skipIf(source.kind === 'none')('many processes that tell facts to Qdrant', () => {
+  let qdrant: TestQdrant;
+  const prefix = `w${process.pid}`;
+  beforeAll(async () => {
+    console.log(describeQdrant(source));
+    qdrant = await startQdrant(source);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await qdrant?.drop(prefix);
+    await qdrant?.stop();
+  });
+  manyWriters(() => ({
+    adapter: 'qdrant',
+    url: qdrant.url,
+    apiKey: qdrant.apiKey,
+    caPath: qdrant.caPath,
+    collectionPrefix: prefix,
+    timeoutMs: 30_000,
+  }));
+});
