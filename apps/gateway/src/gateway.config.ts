@@ -1,24 +1,28 @@
 import { isIP } from 'node:net';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
+import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { embedderConfig } from '@etude/model/embedder-config';
 import { baseConfig } from '@etude/platform/config';
 import { z } from 'zod';
 
-export const gatewayConfig = baseConfig.extend(embedderConfig.shape).extend({
-  ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
-  ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
-  /** JSON file of hashed API keys; read again when it changes. */
-  ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
-  /** Tenant of calls without a key. On loopback only. */
-  ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
-  /** SQLite file of memory, the same for every service. */
-  ETUDE_MEMORY_PATH: z.string({ error: 'the path of the SQLite file that holds memory, the same for every service' }).min(1),
-  /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
-  ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-  /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
-  ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
-});
+export const gatewayConfig = requireMemory(
+  baseConfig
+    .extend(embedderConfig.shape)
+    .extend(memoryConfig.shape)
+    .extend({
+      ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
+      ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
+      /** JSON file of hashed API keys; read again when it changes. */
+      ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
+      /** Tenant of calls without a key. On loopback only. */
+      ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
+      /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
+      ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+      /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
+      ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
+    }),
+);
 export type GatewayConfig = z.infer<typeof gatewayConfig>;
 
 /** Whether only this machine can reach a server bound to `host`. Names other than localhost could resolve to anything. */

@@ -1,5 +1,5 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { openMemory } from '@etude/memory/sqlite-memory';
+import { memoryFrom } from '@etude/memory/open-memory';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { loggerModule } from '@etude/platform/logging';
@@ -43,7 +43,7 @@ export interface GatewayParts {
 
 export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: QueueLogger): GatewayParts {
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
-  const memory = new MemoryAccess(() => openMemory({ path: config.ETUDE_MEMORY_PATH, embedder }));
+  const memory = new MemoryAccess(() => memoryFrom(config, { embedder, log: (message, details) => logger.warn(details, message) }));
   const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping()));
   const checks = { redis, memory: () => memory.check() };
   return { producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };

@@ -1,7 +1,7 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
-import type { openMemory } from '@etude/memory/sqlite-memory';
+import type { Memory } from '@etude/memory/memory';
 
-export type OpenMemory = Awaited<ReturnType<typeof openMemory>>;
+export type OpenMemory = Memory;
 
 /** Opened by another embedder or a later version: no retry helps, the operator has to decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
@@ -10,11 +10,11 @@ const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 export class MemoryAccess {
   #opening: Promise<OpenMemory> | null = null;
 
-  constructor(private readonly openFile: () => Promise<OpenMemory>) {}
+  constructor(private readonly openStore: () => Promise<OpenMemory>) {}
 
   /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, EMBEDDING_LENGTH_WRONG */
   open(): Promise<OpenMemory> {
-    this.#opening ??= this.openFile().catch((error: unknown) => {
+    this.#opening ??= this.openStore().catch((error: unknown) => {
       this.#opening = null;
       throw error;
     });
@@ -45,6 +45,6 @@ export class MemoryAccess {
     const opening = this.#opening;
     this.#opening = null;
     const memory = await opening?.catch(() => null);
-    memory?.close();
+    await memory?.close();
   }
 }
