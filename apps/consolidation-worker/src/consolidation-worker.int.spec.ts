@@ -6,7 +6,8 @@ import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/cont
 import { candidateFromTests } from '@etude/domain/skills/skill-candidate';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/consumer';
@@ -123,14 +124,14 @@ describe('ConsolidationWorker', () => {
     model = await startScriptedModel({ script: { rules: [{ system: 'You extract facts', reply: lessons }] } });
     producer = new Producer(redis.url, prefix);
     runs = new ConsolidationStore(producer.redis, producer.keys);
-    memory = await openMemory({ path: join(dir, 'memory.db'), embedder: new LexicalEmbedder() });
+    memory = await openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.db') }, embedder: new LexicalEmbedder() });
     await runExecutions();
   });
   afterEach(async () => {
     await worker.close();
     await controller.close(1_000);
     await producer.close();
-    memory.close();
+    await memory.close();
     await model.close();
     await rm(dir, { recursive: true, force: true });
   });

@@ -1,7 +1,8 @@
 import { ConsolidationRunJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
-import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import type { Memory } from '@etude/memory/memory';
+import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
@@ -49,7 +50,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
     const model = chatModelFrom(config);
     const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const memory = await openMemory({ path: config.ETUDE_MEMORY_PATH, embedder });
+    const memory = await memoryFrom(config, { embedder, chatModel: model, log: (message, details) => logger.warn(details, message) });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));
     await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
@@ -70,7 +71,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   async close(): Promise<void> {
     await Promise.all(Object.values(this.consumers).map((consumer) => consumer.close(CLOSE_GRACE_MS)));
     await this.producer.close();
-    this.memory.close();
+    await this.memory.close();
   }
 }
 

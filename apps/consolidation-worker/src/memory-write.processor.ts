@@ -1,5 +1,5 @@
 import { MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
-import type { Memory } from '@etude/memory/sqlite-memory';
+import type { Memory } from '@etude/memory/memory';
 import type { JobHandler } from '@etude/queue/consumer';
 import type { OutboxReader } from '@etude/queue/memory-outbox';
 import type { Producer } from '@etude/queue/producer';

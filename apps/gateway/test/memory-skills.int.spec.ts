@@ -2,7 +2,7 @@ import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { openMemory } from '@etude/memory/sqlite-memory';
+import { openMemory } from '@etude/memory/open-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayForFile, refusal } from './gateway.harness.js';
@@ -15,7 +15,7 @@ const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 /** As the consolidation worker would: another connection to the same file. */
 let memory: Awaited<ReturnType<typeof openMemory>>;
 beforeAll(async () => {
-  memory = await openMemory({ path: rig.memoryPath, embedder: new LexicalEmbedder() });
+  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
   await memory.procedural.store(skillOf({ name: 'sum_even', status: 'active', digest: DIGESTS[0] }));
   await memory.procedural.store(skillOf({ name: 'sum_even', scope: agent('other'), status: 'active', digest: DIGESTS[1] }));
   await memory.procedural.store(skillOf({ name: 'waiting', status: 'pending_review', digest: DIGESTS[2] }));

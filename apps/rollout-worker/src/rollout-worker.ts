@@ -1,5 +1,6 @@
 import { RolloutRun } from '@etude/contracts/queues';
-import { type Memory, openMemory } from '@etude/memory/sqlite-memory';
+import type { Memory } from '@etude/memory/memory';
+import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
@@ -29,10 +30,10 @@ export class RolloutWorker implements OnApplicationShutdown {
 
   /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
   static async start(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RolloutWorker> {
-    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_MEMORY_PATH: path } = config;
+    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
     const model = chatModelFrom(config);
     const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const memory = await openMemory({ path, embedder });
+    const memory = await memoryFrom(config, { embedder, chatModel: model, log: (message, details) => logger.warn(details, message) });
     const producer = new Producer(redisUrl, prefix, logger, { patient: true });
     const redis = connectRedis(redisUrl, 'worker', logger);
     const cancels = new CancelBus(redisUrl, prefix, logger);
@@ -75,6 +76,6 @@ export class RolloutWorker implements OnApplicationShutdown {
     await this.consumer.close(CLOSE_GRACE_MS);
     await Promise.all([this.cancels.close(), this.producer.close()]);
     this.redis.disconnect();
-    this.memory.close();
+    await this.memory.close();
   }
 }

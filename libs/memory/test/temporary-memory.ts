@@ -1,9 +1,10 @@
+import type { Clock } from '@etude/domain/ports/clock';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { Memory, MemoryOptions } from '../src/sqlite-memory.js';
-import { openMemory } from '../src/sqlite-memory.js';
+import type { Memory } from '../src/memory.js';
+import { openMemory } from '../src/open-memory.js';
 
 /** A directory of its own for one test, and how to remove it. */
 export function temporaryDirectory(): { path: string; remove: () => void } {
@@ -11,13 +12,15 @@ export function temporaryDirectory(): { path: string; remove: () => void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** An empty memory in a file of its own. */
-export async function temporaryMemory(options: Partial<MemoryOptions> = {}): Promise<{ memory: Memory; path: string; close: () => void }> {
+/** An empty memory in a SQLite file of its own. */
+export async function temporaryMemory(
+  options: { readonly clock?: Clock } = {},
+): Promise<{ memory: Memory; path: string; close: () => Promise<void> }> {
   const directory = temporaryDirectory();
   const path = join(directory.path, 'memory.db');
-  const memory = await openMemory({ path, embedder: new LexicalEmbedder(), ...options });
-  const close = () => {
-    memory.close();
+  const memory = await openMemory({ store: { adapter: 'sqlite', path }, embedder: new LexicalEmbedder(), ...options });
+  const close = async () => {
+    await memory.close();
     directory.remove();
   };
   return { memory, path, close };

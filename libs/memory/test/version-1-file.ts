@@ -19,10 +19,10 @@ export function writeVersion1(path: string, count: number): void {
     CREATE TABLE transition_record (row INTEGER PRIMARY KEY, tenant INTEGER, json TEXT);
     CREATE TABLE episode_record (row INTEGER PRIMARY KEY, tenant INTEGER, json TEXT);
     CREATE TABLE fact_record (row INTEGER PRIMARY KEY, tenant INTEGER, json TEXT);
-    CREATE TABLE skill_record (row INTEGER PRIMARY KEY, tenant INTEGER, json TEXT);
+    CREATE TABLE skill_record (row INTEGER PRIMARY KEY, tenant INTEGER, name TEXT, json TEXT);
     CREATE TABLE skill_fingerprint (row INTEGER PRIMARY KEY, tenant INTEGER, fingerprint TEXT, skill INTEGER);
     INSERT INTO tenant VALUES (1, 'acme'), (2, 'beta');
-    INSERT INTO skill_record VALUES (1, 1, '{"name":"sum","fingerprints":[]}');
+    INSERT INTO skill_record VALUES (1, 1, 'sum', '{"name":"sum","fingerprints":[]}');
     INSERT INTO skill_fingerprint VALUES (1, 1, 'f1', 1), (2, 1, 'f2', 1);
     INSERT INTO applied VALUES (1, 'write', 'w1');
     PRAGMA application_id = 1165260132; PRAGMA user_version = 1; BEGIN`);

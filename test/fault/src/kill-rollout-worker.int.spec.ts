@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { openMemory } from '@etude/memory/sqlite-memory';
+import { openMemory } from '@etude/memory/open-memory';
 import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
 import type { TestProcess } from '@etude/test-support/processes';
 import { startStack, type TestStack } from '@etude/test-support/stack';
@@ -52,12 +52,12 @@ async function answeredRules(): Promise<string[]> {
 
 async function transitionsOf(agent: string, taskId: string): Promise<readonly number[]> {
   const embedder = await embedderFrom(embedderConfig.parse({ ETUDE_EMBEDDER: 'lexical' }));
-  const memory = await openMemory({ path: stack.memoryPath, embedder });
+  const memory = await openMemory({ store: { adapter: 'sqlite', path: stack.memoryPath }, embedder });
   try {
     const stored = await memory.episodic.transitions({ tenant: TENANT, agent }, `${taskId}-r1`);
     return stored.map(({ attempt }) => attempt);
   } finally {
-    memory.close();
+    await memory.close();
   }
 }
 

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import ValidationError
 from qdrant_client.local.qdrant_local import QdrantLocal
 
+import quick_filter
 from routes import Missing, Refused, Taken, find_route
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -100,6 +101,7 @@ def main():
     parser.add_argument("--key")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    quick_filter.install()
     server = Server(options)
     if options.certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,40 +1,36 @@
 import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
+import { openOnQdrant } from '../../test/qdrant-under-test.js';
 import { recordStoreConformance } from '../../test/record-store-conformance.js';
-import { SAMPLE_MODEL } from '../../test/record-store-samples.js';
-import type { RecordStore, StoreOptions } from '../record-store.js';
-import { openQdrantStore } from './qdrant-store.js';
+import { recordStoreSearchConformance } from '../../test/record-store-search-conformance.js';
 
 const source = await findQdrant();
-const VERSIONS = source.kind === 'stand-in' ? ['1.18.2', '1.20.0'] : [''];
+const START_TIMEOUT_MS = 90_000;
+let qdrant: TestQdrant;
 
-describe.skipIf(source.kind === 'none').each(VERSIONS)('qdrant %s', (version) => {
-  let qdrant: TestQdrant;
+describe.skipIf(source.kind === 'none')('qdrant', () => {
   beforeAll(async () => {
-    console.log(`${describeQdrant(source)} ${version}`);
-    qdrant = await startQdrant(source, { version });
-  }, 90_000);
+    console.log(describeQdrant(source));
+    qdrant = await startQdrant(source);
+  }, START_TIMEOUT_MS);
   afterAll(() => qdrant?.stop());
 
-  recordStoreConformance(`qdrant ${version}`, async () => {
-    const { url, apiKey, caPath } = qdrant;
-    const collectionPrefix = `t${randomUUID().slice(0, 8)}`;
-    const opened: RecordStore[] = [];
-    const open = async (model: StoreOptions['model'] = SAMPLE_MODEL) => {
-      const store = await openQdrantStore({ url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000, model });
-      opened.push(store);
-      return store;
-    };
-    const store = await open();
-    const close = async () => {
-      for (const each of opened) await each.close();
-      await qdrant.drop(collectionPrefix);
-    };
-    const reopen = async (model: StoreOptions['model'] = SAMPLE_MODEL) => {
-      await opened.at(-1)?.close();
-      return open(model);
-    };
-    return { store, reopen, second: open, close };
+  recordStoreConformance(
+    'qdrant',
+    openOnQdrant(() => qdrant),
+  );
+});
+
+describe.skipIf(source.kind !== 'stand-in')('qdrant that counts words of one tenant itself, as servers since 1.19 do', () => {
+  beforeAll(async () => {
+    qdrant = await startQdrant(source, { version: '1.20.0' });
+  }, START_TIMEOUT_MS);
+  afterAll(() => qdrant?.stop());
+
+  const open = openOnQdrant(() => qdrant);
+  recordStoreSearchConformance(async () => {
+    const made = await open();
+    onTestFinished(() => made.close());
+    return made;
   });
 });

@@ -15,9 +15,11 @@ const ORPHAN_MS = 10 * 60_000;
 const SAID_MAX = 100;
 const VACUUM_WAIT_MS = 60_000;
 const VACUUM_LOOK_MS = 100;
+/** It does not start at once, and is at rest before. */
+const VACUUM_REST_LOOKS = 5;
 /** Qdrant's own values, and the least that it takes. */
 const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };
-const VACUUM_AT_ONCE = { deleted_threshold: 0, vacuum_min_vector_number: 100 };
+const VACUUM_AT_ONCE = { deleted_threshold: 0.0001, vacuum_min_vector_number: 100 };
 
 /** By name, of all that have a point in these collections. Not within one tenant: for maintenance of the whole store. */
 export async function tenantsOf(server: QdrantServer, collections: readonly string[]): Promise<string[]> {
@@ -134,15 +136,8 @@ async function setsOfRecords(points: TenantPoints, names: CollectionNames) {
  */
 export async function purge(server: QdrantServer, names: CollectionNames): Promise<string[]> {
   const collections = [...Object.values(names.layers), names.parts];
-  const slow: string[] = [];
-  for (const collection of collections) {
-    await configureVacuum(server, collection, VACUUM_AT_ONCE);
-    try {
-      if (!(await isIdle(server, collection))) slow.push(collection);
-    } finally {
-      await configureVacuum(server, collection, VACUUM_USUAL);
-    }
-  }
+  const done = await Promise.all(collections.map((collection) => vacuum(server, collection)));
+  const slow = collections.filter((_collection, i) => !done[i]);
   return [
     `deleted points were taken out of every answer, and ${collections.length} collections were told to write segments with more than 100 points anew without them`,
     ...(slow.length === 0
@@ -152,17 +147,27 @@ export async function purge(server: QdrantServer, names: CollectionNames): Promi
   ];
 }
 
+/** Whether it was done in time. */
+async function vacuum(server: QdrantServer, collection: string): Promise<boolean> {
+  await configureVacuum(server, collection, VACUUM_AT_ONCE);
+  try {
+    return await comesToRest(server, collection);
+  } finally {
+    await configureVacuum(server, collection, VACUUM_USUAL);
+  }
+}
+
 async function configureVacuum(server: QdrantServer, collection: string, optimizers_config: typeof VACUUM_USUAL): Promise<void> {
   await server.ask(`clean ${collection}`, (client) => client.updateCollection(collection, { optimizers_config }));
 }
 
-/** Whether its optimizers came to rest in time. */
-async function isIdle(server: QdrantServer, collection: string): Promise<boolean> {
+/** Whether its optimizers did so in time. */
+async function comesToRest(server: QdrantServer, collection: string): Promise<boolean> {
   const deadline = performance.now() + VACUUM_WAIT_MS;
-  while (performance.now() < deadline) {
+  for (let rested = 0; performance.now() < deadline; await sleep(VACUUM_LOOK_MS)) {
     const { status, optimizer_status } = await server.ask(`tell about ${collection}`, (client) => client.getCollection(collection));
-    if (status === 'green' && optimizer_status === 'ok') return true;
-    await sleep(VACUUM_LOOK_MS);
+    rested = status === 'green' && optimizer_status === 'ok' ? rested + 1 : 0;
+    if (rested === VACUUM_REST_LOOKS) return true;
   }
   return false;
 }

@@ -15,6 +15,19 @@ export function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']):
   return ` AND record.kind IN (${kindCodes(layer, kinds).join(', ')})`;
 }
 
+/**
+ * The tenant's records of a layer. Where fields are looked up, those few are gone through and not the tenant's index: the plus signs
+ * keep SQLite from it, since it cannot know how few they are.
+ */
+export function layerCondition(layer: MemoryLayer, filter: RecordFilter): string {
+  const off = looksUp(filter) ? '+' : '';
+  return `${off}record.tenant = :tenant AND ${off}record.kind IN (${kindCodes(layer, filter.kinds).join(', ')})`;
+}
+
+export function looksUp({ where = {} }: RecordFilter): boolean {
+  return Object.values(where).some((value) => value !== undefined);
+}
+
 /** All of a filter but its kinds, on columns of `record`. */
 export function filterCondition(filter: RecordFilter): Condition {
   const values: Record<string, Value> = {};

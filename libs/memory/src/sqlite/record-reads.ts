@@ -2,7 +2,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Owners, RecordFilter, RecordKind, StoredRecord } from '../record-store.js';
 import { kindCode, kindCodes } from './record-codes.js';
-import { filterCondition, kindCondition } from './record-conditions.js';
+import { filterCondition, layerCondition, looksUp } from './record-conditions.js';
 import type { StoredRow } from './record-rows.js';
 import { STORED_COLUMNS, STORED_TABLES, storedRecord } from './record-rows.js';
 import type { StoreFile } from './store-file.js';
@@ -45,7 +45,7 @@ export class RecordReads {
       rows
         .all<StoredRow>(
           `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-           WHERE record.tenant = :tenant${kindCondition(layer, filter.kinds)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
+           WHERE ${layerCondition(layer, filter)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
           { ...values, ...after, limit: Math.max(0, limit) },
         )
         .map((row) => storedRecord(scope.tenant, layer, row)),
@@ -55,7 +55,7 @@ export class RecordReads {
   async count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
     const { sql, values } = filterCondition(filter);
     return this.#file.readOwned(owners, (rows) => {
-      const count = `SELECT count(*) AS n FROM record WHERE record.tenant = :tenant${kindCondition(layer, filter.kinds)}${sql}${rows.within}`;
+      const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
       return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
     });
   }
@@ -71,7 +71,9 @@ export class RecordReads {
     const { sql, values } = filterCondition(filter);
     for (const kind of kindCodes(layer, filter.kinds)) {
       for (let after = ''; ;) {
-        const page = await this.#file.readOwned(owners, (rows) => pageOf(rows, `${sql}${extra}`, { ...values, ...more, kind, after }));
+        const page = await this.#file.readOwned(owners, (rows) =>
+          pageOf(rows, looksUp(filter) ? '+' : '', `${sql}${extra}`, { ...values, ...more, kind, after }),
+        );
         const last = page.at(-1);
         if (last === undefined) break;
         yield page.map((row) => storedRecord(owners.tenant, layer, row));
@@ -81,12 +83,13 @@ export class RecordReads {
   }
 }
 
-function pageOf(rows: TenantRows, sql: string, values: Values): StoredRow[] {
+/** `off`: see `layerCondition`. */
+function pageOf(rows: TenantRows, off: '+' | '', sql: string, values: Values): StoredRow[] {
   const page: StoredRow[] = [];
   let chars = 0;
   const found = rows.iterate<StoredRow>(
     `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-     WHERE record.tenant = :tenant AND record.kind = :kind AND record_key > :after${sql}${rows.within} ORDER BY record_key LIMIT ${PAGE_RECORDS}`,
+     WHERE ${off}record.tenant = :tenant AND ${off}record.kind = :kind AND record_key > :after${sql}${rows.within} ORDER BY record_key LIMIT ${PAGE_RECORDS}`,
     values,
   );
   for (const row of found) {

@@ -3,7 +3,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
 import { LateChanges } from './late-changes.js';
 import { kindCodes } from './record-codes.js';
-import { filterCondition, kindCondition } from './record-conditions.js';
+import { filterCondition, layerCondition } from './record-conditions.js';
 import { deleteFields } from './record-rows.js';
 import { removeTexts } from './record-writes.js';
 import type { StoreFile } from './store-file.js';
@@ -30,7 +30,7 @@ export class RecordRemoval {
   async remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
     if (kindCodes(layer, filter.kinds).length === 0) return 0;
     const { sql, values } = filterCondition(filter);
-    const condition = `${kindCondition(layer, filter.kinds)}${sql}`;
+    const condition = `${layerCondition(layer, filter)}${sql}`;
     let removed = 0;
     for (;;) {
       const batch = await this.#file.writeOwned(owners, (rows) => removeBatch(rows, layer, condition, values));
@@ -81,7 +81,7 @@ export class RecordRemoval {
 function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {
   const doomed = rows.all<Doomed>(
     `SELECT record.id AS id, texts, words, fields FROM record CROSS JOIN record_body ON record_body.id = record.id
-     WHERE record.tenant = :tenant${condition}${rows.within} LIMIT ${BATCH}`,
+     WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
     values,
   );
   const late = new LateChanges();

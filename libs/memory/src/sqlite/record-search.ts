@@ -2,11 +2,11 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Candidate, Candidates, StoreQuery } from '../record-store.js';
 import { kindCodes, kindName, layerCode } from './record-codes.js';
 import type { Condition } from './record-conditions.js';
-import { filterCondition, kindCondition } from './record-conditions.js';
+import { filterCondition, kindCondition, looksUp } from './record-conditions.js';
 import { TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 import type { VectorBytes } from './vectors.js';
-import { recordOfVector } from './vectors.js';
+import { cosineOf, recordOfVector } from './vectors.js';
 import { searchWords } from './words.js';
 
 /** Of sqlite-vec. */
@@ -70,7 +70,7 @@ function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
     const neighbours = neighboursOf(rows, asked, k);
     const records = closestPerRecord(neighbours);
     const last = [...records.values()][limit - 1];
-    const beyond = last !== undefined && 1 - (neighbours.at(-1)?.distance ?? 0) < last;
+    const beyond = last !== undefined && cosineOf(neighbours.at(-1)?.distance ?? 0) < last;
     if (neighbours.length < k || beyond) return records;
   }
   return closestPerRecord(everyNeighbour(rows, asked));
@@ -115,9 +115,9 @@ function vectorCondition(layer: MemoryLayer, query: StoreQuery): Condition {
   Object.entries({ worthMin, createdSince, createdBefore }).forEach(([name, value]) => {
     if (value !== undefined) values[name] = value;
   });
-  if (where === undefined || Object.values(where).every((value) => value === undefined)) return { sql, values };
+  if (!looksUp(query)) return { sql, values };
   const looked = filterCondition({ where });
-  const ids = `SELECT record.id * ${TEXTS_MAX} + place.n FROM record CROSS JOIN place ON place.n < record.texts WHERE record.tenant = :tenant${looked.sql}`;
+  const ids = `SELECT record.id * ${TEXTS_MAX} + place.n FROM record CROSS JOIN place ON place.n < record.texts WHERE +record.tenant = :tenant${looked.sql}`;
   return { sql: `${sql} AND id IN (${ids})`, values: { ...values, ...looked.values } };
 }
 
@@ -125,7 +125,7 @@ function vectorCondition(layer: MemoryLayer, query: StoreQuery): Condition {
 function everyNeighbour(rows: TenantRows, { layer, query, vector, table }: NearestQuery): Neighbour[] {
   const { sql, values } = wordsCondition(rows, layer, query);
   return rows.all<Neighbour>(
-    `SELECT near.id AS id, vec_distance_cosine(embedding, :vector) AS distance
+    `SELECT near.id AS id, vec_distance_l2(embedding, :vector) AS distance
      FROM record CROSS JOIN place ON place.n < record.texts CROSS JOIN ${table} AS near ON near.id = record.id * ${TEXTS_MAX} + place.n
      WHERE record.tenant = :tenant${sql} ORDER BY distance`,
     { ...values, vector },
@@ -137,7 +137,7 @@ function closestPerRecord(neighbours: readonly Neighbour[]): Map<number, number>
   const closest = new Map<number, number>();
   for (const { id, distance } of neighbours) {
     const record = recordOfVector(id);
-    if (!closest.has(record)) closest.set(record, 1 - distance);
+    if (!closest.has(record)) closest.set(record, cosineOf(distance));
   }
   return closest;
 }
@@ -152,7 +152,7 @@ function wordsCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery)
 function cosinesOf(rows: TenantRows, table: string, vector: Uint8Array, records: readonly number[]): Map<number, number> {
   if (records.length === 0) return new Map();
   const found = rows.all<Neighbour>(
-    `SELECT near.id AS id, vec_distance_cosine(embedding, :vector) AS distance
+    `SELECT near.id AS id, vec_distance_l2(embedding, :vector) AS distance
      FROM json_each(:records) CROSS JOIN record ON record.id = value CROSS JOIN place ON place.n < record.texts
      CROSS JOIN ${table} AS near ON near.id = record.id * ${TEXTS_MAX} + place.n WHERE record.tenant = :tenant ORDER BY distance`,
     { vector, records: JSON.stringify(records) },

@@ -68,7 +68,7 @@ export function createVectors(model: number, dimension: number): string {
   return `
 CREATE VIRTUAL TABLE ${vectorTable(model)} USING vec0 (
   id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY,
-  embedding float[${dimension}] distance_metric=cosine,
+  embedding float[${dimension}] distance_metric=L2,
   agent INTEGER, user INTEGER, kind INTEGER, worth FLOAT, created_at INTEGER, chunk_size=128
 )`;
 }

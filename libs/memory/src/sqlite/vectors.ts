@@ -20,18 +20,29 @@ export interface VectorTraits extends OwnerNumbers {
 export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
-/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number */
+/**
+ * A vector's direction as bytes: of unit length, so that the square of the distance of two says their cosine.
+ *
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number
+ */
 export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes {
   if (vector === null) return null;
-  let sum = 0;
-  for (let i = 0; i < vector.length; i += 1) sum += Math.abs(vector[i] ?? 0);
-  if (vector.length !== dimension || !Number.isFinite(sum)) {
+  let squares = 0;
+  for (let i = 0; i < vector.length; i += 1) squares += (vector[i] ?? 0) ** 2;
+  if (vector.length !== dimension || !Number.isFinite(squares)) {
     throw new EtudeError(
       'EMBEDDING_LENGTH_WRONG',
       `a vector of ${vector.length} numbers was given instead of ${dimension} finite ones of ${name}; check the embedder's settings`,
     );
   }
-  return sum > 0 ? new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength) : null;
+  if (squares === 0) return null;
+  const scale = 1 / Math.sqrt(squares);
+  return new Uint8Array(vector.map((value) => value * scale).buffer);
+}
+
+/** Of two directions that are so far apart. */
+export function cosineOf(distance: number): number {
+  return 1 - distance ** 2 / 2;
 }
 
 /** With the note that the model has seen the record. */
