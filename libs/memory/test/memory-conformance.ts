@@ -6,6 +6,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import { describe } from 'vitest';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
+import { memoryRecallConformance } from './memory-recall-conformance.js';
 
 /** What every adapter makes of the three layers. `open` makes an empty memory, and is called once per test. */
 export function memoryConformance(
@@ -22,6 +23,7 @@ export function memoryConformance(
     semanticMemoryConformance(() => layer('semantic'));
     semanticLayerConformance(() => layer('semantic'));
     proceduralMemoryConformance(() => layer('procedural'));
+    memoryRecallConformance(open);
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
   });
 }

@@ -1,0 +1,93 @@
+import type { Clock } from '@etude/domain/ports/clock';
+import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Memory } from '../src/memory.js';
+import type { MemoryUnderTest } from './layers-isolation.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const CONTEXT = 'sum the even numbers of a list';
+const YEAR_MS = 365 * 86_400_000;
+const A_YEAR_LATER: Clock = { now: () => NEW_YEAR + YEAR_MS };
+
+/** What is made of all three layers together. `open` is called once per test. */
+export function memoryRecallConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
+  const opened = async (): Promise<Memory> => {
+    const { memory, close } = await open({ clock: A_YEAR_LATER });
+    onTestFinished(close);
+    return memory;
+  };
+  describe('as a whole', () => {
+    it('recalls facts, experiences and procedures, no two alike, with what they come from', async () => {
+      const memory = await opened();
+      await fill(memory);
+      const { facts, experiences, procedures, tokens, missing } = await memory.recall(ALL, { context: CONTEXT });
+      expect(facts.map(({ kind }) => kind).toSorted()).toEqual(['fact', 'reflection']);
+      expect(procedures.map(({ id, sources }) => [id, sources])).toEqual([['sum_even@1', ['tasks/tabcdefgh']]]);
+      expect(experiences.map(({ kind, sources }) => [kind, sources])).toEqual([['transition', ['tabcdefgh-r1']]]);
+      const texts = [...facts, ...experiences, ...procedures].map(({ text }) => Math.ceil(text.length / 4));
+      expect(tokens).toBe(texts.reduce((sum, count) => sum + count, 0));
+      expect(missing).toEqual([]);
+    });
+
+    it('recalls no more than was asked for, within the budget of tokens', async () => {
+      const memory = await opened();
+      await fill(memory);
+      const few = await memory.recall(ALL, { context: CONTEXT, facts: 1, experiences: 0, procedures: 0 });
+      expect([few.facts.length, few.experiences.length, few.procedures.length]).toEqual([1, 0, 0]);
+      expect((await memory.recall(ALL, { context: CONTEXT, tokensMax: 20 })).tokens).toBeLessThanOrEqual(20);
+    });
+
+    it('gives any record by the id of its hit', async () => {
+      const memory = await opened();
+      await fill(memory);
+      for (const layer of ['episodic', 'semantic'] as const) {
+        const hits = await memory[layer].search(ALL, { text: CONTEXT, limit: 9 });
+        for (const { id } of hits) expect(await memory.get(ALL, layer, id)).toMatchObject({ id, layer, fields: { id } });
+        expect(hits.length).toBeGreaterThan(1);
+      }
+      expect(await memory.get(ALL, 'procedural', 'sum_even@1')).toMatchObject({ kind: 'skill', fields: { name: 'sum_even' } });
+      expect(await memory.get({ tenant: 'beta', agent: null }, 'procedural', 'sum_even@1')).toBeNull();
+      expect(await memory.get(ALL, 'episodic', 'nothing')).toBeNull();
+    });
+
+    it('finds what was archived only where that is asked for, until it is restored', async () => {
+      const memory = await opened();
+      await fill(memory);
+      const query = { text: CONTEXT, limit: 9 };
+      const found = async (archived: boolean) => {
+        const hits = await Promise.all([
+          memory.episodic.search(ALL, { ...query, archived }),
+          memory.semantic.search(ALL, { ...query, archived }),
+        ]);
+        const skills = await memory.procedural.search(ALL, { ...query, archived });
+        return [...hits.map((each) => each.length), skills.length];
+      };
+      const all = await found(false);
+      const { archived } = await memory.upkeep.archive({ tenant: 'acme' }, { scoreMax: 1 }, { dryRun: false });
+      expect(archived).toBeGreaterThan(4);
+      expect(await found(false)).toEqual([0, 0, 0]);
+      expect(await found(true)).toEqual(all);
+      expect(await memory.procedural.byFingerprint(ALL, 'f1')).toEqual([]);
+      expect(await memory.upkeep.restore({ tenant: 'acme' })).toBe(archived);
+      expect(await found(false)).toEqual(all);
+    });
+
+    it('applies every kind of write once', async () => {
+      const memory = await opened();
+      const write = { kind: 'episode', episode: episodeOf({ reflection: 'Mind the empty list.' }) } as const;
+      const applied = await Promise.all(Array.from({ length: 5 }, () => memory.appliedWrites.apply('acme', 'w1', write)));
+      expect(applied.filter((each) => each.applied)).toHaveLength(1);
+      expect(await memory.appliedWrites.wasApplied('acme', 'w1')).toBe(true);
+      expect(await memory.semantic.search(ALL, { text: 'empty list', limit: 9, kinds: ['reflection'] })).toHaveLength(1);
+      expect(await memory.episodic.recent(ALL, 0, 9)).toEqual([write.episode]);
+    });
+  });
+}
+
+/** One task that was solved, with all that it left behind. */
+async function fill({ episodic, semantic, procedural }: Memory): Promise<void> {
+  await episodic.storeTransition(transitionOf());
+  await episodic.storeEpisode(episodeOf({ reflection: 'The sum of even numbers of an empty list is 0.' }));
+  await semantic.store('w1', factOf({ text: 'A list of even numbers has an even sum.' }));
+  await procedural.store(skillOf({ scope: SCOPE, status: 'active' }));
+}
