@@ -8,6 +8,7 @@ import { recallMemory } from './memory-recall.js';
 import { getRecord } from './plain-record.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
 import { RecordAppliedWrites } from './record-applied-writes.js';
+import { sharedEmbedding } from './shared-embedding.js';
 import { RecordSemanticLayer, type SemanticOptions } from './semantic-layer.js';
 import { guardedStore } from './upkeep/guarded-store.js';
 import { RecordUpkeep } from './upkeep/record-upkeep.js';
@@ -24,7 +25,7 @@ export interface MemoryDeps extends SemanticOptions {
 /** The three layers and their upkeep over one store, which is closed with them. */
 export function memoryOver(bare: RecordStore, { embedder, clock = { now: Date.now }, chatModel, ...options }: MemoryDeps): Memory {
   const store = guardedStore(bare);
-  const deps = { store, embedder, clock, ...(chatModel === undefined ? {} : { chatModel }) };
+  const deps = { store, embedder: sharedEmbedding(embedder), clock, ...(chatModel === undefined ? {} : { chatModel }) };
   const episodic = new RecordEpisodicLayer(deps);
   const semantic = new RecordSemanticLayer(deps, options);
   const procedural = new RecordProceduralLayer(deps);
