@@ -15,6 +15,8 @@ const PROCESSES = 4;
 const WRITERS = 100;
 const source = await findQdrant();
 
+const WORDINGS = ["Ann's favourite colour is blue", 'The favorite color of Ann is blue', "Blue is Ann's favourite colour"];
+
 interface Telling {
   readonly id: string;
   readonly text: string;
@@ -63,8 +65,7 @@ function manyWriters(place: () => MemoryPlace): void {
   });
 
   it('leaves one wording and one value, whoever is killed on the way', { timeout: TIMEOUT_MS }, async () => {
-    const wordings = ["Ann's favourite colour is blue", 'The favorite color of Ann is blue', "Blue is Ann's favourite colour"];
-    const blue = Array.from({ length: 30 }, (_, i) => ({ id: `b${i}`, text: wordings[i % 3]!, at: 0 }));
+    const blue = Array.from({ length: 30 }, (_, i) => ({ id: `b${i}`, text: WORDINGS.at(i % 3) ?? '', at: 0 }));
     const green = Array.from({ length: 30 }, (_, i) => ({ id: `g${i}`, text: "Ann's favourite colour is green", at: 5 }));
     const shares = dealt([...blue, ...green].toSorted((a, b) => (a.id.slice(1) < b.id.slice(1) ? -1 : 1)));
     await Promise.all(shares.map((share) => tell(place(), share, 5)));
@@ -74,7 +75,7 @@ function manyWriters(place: () => MemoryPlace): void {
     expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
     const current = (await semantic.list(ALL, 10)).filter(({ text }) => text.includes('colour') || text.includes('color'));
     expect(current).toMatchObject([{ text: "Ann's favourite colour is green", support: 30 }]);
-    const history = await semantic.history(ALL, current[0]!.id);
+    const history = await semantic.history(ALL, current[0]?.id ?? '');
     const blues = history.filter(({ text }) => text.includes('lue')).map(({ support }) => support);
     // Wordings that were told in one instant and superseded before they met stay records of their own in the history.
     expect(blues.reduce((sum, support) => sum + support, 0)).toBeGreaterThanOrEqual(30);

@@ -144,6 +144,7 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
   return { run, state, requests, facts, skills, merging, dieAfter: (effects: number) => (effectsLeft = effects) };
 }
 
+const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
 const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
 
 describe('consolidate', () => {
@@ -229,7 +230,6 @@ describe('consolidate', () => {
   });
 
   it('passes on what a fact is the value of, where the answer says so', async () => {
-    const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
     const { run, facts } = world(twice, () => lessons('upload limit'));
     await run();
     expect([...facts.values()]).toMatchObject([{ text: 'Uploads end at 5 MB.', subject: 'upload limit' }]);
