@@ -36,6 +36,22 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_CONSOLIDATION_WRITES_WAIT_MS: z.coerce.number().int().min(0).max(600_000).default(30_000),
       /** How long a run waits at its end for its skills to be verified. */
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
+      /** Cron pattern by which every tenant's least needed records leave retrieval; see `forgettingScore`. Unset: only when asked for. */
+      ETUDE_ARCHIVE_SCHEDULE: z.string().trim().regex(CRON, 'must be a cron pattern of five or six fields, such as "0 4 * * *"').optional(),
+      /** IANA name; needed with a schedule. */
+      ETUDE_ARCHIVE_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional(),
+      /** Needed with a schedule: what scores below is archived. */
+      ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
+      /** Younger records are never archived. */
+      ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
+    })
+    .refine((config) => config.ETUDE_ARCHIVE_SCHEDULE === undefined || config.ETUDE_ARCHIVE_TIME_ZONE !== undefined, {
+      path: ['ETUDE_ARCHIVE_TIME_ZONE'],
+      error: 'the time zone of ETUDE_ARCHIVE_SCHEDULE, such as "Europe/Berlin"',
+    })
+    .refine((config) => config.ETUDE_ARCHIVE_SCHEDULE === undefined || config.ETUDE_ARCHIVE_SCORE_MAX !== undefined, {
+      path: ['ETUDE_ARCHIVE_SCORE_MAX'],
+      error: 'the score below which ETUDE_ARCHIVE_SCHEDULE archives, such as 0.2',
     })
     .refine((config) => config.ETUDE_CONSOLIDATION_SCHEDULE === undefined || config.ETUDE_CONSOLIDATION_TIME_ZONE !== undefined, {
       path: ['ETUDE_CONSOLIDATION_TIME_ZONE'],

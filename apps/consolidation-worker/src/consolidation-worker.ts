@@ -1,4 +1,4 @@
-import { ConsolidationRunJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { Memory } from '@etude/memory/memory';
@@ -12,11 +12,15 @@ import { QueueSandboxes } from '@etude/queue/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { Producer } from '@etude/queue/producer';
 import type { QueueLogger } from '@etude/queue/redis';
+import { UpkeepStore } from '@etude/queue/upkeep-store';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { consolidationRunProcessor } from './consolidation-run.processor.js';
 import type { ConsolidationWorkerConfig } from './consolidation-worker.config.js';
+import { embedderByName } from './embedder-by-name.js';
+import { factsUnlessErased } from './facts-unless-erased.js';
+import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import { memoryWriteProcessor } from './memory-write.processor.js';
-import { NightlySchedules } from './nightly-schedules.js';
+import { type ArchiveTimes, NightlySchedules } from './nightly-schedules.js';
 import { skillVerifyProcessor } from './skill-verify.processor.js';
 import { StoredVerifications } from './stored-verifications.js';
 
@@ -24,6 +28,8 @@ import { StoredVerifications } from './stored-verifications.js';
 const WRITES_AT_ONCE = 4;
 const RUNS_AT_ONCE = 2;
 const VERIFICATIONS_AT_ONCE = 2;
+/** So that an erasure need not wait for the end of a move to another model. */
+const UPKEEP_AT_ONCE = 3;
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 8_000;
 
@@ -35,7 +41,7 @@ interface Parts {
 }
 
 /**
- * The consumers of `memory.write`, `consolidation.run` and `skill.verify` with what they use.
+ * The consumers of `memory.write`, `consolidation.run`, `skill.verify` and `memory.upkeep` with what they use.
  *
  * Any number of workers may run: SQLite's lock orders their writes, and every write is applied once by its id.
  */
@@ -88,7 +94,7 @@ function startConsumers(
     memory,
     outbox: reader,
     producer,
-    schedules: new NightlySchedules(producer, nightlyTimes(config), logger),
+    schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config)),
   });
   const verifications = skillVerifyProcessor({
     procedural: memory.procedural,
@@ -98,6 +104,7 @@ function startConsumers(
   });
   const runs = consolidationRunProcessor({
     ...memory,
+    semantic: factsUnlessErased(memory.semantic),
     embedder,
     model,
     clock,
@@ -107,14 +114,29 @@ function startConsumers(
     runs: new ConsolidationStore(redis, keys),
     writesWaitMs: config.ETUDE_CONSOLIDATION_WRITES_WAIT_MS,
   });
+  const upkeep = memoryUpkeepProcessor({
+    memory,
+    producer,
+    store: new UpkeepStore(producer),
+    clock,
+    usedModel: embedder.profile.model,
+    embedderOf: (name, dimension) => embedderByName(config, name, dimension),
+  });
   return {
     [MemoryWriteJob.name]: consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
     [SkillVerify.name]: consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
     [ConsolidationRunJob.name]: consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
+    [MemoryUpkeepJob.name]: consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
   };
 }
 
 function nightlyTimes(config: ConsolidationWorkerConfig) {
   const { ETUDE_CONSOLIDATION_SCHEDULE: pattern, ETUDE_CONSOLIDATION_TIME_ZONE: timeZone, ETUDE_CONSOLIDATION_DAYS: days } = config;
   return pattern === undefined || timeZone === undefined ? null : { pattern, timeZone, days };
+}
+
+function archiveTimes(config: ConsolidationWorkerConfig): ArchiveTimes | null {
+  const { ETUDE_ARCHIVE_SCHEDULE: pattern, ETUDE_ARCHIVE_TIME_ZONE: timeZone, ETUDE_ARCHIVE_SCORE_MAX: scoreMax } = config;
+  if (pattern === undefined || timeZone === undefined || scoreMax === undefined) return null;
+  return { pattern, timeZone, scoreMax, olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS };
 }

@@ -1,9 +1,14 @@
+import type { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import type { AppliedWrite } from '@etude/memory/layers/applied-writes';
+import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
 import type { Memory } from '@etude/memory/memory';
 import type { JobHandler } from '@etude/queue/consumer';
 import type { OutboxReader } from '@etude/queue/memory-outbox';
 import type { Producer } from '@etude/queue/producer';
 import type { NightlySchedules } from './nightly-schedules.js';
+
+const NOTHING: AppliedWrite = { applied: false, skill: null };
 
 export interface MemoryWriteDeps {
   readonly memory: Pick<Memory, 'appliedWrites'>;
@@ -25,7 +30,7 @@ export function memoryWriteProcessor({
   return async ({ tenant, writeId }) => {
     const write = await outbox.load(tenant, writeId);
     if (write === null) return { applied: false };
-    const { applied, skill } = await memory.appliedWrites.apply(tenant, writeId, write);
+    const { applied, skill } = await applyUnlessErased(memory, tenant, writeId, write);
     if (skill?.status === 'candidate') {
       const { scope, name, version, digest } = skill;
       await producer.add(SkillVerify, { v: 1, tenant, agent: scope.agent, name, version, digest });
@@ -34,4 +39,19 @@ export function memoryWriteProcessor({
     await schedules.ensure(tenant);
     return { applied };
   };
+}
+
+/** A write of somebody who was erased since it was made is done with. */
+async function applyUnlessErased(
+  { appliedWrites }: MemoryWriteDeps['memory'],
+  tenant: string,
+  writeId: string,
+  write: MemoryWrite,
+): Promise<AppliedWrite> {
+  try {
+    return await appliedWrites.apply(tenant, writeId, write);
+  } catch (error) {
+    if (isErased(error)) return NOTHING;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Producer } from '@etude/queue/producer';
 import type { QueueLogger } from '@etude/queue/redis';
-import { scheduleNightly } from '@etude/queue/scheduler';
+import { type ArchiveSchedule, scheduleArchive, scheduleNightly } from '@etude/queue/scheduler';
 
 export interface NightlyTimes {
   /** Cron. */
@@ -9,8 +9,10 @@ export interface NightlyTimes {
   readonly days: number;
 }
 
+export type ArchiveTimes = Omit<ArchiveSchedule, 'tenant'>;
+
 /**
- * Has `consolidation.run` fire every night for each tenant that something was learned for. The schedules are kept in Redis;
+ * Has `consolidation.run`, and archiving, fire every night for each tenant that something was learned for. The schedules are kept in Redis;
  * every worker sets the same ones.
  */
 export class NightlySchedules {
@@ -21,20 +23,30 @@ export class NightlySchedules {
     /** null: no tenant is scheduled. */
     private readonly times: NightlyTimes | null,
     private readonly logger: QueueLogger,
+    /** null: nothing is archived by itself. */
+    private readonly archive: ArchiveTimes | null = null,
   ) {}
 
   /** Once per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
   async ensure(tenant: string): Promise<void> {
-    if (this.times === null || this.#known.has(tenant)) return;
+    const { times, archive } = this;
+    if ((times === null && archive === null) || this.#known.has(tenant)) return;
     this.#known.add(tenant);
+    if (times !== null)
+      await this.#schedule(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, () => scheduleNightly(this.producer, { ...times, tenant }));
+    if (archive !== null)
+      await this.#schedule(tenant, 'ETUDE_ARCHIVE_SCHEDULE', archive, () => scheduleArchive(this.producer, { ...archive, tenant }));
+  }
+
+  async #schedule(tenant: string, setting: string, times: object, act: () => Promise<void>): Promise<void> {
     try {
-      await scheduleNightly(this.producer, { ...this.times, tenant });
-      this.logger.info({ tenant, ...this.times }, 'nightly consolidation is scheduled');
+      await act();
+      this.logger.info({ tenant, ...times }, `${setting} is set for the tenant`);
     } catch (error) {
       this.#known.delete(tenant);
       this.logger.error(
         { tenant, error: (error as Error).message },
-        'nightly consolidation could not be scheduled; correct ETUDE_CONSOLIDATION_SCHEDULE if it is wrong',
+        `${setting} could not be set for the tenant; correct it if it is wrong`,
       );
     }
   }

@@ -1,5 +1,6 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { ConsolidationRunJob } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
+import type { QueueDeclaration } from '@etude/contracts/queues';
 import { parseOr } from './job-failure.js';
 import { declaredOptions } from './producer.js';
 import type { Producer } from './producer.js';
@@ -31,14 +32,35 @@ export async function scheduleNightly(
     'INVALID_ARGUMENT',
     'the nightly schedule',
   );
+  await upsert(producer, ConsolidationRunJob, schedulerId(tenant, agent), { pattern, timeZone }, template);
+}
+
+export interface ArchiveSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
+  readonly scoreMax: number;
+  readonly olderThanDays: number;
+}
+
+/** Has what a tenant hardly needs taken out of retrieval by the clock. As `scheduleNightly` otherwise. */
+export async function scheduleArchive(producer: Producer, { pattern, timeZone, ...work }: ArchiveSchedule): Promise<void> {
+  const template = parseOr(
+    MemoryUpkeepJob.payload,
+    { v: 1, work: 'archive', id: `nightly-${work.tenant}`, ...work },
+    'INVALID_ARGUMENT',
+    'the schedule of archiving',
+  );
+  await upsert(producer, MemoryUpkeepJob, `archive.${work.tenant}`, { pattern, timeZone }, template);
+}
+
+async function upsert(
+  producer: Producer,
+  declaration: QueueDeclaration,
+  id: string,
+  { pattern, timeZone }: Pick<NightlySchedule, 'pattern' | 'timeZone'>,
+  data: object,
+): Promise<void> {
   checkTimeZone(timeZone);
-  const added = producer
-    .queue(ConsolidationRunJob.name)
-    .upsertJobScheduler(
-      schedulerId(tenant, agent),
-      { pattern, tz: timeZone },
-      { name: ConsolidationRunJob.name, data: template, opts: declaredOptions(ConsolidationRunJob) },
-    );
+  const template = { name: declaration.name, data, opts: declaredOptions(declaration) };
+  const added = producer.queue(declaration.name).upsertJobScheduler(id, { pattern, tz: timeZone }, template);
   try {
     await whileRedisAnswers(producer.redis, added);
   } catch (error) {
