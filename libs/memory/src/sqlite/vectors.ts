@@ -17,6 +17,9 @@ export interface VectorTraits extends OwnerNumbers {
   readonly createdAt: number;
 }
 
+/** Of the square of a length, in single precision. */
+const UNIT_ERROR = 1e-6;
+
 export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
@@ -37,7 +40,8 @@ export function vectorBytes(vector: Float32Array | null, { name, dimension }: St
   }
   if (squares === 0) return null;
   const scale = 1 / Math.sqrt(squares);
-  return new Uint8Array(vector.map((value) => value * scale).buffer);
+  const direction = Math.abs(squares - 1) < UNIT_ERROR ? vector : vector.map((value) => value * scale);
+  return new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength);
 }
 
 /** Of two directions that are so far apart. */
