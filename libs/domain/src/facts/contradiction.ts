@@ -29,17 +29,18 @@ export function relationOf(a: Statement, b: Statement): Relation {
   if (isSameLine(a, b)) return a.plain.negated === b.plain.negated ? 'same' : 'contradicts';
   if (a.plain.isLong || b.plain.isLong) return 'undecided';
   const framed = a.frames.flatMap((one) => b.frames.filter(({ key }) => key === one.key).map((other) => compareFrames(a, one, b, other)));
-  if (framed.includes('same')) return detailsOf(a) === detailsOf(b) ? 'same' : 'undecided';
+  if (framed.includes('same')) return haveSameDetails(a, b) ? 'same' : 'undecided';
   if (framed.includes('contradicts')) return 'contradicts';
   if (isSwap(a, b) || isChangeFrom(a, b) || isChangeFrom(b, a)) return 'contradicts';
   if (framed.includes('apart') || haveOtherSubjects(a, b)) return 'apart';
   return 'undecided';
 }
 
-/** Numbers and names: "moved to Prague in 2015" says more than "lives in Prague". */
-function detailsOf({ plain, telling }: Statement): string {
-  const details = [...telling.filter(isNumber), ...[...plain.names].filter((name) => plain.words.indexOf(name) > 0).map(stemmed)];
-  return [...new Set(details)].toSorted().join(' ');
+/** Names and numbers: "moved to Prague in 2015" says more than "lives in Prague". */
+function haveSameDetails(a: Statement, b: Statement): boolean {
+  const numbers = [...a.telling, ...b.telling].filter(isNumber);
+  const details = [...numbers, ...a.plain.names, ...b.plain.names];
+  return details.every((word) => a.plain.words.includes(word) === b.plain.words.includes(word));
 }
 
 /** The same telling words in the same order, or in another where nothing depends on the order. */
@@ -47,11 +48,14 @@ function isSameLine(a: Statement, b: Statement): boolean {
   if (a.telling.length === 0 || b.telling.length !== a.telling.length) return false;
   if (a.telling.every((word, at) => word === b.telling[at])) return true;
   const ordered = a.telling.toSorted().join(' ') === b.telling.toSorted().join(' ');
-  const named = a.telling.filter((word, at) => isNumber(word) || at === 0 || a.plain.names.has(word)).length;
+  const names = new Set([...a.plain.names, ...b.plain.names].map(stemmed));
+  const named = a.telling.filter((word) => isNumber(word) || word === a.telling[0] || word === b.telling[0] || names.has(word)).length;
   return ordered && named <= 1 && !a.plain.words.some((word) => /^(?:to|from|before|after|over|under|than|by)$/.test(word));
 }
 
 function compareFrames(a: Statement, one: Frame, b: Statement, other: Frame): Relation {
+  // "moved to Rome in 2015" and "moved to Oslo in 2020" both happened.
+  if (one.during !== other.during && /\d{4}/.test(one.during) && /\d{4}/.test(other.during)) return 'undecided';
   const values = compareValues(a, one, b, other);
   const [isNotOne, isNotOther] = [a.plain.negated !== one.isEnded, b.plain.negated !== other.isEnded];
   if (isNotOne && isNotOther) return values === 'same' ? 'same' : 'apart';
@@ -81,9 +85,17 @@ function differInClass({ key, value: x }: Frame, { value: y }: Frame): boolean {
   const places = x.flatMap((word, at) => (stemmed(word) === stemmed(y[at]!) ? [] : [at]));
   const [at] = places;
   if (at === undefined || places.length > 1 || !areExclusive(x[at]!, y[at]!)) return false;
-  return key.startsWith('when|') || !x.slice(0, at).some((word) => PREPOSITION.test(word));
+  if (key.startsWith('when|')) return [...x, ...y].every(isTime);
+  return !x.slice(0, at).some((word) => PREPOSITION.test(word));
 }
 
+function isTime(word: string): boolean {
+  return (
+    isNumber(word) || TIME_WORD.test(word) || areExclusive(word, 'sunday') || areExclusive(word, 'april') || areExclusive(word, 'noon')
+  );
+}
+
+const TIME_WORD = /^(?:at|on|in|from|to|am|pm|o'clock|of|sunday|april|noon|st|nd|rd|th)$/;
 const PREPOSITION = /^(?:for|in|on|at|during|per|with|when|from|after|before|under|since|by|of|to|and)$/;
 
 function qualifierOf(value: readonly string[]): string {
@@ -150,16 +162,19 @@ export function areNearWordings(a: Statement, b: Statement): boolean {
 const FORM_CHARS_MIN = 5;
 const FORM_SHARE_MIN = 0.6;
 
+/** Of scripts whose words have forms; in others one character is a word. */
 function areForms(a: string, b: string): boolean {
+  if (![a, b].every((word) => word.length >= FORM_CHARS_MIN && SPELLED.test(word))) return false;
   const longer = Math.max(a.length, b.length);
   let alike = 0;
   while (alike < longer && a[alike] === b[alike]) alike += 1;
   let behind = 0;
   while (behind < Math.min(a.length, b.length) - alike && a.at(-1 - behind) === b.at(-1 - behind)) behind += 1;
   const isSlip = alike + behind >= longer - 1 || (a.length === b.length && alike + behind === longer - 2 && isTurned(a, b, alike));
-  if (a.length >= FORM_CHARS_MIN && b.length >= FORM_CHARS_MIN && isSlip) return true;
-  return alike >= FORM_CHARS_MIN && alike >= longer * FORM_SHARE_MIN;
+  return (alike > 0 && isSlip) || (alike >= FORM_CHARS_MIN && alike >= longer * FORM_SHARE_MIN);
 }
+
+const SPELLED = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}'-]+$/u;
 
 function isTurned(a: string, b: string, at: number): boolean {
   return a[at] === b[at + 1] && a[at + 1] === b[at];

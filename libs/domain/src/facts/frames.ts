@@ -13,6 +13,8 @@ export interface Frame {
   readonly by: 'any' | 'name' | 'class' | 'place';
   /** The words say that it is over: "left Acme". */
   readonly isEnded: boolean;
+  /** The time that the words give for a change: "in 2015"; empty where they give none. */
+  readonly during: string;
 }
 
 interface Rule {
@@ -91,17 +93,22 @@ const CHANGE = / (?:moved|relocated|joined|changed|switched|became|become|left|l
 export function framesOf({ words, names, isLong }: PlainStatement): readonly Frame[] {
   if (isLong) return [];
   const whole = words.join(' ').replace(TIME_BEFORE, '');
-  const line = CHANGE.test(whole) ? whole.replace(TIME_BEHIND, '') : whole;
+  const during = CHANGE.test(whole) ? (TIME_BEHIND.exec(whole)?.[0] ?? '') : '';
+  const line = whole.slice(0, whole.length - during.length);
   return RULES.flatMap((one) => {
     const found = one.pattern.exec(line)?.groups;
-    return found === undefined ? [] : frameOf(one, found, names);
+    return found === undefined ? [] : frameOf(one, found, names).map((frame) => ({ ...frame, during }));
   });
 }
 
 const SUBJECT_WORDS_MAX = 6;
 const VALUE_WORDS_MAX = 8;
 
-function frameOf(one: Rule, { s = '', a = '', v = '' }: Record<string, string | undefined>, names: ReadonlySet<string>): Frame[] {
+function frameOf(
+  one: Rule,
+  { s = '', a = '', v = '' }: Record<string, string | undefined>,
+  names: ReadonlySet<string>,
+): Array<Omit<Frame, 'during'>> {
   const subject = withoutArticles(s);
   const attribute = withoutArticles(a);
   const value = withoutArticles(v);

@@ -193,6 +193,6 @@ export function isHeldOut(at: number): boolean {
   return at % 3 === 2;
 }
 
-function labelled(relation: LabelledStatements['relation'], pairs: ReadonlyArray<readonly [string, string]>): LabelledStatements[] {
+export function labelled(relation: LabelledStatements['relation'], pairs: ReadonlyArray<readonly [string, string]>): LabelledStatements[] {
   return pairs.map(([known, fresh]) => ({ relation, known, fresh }));
 }

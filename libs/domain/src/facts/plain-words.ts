@@ -97,7 +97,7 @@ function ownUser(words: readonly string[]): string[] {
 }
 
 function isName(token: string, at: number): boolean {
-  return (at > 0 && /^\p{Lu}/u.test(token) && token !== 'I') || /\p{L}.*[\p{Lu}\p{N}]/u.test(token);
+  return (at > 0 && /^\p{Lu}/u.test(token) && token !== 'I') || (/[\p{Lu}\p{N}]/u.test(token.slice(1)) && /\p{L}/u.test(token));
 }
 
 function meaningOf(word: string): string {
