@@ -2,7 +2,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Candidate, Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { compareCodePoints, decodeText } from './exact-text.js';
-import { denseOf, type PointVectors, requireVector, type SparseVector } from './point-vectors.js';
+import { denseOf, type PointVectors, requireVector, type SparseVector, weightName } from './point-vectors.js';
 import { is } from './record-conditions.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
@@ -18,7 +18,7 @@ const BM25_MIN = 1e-6;
 
 /** How many records with words a tenant has in each layer; of many it need not be known to the last one. */
 export class WordedCounts {
-  static readonly #MANY = 10_000;
+  static readonly #MANY = 1_000;
   static readonly #KEPT_MS = 10_000;
   readonly #kept = new Map<string, { readonly count: number; readonly until: number }>();
   readonly #now: () => number;
@@ -73,7 +73,7 @@ export async function searchCandidates(
   const byWords = words === null ? [] : (lists.shift() ?? []);
   const cosines = new Map([...(lists.shift() ?? []), ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
   const surplus = deps.ownStatistics || anchorScore === null ? 0 : surplusOf(anchorScore, worded);
-  const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, words, surplus)]));
+  const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, surplus)]));
   const candidateOf = (point: ScoredPoint) => toCandidate(point, cosines.get(point.id) ?? 0, bm25s.get(point.id) ?? 0);
   return {
     dense: ordered(byVector.map(candidateOf), ({ cosine }) => cosine, limit),
@@ -87,7 +87,8 @@ function denseSearch({ model }: SearchDeps, query: unknown, limit: number): Sear
 
 function wordSearch({ ownStatistics }: SearchDeps, query: SparseVector, limit: number): Search {
   const asked = wordLimit(ownStatistics, limit);
-  return { using: WORDS, query, limit: asked, payload: CANDIDATE, ...(ownStatistics ? { ownStatistics } : { vectors: [WORDS] }) };
+  if (ownStatistics) return { using: WORDS, query, limit: asked, payload: CANDIDATE, ownStatistics };
+  return { using: WORDS, query, limit: asked, payload: [...CANDIDATE, ...query.indices.map((word) => `w.${weightName(word)}`)] };
 }
 
 function cosinesOfWords({ model, ownStatistics }: SearchDeps, query: unknown, words: SparseVector, limit: number): Search {
@@ -109,12 +110,9 @@ function surplusOf(anchorScore: number, worded: number): number {
   return anchorScore + Math.log(1.5) - Math.log(worded + 1);
 }
 
-function bm25Of({ score, vector }: ScoredPoint, words: SparseVector | null, surplus: number): number {
-  const kept = vector[WORDS] as SparseVector | undefined;
-  if (kept === undefined || words === null || surplus === 0) return rounded(score);
-  const wanted = new Set(words.indices);
-  const weights = kept.values.reduce((sum, value, i) => (wanted.has(kept.indices[i] ?? -1) ? sum + value : sum), 0);
-  return Math.max(BM25_MIN, rounded(score - surplus * weights));
+function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {
+  const weights = Object.values((payload['w'] as Readonly<Record<string, number>> | undefined) ?? {});
+  return Math.max(BM25_MIN, rounded(score - surplus * weights.reduce((sum, weight) => sum + weight, 0)));
 }
 
 function cosineOf(score: number): number {

@@ -68,6 +68,15 @@ export class PointVectors {
   }
 }
 
+/** Name of a word's weight within the payload's `w`. */
+export const weightName = (word: number): string => `k${word.toString(36)}`;
+
+/** The weights of a point's words once more, to be read one by one: a sparse vector is only given whole. */
+export function weightsIn(vector: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
+  const { indices, values } = (vector[WORDS] as SparseVector | undefined) ?? { indices: [], values: [] };
+  return Object.fromEntries(indices.map((word, i) => [weightName(word), Number((values[i] ?? 0).toFixed(6))]));
+}
+
 /** Those that have a direction. @throws EtudeError EMBEDDING_LENGTH_WRONG */
 export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Model): number[][] {
   return vectors.flatMap((vector) => {

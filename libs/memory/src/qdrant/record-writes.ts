@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Change, StoreOptions } from '../record-store.js';
 import type { BodyParts } from './body-parts.js';
 import { type CollectionNames, WORDS } from './collections.js';
-import { denseOf, type PointVectors } from './point-vectors.js';
+import { denseOf, type PointVectors, weightsIn } from './point-vectors.js';
 import { is } from './record-conditions.js';
 import type { PartSet } from './record-payload.js';
 import { contentOf, hasMark, markOf, marksIn, ownerPayload, partsIn, recordId, revisionIn, STATE } from './record-payload.js';
@@ -185,10 +185,10 @@ export class RecordWrites {
     return taken;
   }
 
-  /** Whether it has words, so that vectors are made for it, and models that find no direction in them. */
+  /** Whether it has words, so that vectors are made for it, what they weigh, and models that find no direction in them. */
   #textState(vector: Point['vector']): Payload {
     const worded = WORDS in vector;
-    return { worded, blank: worded && Object.keys(vector).length === 1 ? [this.#deps.model.name] : [] };
+    return { worded, w: weightsIn(vector), blank: worded && Object.keys(vector).length === 1 ? [this.#deps.model.name] : [] };
   }
 
   #vectorOf({ indexed }: Insert | Replace): Point['vector'] {

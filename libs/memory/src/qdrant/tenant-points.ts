@@ -31,7 +31,6 @@ export interface FoundPoint {
 
 export interface ScoredPoint extends FoundPoint {
   readonly score: number;
-  readonly vector: Payload;
 }
 
 export interface Page {
@@ -48,7 +47,6 @@ export interface Search {
   readonly query: unknown;
   readonly limit: number;
   readonly payload: readonly string[];
-  readonly vectors?: readonly string[];
   readonly among?: { readonly using: string; readonly query: unknown; readonly limit: number };
   /** Word statistics of what meets the conditions of the whole tenant; servers before 1.19 pass over it. */
   readonly ownStatistics?: boolean;
@@ -141,13 +139,11 @@ export class TenantPoints {
     const answers = await this.#server.ask(`search ${collection}`, (client) => client.queryBatch(collection, { searches: requests }));
     if (answers.length !== requests.length)
       throw new EtudeError('INTERNAL', `${collection} answered ${answers.length} lists of ${requests.length}`);
-    const lists = answers.map(({ points }) =>
-      points.map((point) => ({ ...foundPoint(point), score: point.score, vector: (point.vector ?? {}) as Payload })),
-    );
+    const lists = answers.map(({ points }) => points.map((point) => ({ ...foundPoint(point), score: point.score })));
     return { lists: lists.slice(0, -1), anchorScore: lists.at(-1)?.[0]?.score ?? null };
   }
 
-  #query({ using, query, limit, payload, vectors, among, ownStatistics }: Search, filter: Filter) {
+  #query({ using, query, limit, payload, among, ownStatistics }: Search, filter: Filter) {
     const params = ownStatistics
       ? { params: { idf: { corpus: this.#filter({ must: [{ key: 'worded', match: { value: true } }] }) } } }
       : {};
@@ -157,7 +153,6 @@ export class TenantPoints {
       filter,
       limit,
       with_payload: payload.length === 0 ? false : payload,
-      ...(vectors === undefined ? {} : { with_vector: vectors }),
       ...(among === undefined ? params : { prefetch: { ...among, filter, ...params } }),
     };
   }
