@@ -45,7 +45,7 @@ export class BareSqlite {
     this.#texts = prepare('SELECT doc.id AS id, text, worth, created_at FROM json_each(?) CROSS JOIN doc ON doc.id = value');
   }
 
-  /** One transaction. */
+  /** One transaction; all words last, since FTS5 writes what it has gathered when another table comes in between. */
   insert(records: readonly DataRecord[]): void {
     const [doc, vector, words] = this.#insert;
     this.#db.exec('BEGIN IMMEDIATE');
@@ -54,8 +54,8 @@ export class BareSqlite {
       const tenant = BigInt(record.tenant);
       doc.run(id, tenant, record.worth, BigInt(record.createdAt), record.text);
       vector.run(id, tenant, bytesOf(record.vector), record.worth);
-      words.run(id, `t${record.tenant}`, record.text);
     }
+    for (const { id, tenant, text } of records) words.run(BigInt(id), `t${tenant}`, text);
     this.#db.exec('COMMIT');
   }
 

@@ -16,7 +16,7 @@ export async function retrievalFigures(adapter: string, quick: boolean, say: (te
     return {};
   }
   say('retrieval quality ...');
-  const args = ['--input-type=module', '-e', RUN, RETRIEVAL, '--adapter', adapter, '--half', 'report', '--json'];
+  const args = ['-e', RUN, RETRIEVAL, '--adapter', adapter, '--half', 'report', '--json'];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
   const { figures } = Summary.parse(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? ''));
   return Object.fromEntries(Object.entries(figures).filter(([name]) => name.includes('ndcg10')));

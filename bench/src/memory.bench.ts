@@ -3,6 +3,7 @@ import { freemem, tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { percentile, round, summaryLine } from './figures.js';
 import { MemoryData } from './memory-data.js';
+import { factsFigures } from './memory-facts.js';
 import { growTo, pairedRatio, queriesOf, searchAll, type SearchTimes } from './memory-growth.js';
 import { qdrantSides, QueryVectors, type Sides, sqliteSides } from './memory-sides.js';
 import { retrievalFigures } from './memory-retrieval.js';
@@ -48,8 +49,10 @@ export async function run(args: readonly string[]): Promise<number> {
     say(sides.what);
     const sizes = (asked ?? usualSizes(sides, values.quick)).toSorted((a, b) => a - b).filter(suffices);
     const found = await measure(sides, embedder, sizes, values.quick);
-    const figures = { ...figuresOf(found), ...(await retrievalFigures(adapter, values.quick, say)) };
-    if (!values.json) process.stdout.write(table(sides, found).join(''));
+    const quality = await retrievalFigures(adapter, values.quick, say);
+    const facts = await factsFigures(adapter, say);
+    const figures = { ...figuresOf(found), ...quality, ...facts };
+    if (!values.json) process.stdout.write([...table(sides, found), ...lists(quality, facts)].join(''));
     process.stdout.write(`${summaryLine('memory', figures)}\n`);
     return 0;
   } finally {
@@ -98,13 +101,14 @@ function aimed(found: readonly SizeFigures[]): SizeFigures | undefined {
   return found.findLast(({ size }) => size <= AIM_SIZE) ?? found[0];
 }
 
+const ratioTo = (times: SearchTimes, name: string) => round(pairedRatio(times['ours'] ?? [], times[name] ?? []));
+
 const allTimes = ({ large, small }: Pick<SizeFigures, 'large' | 'small'>, name: string) => [...(large[name] ?? []), ...(small[name] ?? [])];
 
 function figuresOf(found: readonly SizeFigures[]): Record<string, number> {
   const at = aimed(found);
   if (at === undefined) return {};
   const ours = allTimes(at, 'ours');
-  const ratioTo = (times: SearchTimes, name: string) => round(pairedRatio(times['ours'] ?? [], times[name] ?? []));
   const figures: Record<string, number> = {
     records: at.size,
     search_p50_ms: round(percentile(ours, 50)),
@@ -142,6 +146,10 @@ function table({ what, real }: Sides, found: readonly SizeFigures[]): string[] {
     lines.push(...timesOf('the tenant with a tenth of all', large), ...timesOf('the other 49 tenants', small), '\n');
   }
   return lines;
+}
+
+function lists(...some: ReadonlyArray<Readonly<Record<string, number>>>): string[] {
+  return some.flatMap((figures) => Object.entries(figures).map(([name, value]) => `${name.padEnd(40)} ${value}\n`));
 }
 
 function mibOf(bytes: number | null): string {

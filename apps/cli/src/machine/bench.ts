@@ -9,7 +9,7 @@ import { EXIT } from '../exit-codes.js';
 import { SERVICE_NODE_ARGS } from '../stack/programs.js';
 
 const SUFFIX = '.bench.js';
-/** A benchmark exports `run(args)`; what it answers is its exit code. */
+/** A benchmark exports `run(args)`; what it answers is its exit code. A module by its `await`: with --input-type no thread can be started. */
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 
 function benchmarks(dir: string): string[] {
@@ -36,7 +36,7 @@ export async function runBench(cli: Cli, name: string, args: readonly string[]):
   if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
   const url = pathToFileURL(join(dir, `${name}${SUFFIX}`)).href;
   const flags = cli.globals.json ? ['--json'] : [];
-  const child = spawn(process.execPath, [...SERVICE_NODE_ARGS, '--input-type=module', '-e', RUN, url, ...args, ...flags], {
+  const child = spawn(process.execPath, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...args, ...flags], {
     cwd: cli.root,
     env: { ...cli.settings.environment },
     stdio: ['ignore', 'inherit', 'inherit'],
