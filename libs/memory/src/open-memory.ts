@@ -3,7 +3,7 @@ import { memoryOver, type MemoryDeps } from './layers/memory-over-store.js';
 import { carryVersion1 } from './layers/version-1-records.js';
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
-import { openQdrantStore, type QdrantStoreOptions } from './qdrant/qdrant-store.js';
+import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
 import type { RecordStore, StoreOptions } from './record-store.js';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.js';
 
@@ -32,9 +32,13 @@ export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promis
   return openMemory({ store: placeOf(config), ...deps });
 }
 
-function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
+/** Qdrant's client is loaded only where it is used: it takes longer than all the rest. */
+async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
   const model: StoreOptions['model'] = { name: embedder.profile.model, dimension: embedder.profile.dimension };
-  if (place.adapter === 'qdrant') return openQdrantStore({ ...place, model });
+  if (place.adapter === 'qdrant') {
+    const { openQdrantStore } = await import('./qdrant/qdrant-store.js');
+    return openQdrantStore({ ...place, model });
+  }
   return openSqliteStore({ ...place, model, onVersion1: (records, store) => carryVersion1(records, store, embedder) });
 }
 
