@@ -32,7 +32,7 @@ export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promis
   return openMemory({ store: placeOf(config), ...deps });
 }
 
-/** Qdrant's client is loaded only where it is used: it takes longer than all the rest. */
+/** Qdrant's client is slow to load, so it is loaded only where it is used. */
 async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
   const model: StoreOptions['model'] = { name: embedder.profile.model, dimension: embedder.profile.dimension };
   if (place.adapter === 'qdrant') {
