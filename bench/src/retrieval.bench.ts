@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { EtudeError } from '@etude/contracts/errors';
+import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { type Half, halfOf } from '@etude/domain/evaluation/retrieval/halves';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
@@ -15,6 +15,7 @@ import { sweepWeights } from './retrieval/sweep.js';
 import { VectorCache } from './retrieval/vector-cache.js';
 
 const CACHE = fileURLToPath(new URL('../../.etude/cache/retrieval', import.meta.url));
+const EXIT_USAGE = 2;
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 interface Options {
@@ -31,26 +32,33 @@ interface Options {
  * the generated sets are used, and made where they are not there.
  */
 export async function run(args: readonly string[]): Promise<number> {
+  try {
+    return await measure(args);
+  } catch (error) {
+    if (errorCode(error) === 'INTERNAL') throw error;
+    say(`error: ${(error as Error).message}`);
+    return EXIT_USAGE;
+  }
+}
+
+async function measure(args: readonly string[]): Promise<number> {
   const { positionals, options } = parsed(args);
   const embedder = await chosenEmbedder(options);
   const dirs = positionals.length > 0 ? positionals : await generated();
   const answers: Array<readonly [name: string, answers: readonly Answer[]]> = [];
   for (const dir of dirs) answers.push([basename(dir), await answersOf(dir, embedder, options.adapter)]);
   const { profile } = embedder;
-  const { denseWeight, model } = profile;
-  const calibrate = (cosine: number) => profile.calibrate(cosine);
-  const now = Date.now();
   if (options.sweep) {
     const trials = sweepWeights(
       answers.map(([, of]) => of),
-      { calibrate, now },
+      profile,
     );
     for (const one of trials) say(`weight ${one.denseWeight}: margin ${round(one.margin, 4)}, mean nDCG@10 ${round(one.mean, 4)}`);
   }
   const figures: Record<string, number> = {};
   const rows = answers.map(([name, of]) => {
     const asked = of.filter(({ query }) => options.half === 'all' || halfOf(query.id) === options.half);
-    const by = figuresOf(asked, { denseWeight, calibrate, now });
+    const by = figuresOf(asked, profile);
     for (const method of METHODS) {
       figures[`${name}_ndcg10_${method}`] = round(by[method].ndcg10, 4);
       figures[`${name}_recall100_${method}`] = round(by[method].recall100, 4);
@@ -59,7 +67,10 @@ export async function run(args: readonly string[]): Promise<number> {
     return `${name} (${asked.length} queries): ${cells.join(', ')}`;
   });
   for (const method of METHODS) figures[`ndcg10_${method}`] = meanOf(figures, `_ndcg10_${method}`);
-  if (!options.json) process.stdout.write(`${model} on ${options.adapter}, nDCG@10 / recall@100\n${rows.join('\n')}\n`);
+  if (!options.json)
+    process.stdout.write(
+      `${profile.model} (dense weight ${profile.denseWeight}) on ${options.adapter}, nDCG@10 / recall@100\n${rows.join('\n')}\n`,
+    );
   process.stdout.write(`${summaryLine('retrieval', figures)}\n`);
   return 0;
 }

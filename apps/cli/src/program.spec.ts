@@ -24,6 +24,7 @@ async function run(...args: string[]): Promise<Started | null> {
 
 describe('command line', () => {
   it.each([
+    'eval retrieval --format beir dir --adapter sqlite --embedder lexical',
     'tasks submit --prompt x',
     'tasks get t1',
     'tasks list',

@@ -1,5 +1,6 @@
 import { type RetrievalFigures, retrievalFigures } from '@etude/domain/evaluation/retrieval/metrics';
-import { fuse, type Fusion } from '@etude/domain/retrieval/fuse';
+import type { EmbedderProfile } from '@etude/domain/ports/embedder';
+import { rankCandidates } from '@etude/memory/layers/memory-search';
 import type { Answer } from './candidates.js';
 
 const keys = (list: ReadonlyArray<{ readonly key: string }>) => list.map(({ key }) => key);
@@ -7,15 +8,13 @@ const keys = (list: ReadonlyArray<{ readonly key: string }>) => list.map(({ key 
 export const METHODS = ['dense', 'bm25', 'hybrid'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What each way of searching finds: the vectors' list, the words' list, and both fused as memory fuses them. */
-export function figuresOf(answers: readonly Answer[], fusion: Fusion): Record<Method, RetrievalFigures> {
+/** What each way of searching finds: the vectors' list, the words' list, and both in the order that memory gives them. */
+export function figuresOf(answers: readonly Answer[], profile: EmbedderProfile): Record<Method, RetrievalFigures> {
   const by = (rank: (answer: Answer) => readonly string[]) =>
     retrievalFigures(answers.map((answer) => ({ ranked: rank(answer), relevance: answer.query.relevance })));
   return {
     dense: by(({ found }) => keys(found.dense)),
     bm25: by(({ found }) => keys(found.words)),
-    hybrid: by(({ found }) => fused(found, fusion)),
+    hybrid: by(({ found }) => keys(rankCandidates(found, profile, 0).map(({ candidate }) => candidate))),
   };
 }
-
-export const fused = (found: Answer['found'], fusion: Fusion) => fuse(found, fusion).map(({ candidate }) => candidate.key);

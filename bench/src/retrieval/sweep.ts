@@ -1,5 +1,5 @@
 import { halfOf } from '@etude/domain/evaluation/retrieval/halves';
-import type { Fusion } from '@etude/domain/retrieval/fuse';
+import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { Answer } from './candidates.js';
 import { figuresOf } from './rankings.js';
 
@@ -14,15 +14,24 @@ export interface Trial {
 const STEPS = 20;
 
 /** Every weight on the halves that are for choosing; the one with the largest margin first, of equal ones the larger mean. */
-export function sweepWeights(sets: ReadonlyArray<readonly Answer[]>, fusion: Omit<Fusion, 'denseWeight'>): Trial[] {
+export function sweepWeights(sets: ReadonlyArray<readonly Answer[]>, profile: EmbedderProfile): Trial[] {
   const halves = sets.map((answers) => answers.filter(({ query }) => halfOf(query.id) === 'choose'));
   const weights = Array.from({ length: STEPS + 1 }, (_, i) => i / STEPS);
-  return weights.map((denseWeight) => trial(halves, { ...fusion, denseWeight })).toSorted((a, b) => b.margin - a.margin || b.mean - a.mean);
+  return weights
+    .map((denseWeight) => trial(halves, weighted(profile, denseWeight)))
+    .toSorted((a, b) => b.margin - a.margin || b.mean - a.mean);
 }
 
-function trial(halves: ReadonlyArray<readonly Answer[]>, fusion: Fusion): Trial {
-  const figures = halves.map((answers) => figuresOf(answers, fusion));
+const weighted = (profile: EmbedderProfile, denseWeight: number): EmbedderProfile => ({
+  model: profile.model,
+  dimension: profile.dimension,
+  denseWeight,
+  calibrate: (cosine) => profile.calibrate(cosine),
+});
+
+function trial(halves: ReadonlyArray<readonly Answer[]>, profile: EmbedderProfile): Trial {
+  const figures = halves.map((answers) => figuresOf(answers, profile));
   const margins = figures.map(({ dense, bm25, hybrid }) => hybrid.ndcg10 - Math.max(dense.ndcg10, bm25.ndcg10));
   const mean = figures.reduce((sum, { hybrid }) => sum + hybrid.ndcg10, 0) / figures.length;
-  return { denseWeight: fusion.denseWeight, margin: Math.min(...margins), mean };
+  return { denseWeight: profile.denseWeight, margin: Math.min(...margins), mean };
 }

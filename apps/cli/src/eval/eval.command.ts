@@ -3,13 +3,14 @@ import type { Start } from '../cli.js';
 import { integer } from '../options.js';
 import { MEMORY_USES } from '../tasks/task-spec.js';
 import { FORMATS } from './read-problems.js';
+import { evalRetrieval, type RetrievalOptions } from './retrieval.js';
 import { type EvalOptions, runEval } from './run-eval.js';
 
-/** `eval run`. */
+/** `eval run`, `eval retrieval`. */
 export function addEval(program: Command, start: Start): void {
-  program
-    .command('eval')
-    .description('how well a data set is solved')
+  const evaluation = program.command('eval').description('how well a data set is solved, and how well memory finds');
+  addRetrieval(evaluation, start);
+  evaluation
     .command('run [file]')
     .description('hand in every problem and report pass@k')
     .addOption(new Option('--format <format>', "the file's format; etude is a TaskSpec per line").choices([...FORMATS]))
@@ -25,4 +26,16 @@ export function addEval(program: Command, start: Start): void {
     .option('--agent <name>', 'who owns what is learned', 'eval')
     .option('--resume <run>', 'go on with a run that was interrupted')
     .action((file: string | undefined, options: EvalOptions, command: Command) => start(command, (cli) => runEval(cli, file, options)));
+}
+
+function addRetrieval(evaluation: Command, start: Start): void {
+  evaluation
+    .command('retrieval [dirs...]')
+    .description('nDCG@10 and recall@100 by vectors, by words, and by both; without a folder, over sets that are generated')
+    .addOption(new Option('--format <format>', 'of the folders').choices(['beir']).default('beir'))
+    .addOption(new Option('--adapter <adapter>', 'the database that is filled for it').choices(['sqlite', 'qdrant']).default('sqlite'))
+    .addOption(new Option('--embedder <embedder>', 'as ETUDE_EMBEDDER').choices(['auto', 'sentence', 'lexical']))
+    .addOption(new Option('--half <half>', 'of the queries').choices(['choose', 'report', 'all']).default('all'))
+    .option('--sweep', 'also every weight of vectors against words, on the half for choosing')
+    .action((dirs: string[], options: RetrievalOptions, command: Command) => start(command, (cli) => evalRetrieval(cli, dirs, options)));
 }

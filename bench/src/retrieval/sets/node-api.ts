@@ -10,7 +10,7 @@ export const nodeApi: GeneratedSet = {
   description: "The first sentence of a function's documentation asks for the rest of the same documentation.",
   source: 'npm @types/node, comments of its *.d.ts files (the documentation of Node.js)',
   licence: 'MIT, see LICENSE of the package',
-  make: () => selectSet(comments(), { documentsMax: 1_500, queriesMax: 400 }),
+  make: () => selectSet(comments(), { documentsMax: 1_500, queriesMax: 400, charsMax: 1_200 }),
 };
 
 function comments(): Labelled[] {

@@ -10,7 +10,7 @@ export const perlFaq: GeneratedSet = {
   description: "A question of Perl's FAQ asks for its answer, without the question, among sections of all of Perl's manuals.",
   source: 'Debian package perl-doc',
   licence: 'GPL 1 or later, or Artistic License; see usr/share/doc/perl-doc/copyright of the package',
-  make: (cacheDir) => selectSet(sections(podFolder(cacheDir)), { documentsMax: 1_500, queriesMax: 400 }),
+  make: (cacheDir) => selectSet(sections(podFolder(cacheDir)), { documentsMax: 1_500, queriesMax: 400, charsMax: 1_200 }),
 };
 
 /** Of this machine's package, or of one that is fetched and unpacked, not installed. */

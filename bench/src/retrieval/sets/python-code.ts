@@ -9,7 +9,7 @@ export const pythonCode: GeneratedSet = {
   description: "The first sentence of a function's docstring asks for its code, signature included and docstring left out.",
   source: "Python's standard library as /usr/bin/python3 has it",
   licence: 'Python Software Foundation License 2',
-  make: () => selectSet(functions(), { documentsMax: 1_500, queriesMax: 400 }),
+  make: () => selectSet(functions(), { documentsMax: 1_000, queriesMax: 240, charsMax: 800 }),
 };
 
 const PYTHON = '/usr/bin/python3';

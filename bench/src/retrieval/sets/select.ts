@@ -8,7 +8,12 @@ export interface Labelled {
   readonly answer: string;
 }
 
-const ANSWER_CHARS_MAX = 1_200;
+export interface SetSize {
+  readonly documentsMax: number;
+  readonly queriesMax: number;
+  /** Of a document; 1,200 is about what one chunk of a document holds. */
+  readonly charsMax: number;
+}
 
 export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const words = (text: string) => text.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
@@ -20,9 +25,9 @@ export const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N
  *
  * The same answer twice is one document; whoever asks with the same words asks for all that answer it.
  */
-export function selectSet(all: readonly Labelled[], { documentsMax, queriesMax }: { documentsMax: number; queriesMax: number }): TestSet {
+export function selectSet(all: readonly Labelled[], { documentsMax, queriesMax, charsMax }: SetSize): TestSet {
   const byDigest = all
-    .map((one) => ({ ...one, answer: cutAtLine(one.answer) }))
+    .map((one) => ({ ...one, answer: cutAtLine(one.answer, charsMax) }))
     .toSorted((a, b) => compare(digestOf(a.key), digestOf(b.key)));
   const unique = [...new Map(byDigest.toReversed().map((one) => [bare(one.answer), one])).values()].toReversed();
   const asked = unique.filter(({ question }) => question !== null && words(question).length >= 4);
@@ -45,9 +50,8 @@ export function selectSet(all: readonly Labelled[], { documentsMax, queriesMax }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** About what one chunk of a document holds. */
-function cutAtLine(text: string): string {
-  if (text.length <= ANSWER_CHARS_MAX) return text;
-  const cut = text.slice(0, ANSWER_CHARS_MAX);
-  return cut.slice(0, Math.max(cut.lastIndexOf('\n'), cut.lastIndexOf(' '), ANSWER_CHARS_MAX / 2)).trimEnd();
+function cutAtLine(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  const cut = text.slice(0, charsMax);
+  return cut.slice(0, Math.max(cut.lastIndexOf('\n'), cut.lastIndexOf(' '), charsMax / 2)).trimEnd();
 }

@@ -1,8 +1,7 @@
 import { recencyOf, type Score, weighed } from './rank.js';
 
-/** A record that a search found, by meaning, by words, or by both. */
-export interface Found {
-  readonly key: string;
+/** What both searches say of a record. */
+export interface Match {
   readonly createdAt: number;
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
@@ -22,7 +21,7 @@ export interface Fusion {
 }
 
 /** A BM25 of this is worth one half; see docs/retrieval.md for how it was chosen. */
-export const BM25_HALF = 20;
+export const BM25_HALF = 40;
 
 /**
  * Score of a record from what both searches say of it: the calibrated similarity and the saturated BM25, weighted, and lowered
@@ -31,23 +30,18 @@ export const BM25_HALF = 20;
  * Why values and not ranks: a rank says nothing of how much better the first is than the second, nor whether the best match of
  * words is one at all. Measured in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
  */
-export function fusedScore({ cosine, bm25, createdAt, worth }: Omit<Found, 'key'>, { denseWeight, calibrate, now }: Fusion): Score {
-  const fused = denseWeight * calibrate(cosine) + (1 - denseWeight) * (bm25 / (bm25 + BM25_HALF));
+export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion): Score {
+  const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * saturated(rounded(bm25));
   const recency = recencyOf(createdAt, now);
   return { fused, recency, score: weighed(fused, { recency, worth }) };
 }
 
-export type Fused<T> = Score & { readonly candidate: T };
-
-/** Both lists as one, best first; equal scores by cosine, then by age, newest first, then by key. */
-export function fuse<T extends Found>(lists: { readonly dense: readonly T[]; readonly words: readonly T[] }, fusion: Fusion): Fused<T>[] {
-  const candidates = new Map([...lists.dense, ...lists.words].map((candidate) => [candidate.key, candidate]));
-  return [...candidates.values()]
-    .map((candidate) => ({ candidate, ...fusedScore(candidate, fusion) }))
-    .toSorted((a, b) => b.score - a.score || b.candidate.cosine - a.candidate.cosine || newestThenKey(a.candidate, b.candidate));
+/** 0 to 1: the tenth word in common tells less than the first. */
+function saturated(bm25: number): number {
+  return bm25 / (bm25 + BM25_HALF);
 }
 
-function newestThenKey(a: Found, b: Found): number {
-  if (a.createdAt !== b.createdAt) return b.createdAt - a.createdAt;
-  return a.key < b.key ? -1 : 1;
+/** Equal texts have equal values, whatever the last bits of a database's arithmetic say; then age and worth decide. */
+function rounded(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
 }

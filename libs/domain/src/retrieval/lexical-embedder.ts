@@ -27,7 +27,7 @@ export class LexicalEmbedder implements Embedder {
   readonly profile: EmbedderProfile = {
     model: 'lexical-hash-1',
     dimension: DIMENSION,
-    denseWeight: 0.4,
+    denseWeight: 0.001,
     calibrate: calibrateLexical,
   };
 

@@ -2,7 +2,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { searchableText } from '@etude/domain/retrieval/entries';
-import { scoreOf } from '@etude/domain/retrieval/rank';
+import { fusedScore } from '@etude/domain/retrieval/fuse';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
@@ -19,7 +19,7 @@ export interface RankedRecord {
   readonly explanation: Readonly<Record<string, number>>;
 }
 
-type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candidate };
+export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candidate };
 
 interface Place {
   readonly candidate: Candidate;
@@ -48,7 +48,7 @@ export async function searchLayer(
   const [asked] = await embedTexts(deps.embedder, [searchableText(query.text)]);
   const wanted = query.rerank ? Math.max(query.limit, RERANKED_MAX) : query.limit;
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
-  const ranked = rank(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0).slice(0, wanted);
+  const ranked = rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0).slice(0, wanted);
   const found = await loadRanked(deps.store, scope, layer, ranked, query.archived === true);
   const ordered = query.rerank ? await rerank(deps, query.text, found) : found;
   return ordered.slice(0, query.limit);
@@ -78,8 +78,8 @@ function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuer
   } satisfies StoreQuery;
 }
 
-/** What has neither a word nor any similarity in common with the query is no hit. */
-function rank({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin: number): readonly Ranked[] {
+/** Best first. What has neither a word nor any similarity in common with the query is no hit. */
+export function rankCandidates({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin = 0): readonly Ranked[] {
   const byMeaning = placesOf(dense, ({ cosine }) => cosine);
   const byWords = placesOf(words, ({ bm25 }) => bm25);
   return [...new Map([...byWords, ...byMeaning])]
@@ -90,8 +90,9 @@ function rank({ dense, words }: Candidates, profile: EmbedderProfile, now: numbe
 
 function rankedOf(candidate: Candidate, denseRank: number | null, wordsRank: number | null, profile: EmbedderProfile, now: number): Ranked {
   const { cosine, bm25, createdAt, worth } = candidate;
-  const { fused, recency, score } = scoreOf({ denseRank, wordsRank, createdAt, worth }, { denseWeight: profile.denseWeight, now });
   const similarity = profile.calibrate(cosine);
+  const calibrate = (raw: number) => profile.calibrate(raw);
+  const { fused, recency, score } = fusedScore({ cosine, bm25, createdAt, worth }, { denseWeight: profile.denseWeight, calibrate, now });
   const ranks = { ...(denseRank === null ? {} : { denseRank }), ...(wordsRank === null ? {} : { wordsRank }) };
   return { candidate, similarity, score, explanation: { similarity, cosine, bm25, ...ranks, fused, recency, worth, score } };
 }

@@ -35,7 +35,7 @@ export class SentenceEmbedder implements Embedder {
   readonly profile: EmbedderProfile = {
     model: 'all-minilm-l6-v2',
     dimension: DIMENSION,
-    denseWeight: 0.85,
+    denseWeight: 0.65,
     calibrate: calibration(SENTENCE_ANCHORS),
   };
   readonly #data: SentenceThreadData;
