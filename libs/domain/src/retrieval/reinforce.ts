@@ -18,10 +18,15 @@ export function afterUse(skill: Skill, use: Extract<MemoryWrite, { kind: 'skill_
     ...skill,
     executionCount: skill.executionCount + 1,
     successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
-    cues: success && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
+    cues: success && mayBeTold(skill, use) && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
     fingerprints: success ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
     updatedAt: Math.max(skill.updatedAt, at),
   };
+}
+
+/** What a user asked for stays with what is theirs: others would find it in a skill that they share, and erasing would miss it. */
+function mayBeTold({ scope }: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): boolean {
+  return use.scope.user === null || use.scope.user === scope.user;
 }
 
 function isNewCue(skill: Skill, cue: string): boolean {

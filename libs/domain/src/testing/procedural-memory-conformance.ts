@@ -136,6 +136,13 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect((await memory.search(ALL, { text: 'Total of the even entries', limit: 1 }))[0]?.similarity).toBeGreaterThan(0.95);
     });
 
+    it('keeps what a user asked for out of a skill that is shared', async () => {
+      const memory = await start(make);
+      await memory.store(ACTIVE);
+      await memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts' }));
+      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues });
+    });
+
     it('keeps a bounded number of cues and every fingerprint', async () => {
       const memory = await start(make);
       await memory.store(ACTIVE);
