@@ -68,7 +68,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.get(ALL, 'mine')).toBeNull();
   });
 
-  it('counts a hundred writers of one fact that write at once', async () => {
+  it('counts a hundred writers of one fact that write at once', { timeout: 180_000 }, async () => {
     const memory = await start(make);
     const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
     expect(stored.filter(({ outcome }) => outcome === 'added')).toHaveLength(1);
@@ -158,7 +158,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(textsOf(await memory.list(ALL, 10))).toEqual(Array.from({ length: 4 }, () => 'The limit is 8'));
   });
 
-  it('ends with one truth however tellings are mixed and repeated', { timeout: 60_000 }, async () => {
+  it('ends with one truth however tellings are mixed and repeated', { timeout: 240_000 }, async () => {
     const telling = fc.record({ limit: fc.constantFrom(5, 8, 13), day: fc.nat(6), copy: fc.nat(1) });
     await expect(
       fc.assert(

@@ -49,7 +49,7 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       expect(await memory.list(ALL, 10)).toEqual([factOf({ episodes: [], support: 3 })]);
     });
 
-    it('leaves one fact when a hundred units bring the same', async () => {
+    it('leaves one fact when a hundred units bring the same', { timeout: 180_000 }, async () => {
       const memory = await start(make);
       const units = Array.from({ length: 100 }, (_, i) => memory.applyFacts('acme', `u${i}`, [factOf({ episodes: [`e${i}`] })]));
       expect((await Promise.all(units)).filter(({ added }) => added === 1)).toHaveLength(1);
