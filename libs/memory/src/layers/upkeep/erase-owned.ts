@@ -4,6 +4,7 @@ import type { Owners, RecordStore } from '../../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
 import { addCounts, countOwned, removeOwned, totalOf } from './owned-records.js';
 import type { CountsByPlace } from './owned-records.js';
+import { cutRecalled } from './recalled-copies.js';
 
 /** Writes that began before the mark land within moments; each pass takes what has landed since the last. */
 const PASSES_MAX = 1_000;
@@ -16,9 +17,10 @@ const PASSES_MAX = 1_000;
  */
 export async function eraseOwned(store: RecordStore, clock: Clock, owners: Owners, signal?: AbortSignal): Promise<CountsByPlace> {
   await forbid(store, owners, endOfNow(clock));
+  const recalled = await cutRecalled(store, owners, signal);
   const all = await removeOwned(store, owners, {}, signal);
   const since = await removeUntilNothing(store, clock, owners, signal);
-  return addCounts(all, since);
+  return addCounts(addCounts(all, since), recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 
 /** What is left of what was made before the owners' mark; without a mark, all that they have. */

@@ -70,6 +70,18 @@ describe('erasing', () => {
     expect(await upkeep.findErased(ACME)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.episode': 1 });
   });
 
+  it('cuts what others have recalled of the owner', async () => {
+    const item = { layer: 'semantic', kind: 'fact', title: 't', text: 'bob likes tea', score: 1, similarity: 1 } as const;
+    const recalled = [
+      { ...item, id: 'f1' },
+      { ...item, id: 'f2', text: 'kept' },
+    ];
+    await write(factRecord({ id: 'f1', scope: bobs }), factRecord({ id: 'f2' }), transitionRecord(transitionOf({ recalled })));
+    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
+    const [left] = await store.find({ tenant: 'acme', agent: null }, 'episodic', {}, { order: 'key', limit: 9 });
+    expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
+  });
+
   it('refuses what was made before, and takes what is made after', async () => {
     await upkeep.forbid(BOB, now);
     const late = await write(factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })).catch((error: unknown) => error);

@@ -1,0 +1,201 @@
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ImportReport } from '../src/layers/memory-upkeep.js';
+import { LAYERS } from '../src/layers/upkeep/owned-records.js';
+import type { Memory } from '../src/memory.js';
+import type { MemoryPlace } from '../src/open-memory.js';
+import { openMemory } from '../src/open-memory.js';
+import { temporaryDirectory } from './temporary-memory.js';
+import { exportOf, linesOf, live, otherEmbedder, TENANT } from './upkeep-samples.js';
+
+const TIMEOUT_MS = 240_000;
+const ALL = { tenant: TENANT, agent: null };
+
+interface Started {
+  readonly lines: string[];
+  /** Resolves once so many lines were printed, or the process ended. */
+  printed(count: number): Promise<void>;
+  kill(): Promise<void>;
+  /** @throws what it wrote where it failed */
+  ended(): Promise<void>;
+}
+
+const file = (name: string) => new URL(name, import.meta.url).pathname;
+
+function start(role: string, place: MemoryPlace, ...args: string[]): Started {
+  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
+  const all = [...flags, file('./upkeep-process.ts'), role, JSON.stringify(place), ...args];
+  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines: string[] = [];
+  const reader = createInterface({ input: child.stdout });
+  reader.on('line', (line) => lines.push(line));
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const exit = once(child, 'close');
+  return {
+    lines,
+    async printed(count) {
+      while (lines.length < count && child.exitCode === null) await Promise.race([once(reader, 'line'), exit]);
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await exit;
+      expect(stderr).toBe('');
+    },
+    async ended() {
+      const [code] = await exit;
+      expect({ code: code as number, stderr }).toEqual({ code: 0, stderr: '' });
+    },
+  };
+}
+
+async function open(at: MemoryPlace, embedder: Embedder = new LexicalEmbedder()): Promise<Memory> {
+  const memory = await openMemory({ store: at, embedder });
+  onTestFinished(() => memory.close());
+  return memory;
+}
+
+async function filled(at: MemoryPlace, records: number): Promise<Memory> {
+  const memory = await open(at);
+  for (let i = 0; i < records; i += 1) await live(memory, i % 2 ? 'bob' : 'eve', String(i));
+  return memory;
+}
+
+function newFile(): string {
+  const { path, remove } = temporaryDirectory();
+  onTestFinished(remove);
+  return join(path, 'lines');
+}
+
+/** The second pass finds nothing that the first has not mended. */
+async function expectClean({ upkeep }: Memory): Promise<void> {
+  expect(await upkeep.reconcile()).toMatchObject({ problems: [] });
+  expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
+}
+
+/** What is left when processes are killed at whatever moment, and that a repeat finishes it. `place`: an empty one for each call. */
+export function upkeepUnderKills(name: string, place: () => MemoryPlace, { records }: { readonly records: number }): void {
+  describe(`${name} when processes are killed`, () => {
+    it('has every write that was answered, whole', { timeout: TIMEOUT_MS }, async () => {
+      expect(await answeredWrites(place())).toBeGreaterThanOrEqual(6);
+    });
+    it('erases exactly, also what others write meanwhile', { timeout: TIMEOUT_MS }, async () => {
+      expect(await leftByErasure(place(), records)).toEqual([0, 0, 0]);
+    });
+    it('imports all that was exported, each record once', { timeout: TIMEOUT_MS }, async () => {
+      expect(await importedAgain(place(), place(), records)).toMatchObject({ added: 0, refused: [] });
+    });
+    it('moves to another model while others write', { timeout: TIMEOUT_MS }, async () => {
+      expect(await modelsAfterMove(place(), records)).toEqual(['other']);
+    });
+  });
+}
+
+async function answeredWrites(at: MemoryPlace): Promise<number> {
+  const answered: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const writers = ['a', 'b'].map((writer) => start('write', at, 'bob', `${writer}${round}`));
+    await Promise.all(writers.map((writer) => writer.printed(3 + round)));
+    await Promise.all(writers.map((writer) => writer.kill()));
+    answered.push(...writers.flatMap(({ lines }) => lines.slice(1)));
+  }
+  const memory = await open(at);
+  await expectClean(memory);
+  for (const id of answered) expect(await memory.episodic.get(ALL, id)).not.toBeNull();
+  const { layers } = await memory.upkeep.stats(TENANT);
+  const counts = Object.fromEntries(layers.map(({ kind, records: count }) => [kind, count]));
+  expect([counts['summary'], counts['reflection']]).toEqual([counts['episode'], counts['episode']]);
+  return answered.length;
+}
+
+async function leftByErasure(at: MemoryPlace, records: number): Promise<number[]> {
+  const memory = await filled(at, records);
+  const writers = ['bob', 'bob', 'eve'].map((user, i) => start('write', at, user, `w${i}`));
+  await Promise.all(writers.map((writer) => writer.printed(2)));
+  const killed = start('erase', at, 'bob');
+  await killed.printed(1);
+  await killed.kill();
+  await start('erase', at, 'bob').ended();
+  const [mark] = await memory.store.find(ALL, 'semantic', { kinds: ['erasure'] }, { order: 'key', limit: 9 });
+  const owners = { tenant: TENANT, user: 'bob' };
+  for (const layer of LAYERS) expect(await memory.store.count(owners, layer, { createdBefore: mark?.createdAt ?? 0 })).toBe(0);
+  await Promise.all(writers.map((writer) => writer.kill()));
+  await memory.upkeep.erase(owners);
+  expect(await memory.upkeep.findErased(owners)).toEqual({});
+  for (const id of writers[2]?.lines.slice(1) ?? []) expect(await memory.episodic.get(ALL, id)).not.toBeNull();
+  await expectClean(memory);
+  expect((await memory.semantic.search(ALL, { text: 'bob', limit: 50 })).filter(({ text }) => text.includes('bob'))).toEqual([]);
+  return Promise.all(LAYERS.map((layer) => memory.store.count(owners, layer, {})));
+}
+
+async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number): Promise<ImportReport> {
+  const memory = await filled(from, records);
+  const [lines, cut] = [newFile(), newFile()];
+  const exporter = start('export', from, cut);
+  await exporter.printed(20);
+  await exporter.kill();
+  await start('export', from, lines).ended();
+  const exported = readFileSync(lines, 'utf8').trimEnd().split('\n');
+  expect(exported.toSorted()).toEqual((await exportOf(memory)).toSorted());
+  expect(exported).toEqual(expect.arrayContaining(readFileSync(cut, 'utf8').split('\n').slice(0, -1)));
+  const importer = start('import', to, lines);
+  await importer.printed(2);
+  await importer.kill();
+  await start('import', to, lines).ended();
+  const target = await open(to);
+  expect((await exportOf(target)).toSorted()).toEqual(exported.toSorted());
+  expect(await target.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  const query = { text: 'Count the bob-1 of a list', limit: 3, explain: true };
+  const hits = async (one: Memory) =>
+    (await one.episodic.search(ALL, query)).map(({ kind, id, similarity, explanation }) => [kind, id, similarity, explanation?.['bm25']]);
+  expect(await hits(target)).toEqual(await hits(memory));
+  return target.upkeep.importLines(TENANT, linesOf(exported), {});
+}
+
+async function modelsAfterMove(at: MemoryPlace, records: number): Promise<string[]> {
+  const memory = await filled(at, records);
+  const writer = start('write', at, 'eve', 'w');
+  const killed = start('reembed', at);
+  await killed.printed(2);
+  await killed.kill();
+  await writer.printed(3);
+  await writer.kill();
+  await start('reembed', at).ended();
+  expect(await memory.upkeep.reembed(otherEmbedder(), {})).toEqual({ embedded: 0, left: 0, state: 'finished' });
+  await expectClean(memory);
+  const moved = await open(at, otherEmbedder());
+  const found = await moved.episodic.search({ ...ALL, user: 'bob' }, { text: 'Count the bob-1 of a list', limit: 1, explain: true });
+  expect(found[0]?.id).toBe('bob-1');
+  expect(found[0]?.similarity).toBeGreaterThan(0.9);
+  await live(moved, 'eve', 'new');
+  expect(await memory.upkeep.reembed(new LexicalEmbedder(), {})).toMatchObject({ left: 0 });
+  await moved.upkeep.dropModel(new LexicalEmbedder().profile.model);
+  return (await moved.store.models()).map((model) => model.name);
+}
+
+/** Lines of one adapter in another: those that it gives back, beside those that it was given. */
+export async function carried(from: MemoryPlace, to: MemoryPlace): Promise<{ given: string[]; back: string[]; restored: number[] }> {
+  const embedder = new LexicalEmbedder();
+  const [source, target] = [await openMemory({ store: from, embedder }), await openMemory({ store: to, embedder })];
+  try {
+    for (let i = 0; i < 6; i += 1) await live(source, 'bob', String(i));
+    await source.upkeep.archive({ tenant: TENANT }, { scoreMax: 0.9, olderThanDays: 0, layers: ['episodic'] }, { dryRun: false });
+    const lines = await exportOf(source);
+    expect(await target.upkeep.importLines(TENANT, linesOf(lines), {})).toMatchObject({ added: lines.length - 1, refused: [] });
+    const back = (await exportOf(target)).toSorted();
+    const restored = [await source.upkeep.restore({ tenant: TENANT }), await target.upkeep.restore({ tenant: TENANT })];
+    return { given: lines.toSorted(), back, restored };
+  } finally {
+    await source.close();
+    await target.close();
+  }
+}

@@ -1,0 +1,47 @@
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { createReadStream, writeFileSync, appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { isErased } from '../src/layers/upkeep/erasure-marks.js';
+import type { MemoryPlace } from '../src/open-memory.js';
+import { openMemory } from '../src/open-memory.js';
+import { live, otherEmbedder, TENANT } from './upkeep-samples.js';
+
+/**
+ * A process that uses memory: `write PLACE USER NAME` until it is stopped, `erase PLACE USER`, `export PLACE FILE`, `import PLACE FILE`,
+ * `reembed PLACE`. Prints a line for each thing that is done, and `done` at the end.
+ */
+const [role, place = '', name = '', other = ''] = process.argv.slice(2);
+const memory = await openMemory({ store: JSON.parse(place) as MemoryPlace, embedder: new LexicalEmbedder() });
+console.log('opened');
+if (role === 'write') await write();
+if (role === 'erase') await memory.upkeep.erase({ tenant: TENANT, user: name });
+if (role === 'export') await exportTo(name);
+if (role === 'import') await memory.upkeep.importLines(TENANT, createInterface({ input: createReadStream(name) }), { onProgress: tell });
+if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: tell });
+console.log('done');
+await memory.close();
+
+async function write(): Promise<void> {
+  for (let i = 0; ; i += 1) {
+    const n = `${other}x${i}`;
+    try {
+      await live(memory, name, n);
+      console.log(`${name}-${n}`);
+    } catch (error) {
+      // It began before the erasure and would have ended behind it.
+      if (!isErased(error)) throw error;
+    }
+  }
+}
+
+async function exportTo(file: string): Promise<void> {
+  writeFileSync(file, '');
+  for await (const line of memory.upkeep.exportLines({ tenant: TENANT })) {
+    appendFileSync(file, `${line}\n`);
+    console.log('line');
+  }
+}
+
+function tell({ done }: { done: number }): void {
+  console.log(String(done));
+}
