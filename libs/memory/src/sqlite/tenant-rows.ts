@@ -75,19 +75,22 @@ export class TenantRows {
   }
 
   all<T>(sql: string, values: Values = {}): T[] {
-    return this.#prepare(guarded(sql)).all(this.#bound(sql, values)) as T[];
+    const plan = planOf(sql);
+    return this.#prepare(plan.sql).all(...this.#bound(plan, values)) as T[];
   }
 
   /** Rows one by one, for a caller that may stop. The statement must not be used by anybody else meanwhile. */
   iterate<T>(sql: string, values: Values = {}): IterableIterator<T> {
-    return this.#prepare(guarded(sql)).iterate(this.#bound(sql, values)) as IterableIterator<T>;
+    const plan = planOf(sql);
+    return this.#prepare(plan.sql).iterate(...this.#bound(plan, values)) as IterableIterator<T>;
   }
 
   run(sql: string, values: Values = {}): { changes: number; row: number } {
-    const statement = this.#prepare(guarded(sql));
+    const plan = planOf(sql);
+    const statement = this.#prepare(plan.sql);
     // FTS5 has row numbers of its own that are too large for a number.
     statement.setReadBigInts(true);
-    const { changes, lastInsertRowid } = statement.run(this.#bound(sql, values));
+    const { changes, lastInsertRowid } = statement.run(...this.#bound(plan, values));
     return { changes: Number(changes), row: Number(lastInsertRowid) };
   }
 
@@ -111,13 +114,15 @@ export class TenantRows {
     return numberOf(this.all('SELECT id FROM principal WHERE tenant = :tenant AND kind = :kind AND name = :name', { kind, name })[0]);
   }
 
-  #bound(sql: string, values: Values): Record<string, SQLInputValue> {
-    const bound: Record<string, SQLInputValue> = {};
-    for (const name in values) bound[name] = exact(values[name] ?? null);
-    bound.tenant = this.#tenant;
-    if (sql.includes(':scopeAgent')) bound.scopeAgent = exact(this.#agent);
-    if (sql.includes(':scopeUser')) bound.scopeUser = exact(this.#user);
-    return bound;
+  #bound({ names }: Plan, values: Values): SQLInputValue[] {
+    return names.map((name) => {
+      if (name === 'tenant') return this.#tenant;
+      if (name === 'scopeAgent') return exact(this.#agent);
+      if (name === 'scopeUser') return exact(this.#user);
+      const value = values[name];
+      if (value === undefined) throw new Error(`a statement on memory was given nothing for ":${name}"`);
+      return exact(value);
+    });
   }
 }
 
@@ -125,15 +130,26 @@ function enrolTenant(prepare: Prepare, name: string): number {
   return Number(prepare('INSERT INTO tenant (name) VALUES (?)').run(name).lastInsertRowid);
 }
 
-const GUARDED = new Set<string>();
-const GUARDED_MAX = 1_000;
+/** A statement as SQLite gets it, with the names of what is bound to it, in their order. */
+interface Plan {
+  readonly sql: string;
+  readonly names: readonly string[];
+}
 
-function guarded(sql: string): string {
-  if (GUARDED.has(sql)) return sql;
-  if (!/:tenant\b/.test(sql)) throw new EtudeError('TENANT_MISSING', `a statement on memory does not ask for the tenant: ${sql}`);
-  if (GUARDED.size >= GUARDED_MAX) GUARDED.clear();
-  GUARDED.add(sql);
-  return sql;
+const PLANS = new Map<string, Plan>();
+const PLANS_MAX = 1_000;
+const NAMED = /:([a-z]\w*)/gi;
+
+/** Bound by place: node:sqlite looks up each name again for every run, which takes longer than many a statement. */
+function planOf(text: string): Plan {
+  const known = PLANS.get(text);
+  if (known !== undefined) return known;
+  const names = Array.from(text.matchAll(NAMED), ([, name = '']) => name);
+  if (!names.includes('tenant')) throw new EtudeError('TENANT_MISSING', `a statement on memory does not ask for the tenant: ${text}`);
+  if (PLANS.size >= PLANS_MAX) PLANS.clear();
+  const plan = { sql: text.replaceAll(NAMED, '?'), names };
+  PLANS.set(text, plan);
+  return plan;
 }
 
 function numberOf(row: unknown): number {
