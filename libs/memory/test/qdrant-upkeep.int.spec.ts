@@ -28,7 +28,7 @@ describe.skipIf(source.kind === 'none')('upkeep', () => {
     const { url, apiKey, caPath } = qdrant;
     return { adapter: 'qdrant', url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000 };
   };
-  upkeepUnderKills('qdrant', inQdrant, { records: 30 });
+  upkeepUnderKills('qdrant', inQdrant, { records: 12 });
 
   it('carries memory from SQLite to Qdrant and back', { timeout: 120_000 }, async () => {
     for (const [from, to] of [

@@ -10,5 +10,5 @@ upkeepUnderKills(
     onTestFinished(remove);
     return { adapter: 'sqlite', path: join(path, 'memory.db'), lockWaitMs: 30_000 };
   },
-  { records: 60 },
+  { records: 40 },
 );
