@@ -150,6 +150,7 @@ describe('memory upkeep', () => {
     expect(failed).toMatchObject({ state: 'failed', left: { 'memory.semantic.fact': 3, 'queue.tasks': 0 } });
     expect(failed?.error).toContain('3 of memory.semantic.fact still there');
     upkeep.findErased = find;
+    await until(async () => (await queue.getFailedCount()) === 1);
     await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
     expect(
       await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null), { timeoutMs: 20_000 }),
