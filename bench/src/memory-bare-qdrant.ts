@@ -42,27 +42,21 @@ export class BareQdrant {
   }
 
   /** One request: the ten nearest of a tenant, with payload. */
-  async searchDense({ vector, tenant }: DataQuery): Promise<unknown> {
+  searchDense({ vector, tenant }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
-    return this.#client.query(this.#collection, { query: Array.from(vector), using: 'dense', filter, limit: LIMIT, with_payload: true });
+    const search = { query: Array.from(vector), using: 'dense', filter, limit: LIMIT, with_payload: true };
+    return this.#client.queryBatch(this.#collection, { searches: [search] });
   }
 
   /** One request: the ten best of both lists, fused by the server, with payload. */
-  async searchHybrid({ vector, tenant, text }: DataQuery): Promise<unknown> {
+  searchHybrid({ vector, tenant, text }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
-    return this.#client.query(this.#collection, {
-      prefetch: [
-        { query: Array.from(vector), using: 'dense', filter, limit: PLACES },
-        { query: countsOf(text), using: 'words', filter, limit: PLACES },
-      ],
-      query: { fusion: 'rrf' },
-      limit: LIMIT,
-      with_payload: true,
-    });
-  }
-
-  async drop(): Promise<void> {
-    await this.#client.deleteCollection(this.#collection);
+    const prefetch = [
+      { query: Array.from(vector), using: 'dense', filter, limit: PLACES },
+      { query: countsOf(text), using: 'words', filter, limit: PLACES },
+    ];
+    const search = { prefetch, query: { fusion: 'rrf' as const }, limit: LIMIT, with_payload: true };
+    return this.#client.queryBatch(this.#collection, { searches: [search] });
   }
 }
 
