@@ -1,13 +1,8 @@
 import type { Fact } from '@etude/contracts/memory';
-import { reinforce } from '../retrieval/reinforce.js';
+import { factTime, reinforce } from '../retrieval/reinforce.js';
 import { normalFactText } from './fact-id.js';
 
 const WORDINGS_MAX = 20;
-
-/** ms since 1970 from which on the fact is true. */
-export function factTime(fact: Fact): number {
-  return fact.validFrom ?? fact.createdAt;
-}
 
 export function isCurrent(fact: Fact): boolean {
   return fact.validTo === undefined && fact.supersededBy === undefined;
@@ -17,7 +12,11 @@ export function isCurrent(fact: Fact): boolean {
 export function toldAgain(known: Fact, again: Fact): Fact {
   const wordings = withWordings(known, [again.text]);
   const subject = known.subject ?? again.subject;
-  return { ...reinforce(known, again), ...(subject === undefined ? {} : { subject }), ...(wordings.length === 0 ? {} : { wordings }) };
+  return {
+    ...reinforce(known, again),
+    ...(subject === undefined ? {} : { subject }),
+    ...(wordings.length === 0 ? {} : { wordings }),
+  };
 }
 
 /** Two records of one fact in one. */
@@ -33,9 +32,9 @@ export function merged(kept: Fact, other: Fact): Fact {
   };
 }
 
-/** No longer true since `by` is. */
+/** No longer true since `by` is; what was told for a later time never was. */
 export function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
-  return { ...known, validTo: by.at, supersededBy: by.id };
+  return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }
 
 function withWordings({ text, wordings = [] }: Fact, told: readonly string[]): string[] {

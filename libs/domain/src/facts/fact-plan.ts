@@ -1,7 +1,8 @@
 import type { Fact } from '@etude/contracts/memory';
 import { areNearWordings, relationOf, type Statement } from './contradiction.js';
-import { factTime, isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
+import { isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
 import { lifeId } from './fact-id.js';
+import { factTime, lastTold } from '../retrieval/reinforce.js';
 import { haveOneSubject } from './statement-keys.js';
 
 /** Calibrated similarity from which on two texts have nearly the same words. */
@@ -81,9 +82,9 @@ function rivalsOf(told: Told, known: readonly KnownFact[], except: readonly Know
 }
 
 function planKept(told: Told, first: KnownFact, copies: readonly KnownFact[], known: readonly KnownFact[], isTaken: boolean): FactPlan {
-  const at = Math.max(factTime(first.fact), factTime(told.fact));
+  const at = Math.max(lastTold(first.fact), factTime(told.fact));
   const rivals = rivalsOf(told, known, [first, ...copies]);
-  const newer = rivals.filter((one) => isNewer(one.fact, at)).toSorted((a, b) => factTime(a.fact) - factTime(b.fact))[0];
+  const newer = rivals.filter((one) => isNewer(one.fact, at)).toSorted((a, b) => lastTold(a.fact) - lastTold(b.fact))[0];
   const older = rivals.filter((one) => !isNewer(one.fact, at));
   const again = isTaken ? first.fact : toldAgain(first.fact, told.fact);
   const whole = copies.reduce((kept, { fact }) => (first.taken.has(mergeId(fact)) ? kept : merged(kept, fact)), again);
@@ -120,9 +121,9 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const fact = { ...told.fact, id: lifeId(id, lives + 1) };
   const at = factTime(fact);
   const rivals = rivalsOf(told, known, []).map((rival) => rival.fact);
-  const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => factTime(a) - factTime(b))[0];
+  const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
   if (newer !== undefined) return insertOf(superseded(fact, { id: newer.id, at: factTime(newer) }));
-  return insertOf(rivals.some((rival) => factTime(rival) === at) ? { ...fact, validFrom: at + 1 } : fact);
+  return insertOf(rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact);
 }
 
 function insertOf(fact: Fact): FactPlan {
@@ -131,11 +132,11 @@ function insertOf(fact: Fact): FactPlan {
 
 /** Of two that were told for one time, the later write wins. */
 function isNewer(fact: Fact, at: number): boolean {
-  return factTime(fact) > at;
+  return lastTold(fact) > at;
 }
 
 function replacedBy(known: KnownFact, by: Fact, at: number): FactChange {
-  return { known, fact: superseded(known.fact, { id: by.id, at: Math.max(at, factTime(known.fact)) }), taken: [] };
+  return { known, fact: superseded(known.fact, { id: by.id, at }), taken: [] };
 }
 
 export function mergeId(fact: Fact): string {

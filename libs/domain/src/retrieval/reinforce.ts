@@ -4,11 +4,28 @@ import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
 export const SKILL_CUES_MAX = 64;
 const RATE_ALPHA = 0.1;
 
+/** ms since 1970 from which on the fact is true. */
+export function factTime(fact: Fact): number {
+  return fact.validFrom ?? fact.createdAt;
+}
+
+/** ms since 1970 at which it was told last, or set by hand: what contradicts it must be newer than that. */
+export function lastTold(fact: Fact): number {
+  return Math.max(factTime(fact), fact.updatedAt ?? 0);
+}
+
 /** A known fact that was told or seen again. Each supporting episode counts once, however often it is brought forward. */
 export function reinforce(known: Fact, again: Fact): Fact {
   const episodes = [...new Set([...known.episodes, ...again.episodes])];
   const more = again.episodes.length === 0 ? again.support : episodes.length - known.episodes.length;
-  return { ...known, episodes, support: known.support + more, confidence: Math.max(known.confidence, again.confidence) };
+  const at = Math.max(lastTold(known), lastTold(again));
+  return {
+    ...known,
+    episodes,
+    support: known.support + more,
+    confidence: Math.max(known.confidence, again.confidence),
+    ...(at > factTime(known) ? { updatedAt: at } : {}),
+  };
 }
 
 /** A skill after one more use: counts, its rate by exponential moving average, and after a success its new cue. */

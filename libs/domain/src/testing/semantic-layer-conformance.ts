@@ -158,6 +158,16 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(textsOf(await memory.list(ALL, 10))).toEqual(Array.from({ length: 4 }, () => 'The limit is 8'));
   });
 
+  it('keeps what was told again later than what contradicts it', async () => {
+    const memory = await start(make);
+    await memory.store('w1', told('The limit is 5', 0));
+    await memory.store('w2', told('The limit is 5', 2));
+    expect(await memory.store('w3', told('The limit is 13', 1))).toMatchObject({ fact: { supersededBy: expect.any(String) as string } });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['The limit is 5']);
+    expect(await memory.store('w4', told('The limit is 13', 3))).toMatchObject({ outcome: 'superseded' });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['The limit is 13']);
+  });
+
   it('ends with one truth however tellings are mixed and repeated', { timeout: 240_000 }, async () => {
     const telling = fc.record({ limit: fc.constantFrom(5, 8, 13), day: fc.nat(6), copy: fc.nat(1) });
     await expect(

@@ -31,7 +31,7 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
         reinforced: 1,
       });
       const known = (await memory.list(ALL, 10)).find(({ text }) => text === factOf().text);
-      expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9 }));
+      expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9, updatedAt: NEW_YEAR + 5 }));
       const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
       expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
     });

@@ -1,6 +1,7 @@
 import type { Fact } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { factTime, isCurrent } from '@etude/domain/facts/fact-changes';
+import { isCurrent } from '@etude/domain/facts/fact-changes';
+import { factTime } from '@etude/domain/retrieval/reinforce';
 import type { RecordStore, StoredRecord } from '../record-store.js';
 import { factOfRecord, LAYER } from './semantic-records.js';
 

@@ -1,6 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import { factTime, isCurrent, superseded } from '@etude/domain/facts/fact-changes';
+import { isCurrent, superseded } from '@etude/domain/facts/fact-changes';
+import { factTime } from '@etude/domain/retrieval/reinforce';
 import { type FactPair, judgeRequest, judgeTokens, readVerdicts } from '@etude/domain/facts/judge-pairs';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { wholeTenant } from '@etude/domain/retrieval/scopes';
