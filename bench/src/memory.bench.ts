@@ -49,10 +49,11 @@ export async function run(args: readonly string[]): Promise<number> {
     say(sides.what);
     const sizes = (asked ?? usualSizes(sides, values.quick)).toSorted((a, b) => a - b).filter(suffices);
     const found = await measure(sides, embedder, sizes, values.quick);
+    if (!values.json) process.stdout.write(table(sides, found).join(''));
     const quality = await retrievalFigures(adapter, values.quick, say);
     const facts = await factsFigures(adapter, say);
     const figures = { ...figuresOf(found), ...quality, ...facts };
-    if (!values.json) process.stdout.write([...table(sides, found), ...lists(quality, facts)].join(''));
+    if (!values.json) process.stdout.write(lists(quality, facts).join(''));
     process.stdout.write(`${summaryLine('memory', figures)}\n`);
     return 0;
   } finally {
