@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
-import { embedderConfig } from '@etude/model/embedder-config';
+import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
 import { z } from 'zod';
 
 export const gatewayConfig = requireMemory(
   baseConfig
-    .extend(embedderConfig.shape)
+    .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),

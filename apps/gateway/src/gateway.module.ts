@@ -1,5 +1,8 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ChatModel } from '@etude/domain/ports/model';
 import { memoryFrom } from '@etude/memory/open-memory';
+import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
+import { chatModelFrom } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { loggerModule } from '@etude/platform/logging';
@@ -38,6 +41,12 @@ import { redisEvents } from './tasks/task-events.js';
 import { TaskWatcher } from './tasks/task-watcher.js';
 import { TasksController } from './tasks/tasks.controller.js';
 
+/** A model is not needed here; with one, searches can have it order what they found. */
+function rerankerOf(config: GatewayConfig): { readonly chatModel?: ChatModel } {
+  const isSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
+  return isSet ? { chatModel: chatModelFrom(config) } : {};
+}
+
 /** What the server needs before the module exists, made once. */
 export interface GatewayParts {
   readonly producer: Producer;
@@ -49,7 +58,9 @@ export interface GatewayParts {
 
 export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: QueueLogger): GatewayParts {
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
-  const memory = new MemoryAccess(() => memoryFrom(config, { embedder, log: (message, details) => logger.warn(details, message) }));
+  const memory = new MemoryAccess(() =>
+    memoryFrom(config, { embedder, ...rerankerOf(config), log: (message, details) => logger.warn(details, message) }),
+  );
   const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping()));
   const checks = { redis, memory: () => memory.check() };
   return { producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };

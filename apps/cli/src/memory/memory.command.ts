@@ -59,7 +59,7 @@ const search = (command: Command) =>
     .option('--kind <kind>', 'transition, episode, fact, summary, reflection, chunk or skill; repeatable (default: all)', repeated)
     .option('--limit <n>', 'per layer', integer(1, 100), 5)
     .option('--importance-min <x>', 'of episodes (default: 0.3 where only episodes are searched)', fraction)
-    .option('--success-rate-min <x>', 'of skills and procedures', fraction)
+    .option('--success-rate-min <x>', 'of skills and procedures (default: 0.6 where only they are searched)', fraction)
     .option('--similarity-min <x>', '0.7 is "probably the same task"', fraction)
     .option('--category <name>', 'of facts')
     .option('--archived', 'also what was archived')

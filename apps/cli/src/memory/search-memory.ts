@@ -28,6 +28,15 @@ function noteMissing(cli: Cli, layers: readonly string[]): void {
   if (layers.length > 0) cli.out.note(`could not be searched now, and are missing: ${layers.join(', ')}`);
 }
 
+/** A new procedure has a success rate of 0.5, and is not offered before it proved itself. */
+function nothingFound(layers: readonly string[], { importanceMin, successRateMin }: SearchOptions): string {
+  const [only = ''] = layers.length === 1 ? layers : [];
+  if (only === 'procedural' && successRateMin === undefined)
+    return 'nothing found; --success-rate-min 0 shows also what did not prove itself yet';
+  if (only === 'episodic' && importanceMin === undefined) return 'nothing found; --importance-min 0 shows also what matters little';
+  return 'nothing found';
+}
+
 export function searchMemory(cli: Cli, query: string, options: SearchOptions): Promise<number> {
   const { layer = [], kind = [], agent = '', user = '', category = '' } = options;
   const { explain = false, archived = false, rerank = false, partial = false } = options;
@@ -38,7 +47,7 @@ export function searchMemory(cli: Cli, query: string, options: SearchOptions): P
     const found = await gateway.memory.searchMemory({ ...request, ...narrowed }, callSettings(cli));
     cli.out.data(toJson(SearchMemoryResponseSchema, found), found.hits.map(hitText).join('\n'));
     noteMissing(cli, found.missingLayers);
-    if (found.hits.length === 0) cli.out.note('nothing found');
+    if (found.hits.length === 0) cli.out.note(nothingFound(layer, options));
     return EXIT.ok;
   });
 }

@@ -13,10 +13,12 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
+import { BUILT_IN, recordEmbedder } from '../embedder/choose-embedder.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { readStackState } from '../stack/stack-state.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { receiptText, statsText } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
@@ -149,6 +151,13 @@ async function embedded(cli: Cli, gateway: Gateway, started: Reembedding): Promi
   return state;
 }
 
+/** The local stack starts with it from now on. */
+function rememberEmbedder(cli: Cli, model: string): void {
+  const builtIn = BUILT_IN.find((name) => name === model);
+  if (builtIn !== undefined && cli.globals.address === undefined && readStackState(cli.home) !== null)
+    recordEmbedder(cli.home, { builtIn });
+}
+
 /** Without `to`: how far it is. */
 export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, detach = false }: ReembedOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
@@ -158,6 +167,7 @@ export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, 
         ? gateway.memory.getReembedding({}, callSettings(cli))
         : gateway.memory.startReembedding({ model: to, dimension, dropModel: drop }, callSettings(cli)));
     if (to !== undefined && !detach) state = await embedded(cli, gateway, state);
+    if (state.state === 'ready') rememberEmbedder(cli, state.model);
     cli.out.data(toJson(ReembeddingSchema, state), reembedText(state));
     const next = NEXT[state.state];
     if (next !== undefined) cli.out.note(next);

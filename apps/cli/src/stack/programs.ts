@@ -172,6 +172,6 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
     service('sandbox-controller', sandbox),
     ...workers,
-    service('gateway', { ...memory, ...grpc, ...rest, ...inside }, { asksModel: Boolean(environment['ETUDE_EMBEDDING_MODEL']) }),
+    service('gateway', { ...memory, ...model, ...grpc, ...rest, ...inside }, { asksModel: true }),
   ]);
 }

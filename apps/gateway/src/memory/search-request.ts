@@ -8,6 +8,7 @@ import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 const LIMIT = { max: 100, standard: 5 };
 const TOKENS = { max: 100_000, standard: 2_000 };
 const IMPORTANCE_MIN = 0.3;
+const SUCCESS_RATE_MIN = 0.6;
 /** Facts, experiences, procedures. */
 const COUNT_MAX = 100;
 
@@ -35,11 +36,11 @@ export function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
   const category = parseField(Category, request.category, 'category');
   const { explain, archived, rerank } = request;
   const layers = layersOf(asked.size > 0 ? [...asked] : MemoryLayer.options, kinds);
-  const onlyEpisodes = layers.length === 1 && layers[0] === 'episodic';
+  const only = layers.length === 1 ? layers[0] : null;
   const lowest: Readonly<Record<MemoryLayer, number | undefined>> = {
-    episodic: importanceMin ?? (onlyEpisodes ? IMPORTANCE_MIN : undefined),
+    episodic: importanceMin ?? (only === 'episodic' ? IMPORTANCE_MIN : undefined),
     semantic: undefined,
-    procedural: successRateMin,
+    procedural: successRateMin ?? (only === 'procedural' ? SUCCESS_RATE_MIN : undefined),
   };
   const queryOf = (layer: MemoryLayer): LayerQuery => ({
     text,

@@ -73,7 +73,7 @@ export type SearchMemoryRequest = Message<"etude.v1.SearchMemoryRequest"> & {
   importanceMin?: number | undefined;
 
   /**
-   * Lowest success rate of skills and procedures; default 0.
+   * Lowest success rate of skills and procedures; default 0.6 where `layers` is only "procedural", else 0.
    *
    * @generated from field: optional double success_rate_min = 9;
    */
