@@ -32,6 +32,8 @@ const VENDORS = {
   '@qdrant/js-client-rest': '@etude/memory',
   'sqlite-vec': '@etude/memory',
   'node:sqlite': '@etude/memory',
+  unpdf: '@etude/documents',
+  parse5: '@etude/documents',
   '@kubernetes/client-node': '@etude/sandbox',
 };
 
