@@ -88,12 +88,27 @@ export function plainStatement(text: string): PlainStatement {
     return NEGATIONS.has(token) ? [] : [positive ?? meaningOf(token)];
   });
   const isLong = SENTENCE_END.test(text.trim()) || words.length > WORDS_MAX;
-  return { words: ownUser(words), negated: negations % 2 === 1, names, isLong };
+  return { words: ownerFirst(ownUser(words), names), negated: negations % 2 === 1, names, isLong };
 }
 
 /** "my" and "the user's" are one owner. */
 function ownUser(words: readonly string[]): string[] {
   return words.flatMap((word) => (word === 'my' ? ['user', "'s"] : [word]));
+}
+
+const PARTS_MAX = 4;
+const PREPOSITION = /^(?:in|on|at|for|with|by|from|to|about|of|as)$/;
+
+/** "The parser of the user" and "the user's parser" are one thing, where something else is said behind it. */
+function ownerFirst(words: readonly string[], names: ReadonlySet<string>): readonly string[] {
+  const of = words.indexOf('of');
+  const owner = words[of + 1] ?? '';
+  const next = words[of + 2] ?? "'s";
+  if (of < 1 || next === "'s" || names.has(next) || !(owner === 'user' || names.has(owner))) return words;
+  const start = words.slice(0, of).findLastIndex((word) => PREPOSITION.test(word)) + 1;
+  const thing = words.slice(start, of).filter((word) => word !== 'the');
+  if (thing.length === 0 || thing.length >= PARTS_MAX || thing.includes("'s")) return words;
+  return [...words.slice(0, start), owner, "'s", ...thing, ...words.slice(of + 2)];
 }
 
 function isName(token: string, at: number): boolean {
