@@ -9,6 +9,7 @@ import { loggerModule } from '@etude/platform/logging';
 import { ControllerDirectory } from '@etude/queue/controller-directory';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { DeadLetters } from '@etude/queue/dead-letters';
+import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { Producer } from '@etude/queue/producer';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
 import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
@@ -106,6 +107,7 @@ export class GatewayModule {
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
         { provide: RestServer, useValue: new RestServer(ownAddress(config)) },
+        { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
         { provide: SandboxSessionStore, useValue: sessions },

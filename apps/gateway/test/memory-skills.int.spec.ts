@@ -3,9 +3,10 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { openMemory } from '@etude/memory/open-memory';
+import { OutboxReader } from '@etude/queue/memory-outbox';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { gatewayForFile, refusal } from './gateway.harness.js';
+import { collect, gatewayForFile, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 const DIGESTS = ['a', 'b', 'c'].map((letter) => letter.repeat(64));
@@ -93,5 +94,26 @@ describe('search', () => {
     expect(await searchFields({ query: ' ' })).toEqual(['query']);
     expect(await searchFields({ query: 'x', layers: ['semantic', 'deep'] })).toEqual(['layers[1]']);
     expect(await searchFields({ query: 'x', limit: 101 })).toEqual(['limit']);
+  });
+});
+
+describe('an import of skills', () => {
+  const exported = async () => (await collect(rig.client(Memory).exportMemory({}))).flatMap(({ lines }) => lines);
+
+  it('runs nothing that was not verified here: they become candidates', async () => {
+    const lines = await exported();
+    expect(lines.join('\n')).toContain('sum_even');
+    const report = await rig.client(Memory, 'globex').importMemory({ lines });
+    expect(report.refused).toEqual([]);
+    expect((await rig.client(Skills, 'globex').listSkills({})).skills).toEqual([]);
+    const outbox = new OutboxReader(rig.producer.redis, rig.producer.keys);
+    expect(await outbox.pending('globex')).toBe(3);
+    await rig.client(Memory, 'globex').importMemory({ lines });
+    expect(await outbox.pending('globex')).toBe(3);
+  });
+
+  it('leaves them what they were for an operator', async () => {
+    const report = await rig.client(Memory, 'ops').importMemory({ lines: await exported() });
+    expect(report).toMatchObject({ added: 0n, refused: [] });
   });
 });

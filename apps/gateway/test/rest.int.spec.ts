@@ -41,7 +41,12 @@ describe('JSON over HTTP', () => {
   });
 
   it('reads the fields of a GET from its query', async () => {
-    await ask('POST', '/v1/memory/episodes', { agent: 'scout', context: ['at the quay'], outcomes: [{ type: 'ok' }], skills_used: ['moor'] });
+    await ask('POST', '/v1/memory/episodes', {
+      agent: 'scout',
+      context: ['at the quay'],
+      outcomes: [{ type: 'ok' }],
+      skills_used: ['moor'],
+    });
     const recent = await ask('GET', '/v1/memory/episodes?agent=scout&limit=1');
     expect(recent.body['episodes']).toHaveLength(1);
     expect(await ask('GET', '/v1/memory/episodes?nonsense=1')).toMatchObject({ status: 400 });

@@ -10,8 +10,11 @@ import type {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
+import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
+import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { type ErasureSubject, UpkeepStore } from '@etude/queue/upkeep-store';
+import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -41,6 +44,7 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
   constructor(
     private readonly access: MemoryAccess,
     private readonly upkeep: UpkeepStore,
+    private readonly outbox: RedisMemoryOutbox,
   ) {}
 
   @GrpcMethod('Memory')
@@ -53,15 +57,21 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
 
   @GrpcMethod('Memory')
   async importMemory({ lines }: ImportMemoryRequest, _metadata: Metadata, call: ServerCall) {
-    const { tenant, signal } = contextOf(call);
+    const { tenant, signal, roles } = contextOf(call);
     const { upkeep } = await this.access.open();
-    const report = await upkeep.importLines(tenant, each(lines), { signal });
+    const trust = roles.includes('operator') ? {} : { proposeSkill: (skill: Skill) => this.#propose(tenant, skill) };
+    const report = await upkeep.importLines(tenant, each(lines), { signal, ...trust });
     return {
       lines: BigInt(report.lines),
       added: BigInt(report.added),
       unchanged: BigInt(report.unchanged),
       refused: report.refused.map(({ line, reason }) => ({ line: BigInt(line), reason })),
     };
+  }
+
+  /** Stored by a worker, which verifies it before it can run. */
+  async #propose(tenant: string, skill: Skill): Promise<void> {
+    await this.outbox.put(tenant, `imported.${contentDigest(skill)}`, { kind: 'skill', skill });
   }
 
   @GrpcMethod('Memory')

@@ -1,5 +1,6 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryLayer } from '@etude/contracts/task';
+import type { ImportOptions } from './upkeep/import-lines.js';
 import type { Owners, RecordKind, StoreReport } from '../record-store.js';
 
 export interface MemoryStats {
@@ -57,11 +58,7 @@ export interface MemoryUpkeep {
   /** JSON Lines: a header, then one record per line, lossless, in no order. */
   exportLines(owners: Owners, signal?: AbortSignal): AsyncIterable<string>;
   /** Lines of `exportLines`, of any adapter; owners other than `tenant` become it. The same lines again change nothing. */
-  importLines(
-    tenant: string,
-    lines: AsyncIterable<string>,
-    options: { readonly onProgress?: (progress: Progress) => void; readonly signal?: AbortSignal },
-  ): Promise<ImportReport>;
+  importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport>;
   /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */
   forbid(owners: Owners, at: number): Promise<void>;
   /** Removed records by place, such as "memory.semantic.fact". Repeats until nothing is found. `onNote`: what was done beyond removing. */

@@ -1,10 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryRecord, RecordStore } from '../../record-store.js';
 import type { ImportReport, Progress } from '../memory-upkeep.js';
 import { insertsOf } from '../record-inserts.js';
 import { isErased } from './erasure-marks.js';
 import { LINE_BYTES_MAX, readHeader } from './line-format.js';
+import { type ProposeSkill, runnableSkill } from './proposed-skill.js';
 import { readRecord } from './read-record.js';
 
 export interface ImportDeps {
@@ -15,6 +17,11 @@ export interface ImportDeps {
 export interface ImportOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
+  /**
+   * Takes skills that could run, as candidates, in place of memory: whoever imports them is not believed that they were verified.
+   * Absent: they are stored as they are.
+   */
+  readonly proposeSkill?: ProposeSkill;
 }
 
 interface Numbered {
@@ -77,6 +84,10 @@ class Intake {
     }
     const read = readRecord(this.#tenant, text);
     if ('refused' in read) return this.#refuse(this.#lines, read.refused);
+    if (this.#options.proposeSkill !== undefined && read.record.kind === 'skill') {
+      const skill = runnableSkill(read.record);
+      if (skill !== null) return this.#propose(skill, this.#options.proposeSkill);
+    }
     this.#batch.push({ line: this.#lines, record: read.record });
     this.#chars += text.length;
     if (this.#batch.length >= BATCH_RECORDS || this.#chars >= BATCH_CHARS) await this.#flush();
@@ -116,6 +127,18 @@ class Intake {
       const [only] = batch;
       if (batch.length > 1 || only === undefined) for (const one of batch) await this.#insert([one]);
       else this.#refuse(only.line, (error as Error).message);
+    }
+  }
+
+  /** The same code and tests under the same name are there already, whatever became of them. */
+  async #propose(skill: Skill, propose: ProposeSkill): Promise<void> {
+    const { tenant, agent } = skill.scope;
+    const filter = { kinds: ['skill'], where: { name: skill.name, digest: skill.digest } } as const;
+    const known = await this.#deps.store.find({ tenant, agent }, 'procedural', filter, { order: 'newest', limit: 1 });
+    if (known.length > 0) this.#unchanged += 1;
+    else {
+      await propose(skill);
+      this.#added += 1;
     }
   }
 

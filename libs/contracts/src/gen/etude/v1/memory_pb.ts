@@ -1733,6 +1733,7 @@ export const Memory: GenService<{
   },
   /**
    * Lines of an export, of any database. The same lines again change nothing, so a long export is sent in pieces and can be resumed.
+   * Skills that could run become candidates, and are verified before they do; with the role "operator" they stay what they were.
    *
    * @generated from rpc etude.v1.Memory.ImportMemory
    */
