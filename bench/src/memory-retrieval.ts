@@ -6,15 +6,8 @@ const RETRIEVAL = new URL('./retrieval.bench.js', import.meta.url).href;
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 const Summary = z.object({ figures: z.record(z.string(), z.number()) });
 
-/**
- * nDCG@10 per set and method, of the half of the queries that no weight was chosen on, with the embedder that is installed. Left out
- * where it is to be quick: the embedder needs minutes for texts that it sees for the first time.
- */
-export async function retrievalFigures(adapter: string, quick: boolean, say: (text: string) => void): Promise<Record<string, number>> {
-  if (quick) {
-    say('retrieval quality is left out of a quick run; etude bench retrieval measures it');
-    return {};
-  }
+/** nDCG@10 per set and method, of the half of the queries that no weight was chosen on, with the embedder that is installed. */
+export async function retrievalFigures(adapter: string, say: (text: string) => void): Promise<Record<string, number>> {
   say('retrieval quality ...');
   const args = ['-e', RUN, RETRIEVAL, '--adapter', adapter, '--half', 'report', '--json'];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });

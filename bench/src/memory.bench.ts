@@ -10,7 +10,7 @@ import { retrievalFigures } from './memory-retrieval.js';
 
 const SIZES = [1_000, 10_000, 100_000, 1_000_000];
 const QUICK_SIZES = [1_000, 10_000];
-const STAND_IN_SIZES = [500, 2_000];
+const STAND_IN_SIZES = [300, 1_000];
 /** The aims are for this size. */
 const AIM_SIZE = 100_000;
 /** Of both stores together. */
@@ -48,17 +48,28 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     say(sides.what);
     const sizes = (asked ?? usualSizes(sides, values.quick)).toSorted((a, b) => a - b).filter(suffices);
-    const found = await measure(sides, embedder, sizes, values.quick);
-    if (!values.json) process.stdout.write(table(sides, found).join(''));
-    const quality = await retrievalFigures(adapter, values.quick, say);
-    const facts = await factsFigures(adapter, say);
-    const figures = { ...figuresOf(found), ...quality, ...facts };
+    if (!values.json) process.stdout.write(introduction(sides));
+    const found: SizeFigures[] = [];
+    for await (const one of measured(sides, embedder, sizes, values.quick)) {
+      found.push(one);
+      if (!values.json) process.stdout.write(rowsOf(one).join(''));
+    }
+    const quality =
+      sides.real && !values.quick ? await retrievalFigures(adapter, say) : leftOut('retrieval quality (see etude bench retrieval)');
+    const facts = sides.real ? await factsFigures(adapter, say) : leftOut('what becomes of 500 experiences');
+    const figures = { ...(sides.real ? {} : { stand_in: 1 }), ...figuresOf(found), ...quality, ...facts };
     if (!values.json) process.stdout.write(lists(quality, facts).join(''));
     process.stdout.write(`${summaryLine('memory', figures)}\n`);
     return 0;
   } finally {
     await sides.close();
   }
+}
+
+/** A quick run has no time for it, and a stand-in needs a quarter of an hour. */
+function leftOut(what: string): Record<string, number> {
+  say(`left out: ${what}`);
+  return {};
 }
 
 function refused(why: string): number {
@@ -79,22 +90,21 @@ function suffices(size: number): boolean {
   return fits;
 }
 
-async function measure(sides: Sides, embedder: QueryVectors, sizes: readonly number[], quick: boolean): Promise<SizeFigures[]> {
+/** Each size as soon as it is measured; the stores grow from one to the next. */
+async function* measured(sides: Sides, embedder: QueryVectors, sizes: readonly number[], quick: boolean): AsyncGenerator<SizeFigures> {
   const data = new MemoryData();
   const both = { ours: sides.ours, bare: sides.bare };
-  const found: SizeFigures[] = [];
   let before = 0;
   for (const size of sizes) {
     say(`${size} records: writing ...`);
     const inserts = await growTo(data, both, before, size);
     before = size;
     say(`${size} records: searching ...`);
-    const queries = queriesOf(data, size, quick || size > AIM_SIZE ? 100 : 400);
+    const queries = queriesOf(data, size, quick || !sides.real || size > AIM_SIZE ? 100 : 400);
     embedder.know(queries);
     const times = await searchAll(queries, both);
-    found.push({ size, inserts, ...times, residentMiB: await sides.resident(size), disk: await sides.disk() });
+    yield { size, inserts, ...times, residentMiB: await sides.resident(size), disk: await sides.disk() };
   }
-  return found;
 }
 
 /** The aims' size where it was measured, else the largest below it. */
@@ -136,17 +146,20 @@ function sizeName(size: number): string {
   return size % 1_000 === 0 ? `${size / 1_000}k` : String(size);
 }
 
-function table({ what, real }: Sides, found: readonly SizeFigures[]): string[] {
-  const lines = [`${what}\n`];
-  if (!real) lines.push("These are figures of the stand-in, which looks at every record in Python. They are not Qdrant's.\n");
-  lines.push('Milliseconds p50 / p95, ratios of pairs. bareDense: vectors alone. bareHybrid: both lists, fused.\n\n');
-  for (const { size, inserts, large, small, residentMiB, disk } of found) {
-    const rates = Object.entries(inserts).map(([name, rate]) => `${name} ${round(rate, 0)}/s`);
-    const resident = residentMiB === null ? '' : `, ${round(residentMiB, 0)} MiB resident`;
-    lines.push(`${size} records: inserts ${rates.join(', ')}; disk ours ${mibOf(disk.ours)}, bare ${mibOf(disk.bare)}${resident}\n`);
-    lines.push(...timesOf('the tenant with a tenth of all', large), ...timesOf('the other 49 tenants', small), '\n');
-  }
-  return lines;
+function introduction({ what, real }: Sides): string {
+  const warning = real ? '' : "These are figures of the stand-in, which looks at every record in Python. They are not Qdrant's.\n";
+  return `${what}\n${warning}Milliseconds p50 / p95, ratios of pairs. bareDense: vectors alone. bareHybrid: both lists, fused.\n\n`;
+}
+
+function rowsOf({ size, inserts, large, small, residentMiB, disk }: SizeFigures): string[] {
+  const rates = Object.entries(inserts).map(([name, rate]) => `${name} ${round(rate, 0)}/s`);
+  const resident = residentMiB === null ? '' : `, ${round(residentMiB, 0)} MiB resident`;
+  return [
+    `${size} records: inserts ${rates.join(', ')}; disk ours ${mibOf(disk.ours)}, bare ${mibOf(disk.bare)}${resident}\n`,
+    ...timesOf('the tenant with a tenth of all', large),
+    ...timesOf('the other 49 tenants', small),
+    '\n',
+  ];
 }
 
 function lists(...some: ReadonlyArray<Readonly<Record<string, number>>>): string[] {
