@@ -7,6 +7,8 @@ import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harnes
 const rig = gatewayForFile();
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
 const AGENT = 'scout';
+const lines = async (request: object = {}, key: KeyName = 'acme') =>
+  (await collect(memory(key).exportMemory(request))).flatMap((message) => message.lines);
 
 const store = (text: string, more: object = {}) => memory().storeFact({ agent: AGENT, text, ...more });
 
@@ -171,9 +173,6 @@ async function* latin1() {
 }
 
 describe('an export', () => {
-  const lines = async (request: object = {}, key: KeyName = 'acme') =>
-    (await collect(memory(key).exportMemory(request))).flatMap((message) => message.lines);
-
   it('holds what there is, and changes nothing when it is imported where it came from', async () => {
     await store('The breakwater is two miles long.');
     const all = await lines();

@@ -11,6 +11,7 @@ import { collect, gatewayForFile, refusal } from './gateway.harness.js';
 const rig = gatewayForFile();
 const DIGESTS = ['a', 'b', 'c'].map((letter) => letter.repeat(64));
 const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
+const exported = async () => (await collect(rig.client(Memory).exportMemory({}))).flatMap(({ lines }) => lines);
 const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 
 /** As the consolidation worker would: another connection to the same file. */
@@ -98,8 +99,6 @@ describe('search', () => {
 });
 
 describe('an import of skills', () => {
-  const exported = async () => (await collect(rig.client(Memory).exportMemory({}))).flatMap(({ lines }) => lines);
-
   it('runs nothing that was not verified here: they become candidates', async () => {
     const lines = await exported();
     expect(lines.join('\n')).toContain('sum_even');
