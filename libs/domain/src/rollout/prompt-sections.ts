@@ -17,16 +17,27 @@ const cut = (text: string) => cutMiddle(text, CASE_CHARS_MAX);
 /** What all prompts of one task share. */
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
-  /** Ends the names of the tags, so that no text inside them can close them by chance. Fixed by the task, so that prompts can be replayed. */
+  /**
+   * Ends the names of the tags; letters and digits. Fixed by the task, so that prompts can be replayed; whoever knows the task can reckon it, so no text
+   * between the tags is left with it.
+   */
   readonly boundary: string;
 }
 
+/** What characters without a look of their own can hide between. */
+const UNSEEN = '[\\s\\p{Cf}]*';
+
 /** Data between tags: never an instruction. */
 export function block({ boundary }: PromptTask, tag: string, text: string, attributes = ''): string {
-  return `<${tag}-${boundary}${attributes}>\n${text}\n</${tag}-${boundary}>`;
+  return `<${tag}-${boundary}${attributes}>\n${withoutBoundary(text, boundary)}\n</${tag}-${boundary}>`;
 }
 
-/** The task's text, whole and unchanged. */
+/** The boundary out of a text, however it is written: no tag in it can pass for one of the prompt's. */
+function withoutBoundary(text: string, boundary: string): string {
+  return text.replaceAll(new RegExp(boundary.split('').join(UNSEEN), 'giu'), '[boundary]');
+}
+
+/** The task's text, whole. */
 export function taskSection(task: PromptTask): string {
   const files = task.spec.files.map(({ path, contentBase64 }) => `- ${path} (${Math.floor((contentBase64.length * 3) / 4)} bytes)`);
   const listed = files.length === 0 ? '' : `\n\nFiles in the working directory:\n${block(task, 'files', files.join('\n'))}`;
