@@ -36,7 +36,8 @@ function parseOne(task: ChildTask): void {
     if (answered) return;
     answered = true;
     clearInterval(watch);
-    process.send?.(message, () => process.exit(0));
+    // Whoever asked ends this process: an end of our own could overtake the answer.
+    process.send?.(message);
     void thread.terminate();
   };
   thread.once('message', (message: ChildAnswer) => answer(message));

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { load } from 'sqlite-vec';
@@ -118,7 +118,30 @@ describe('a SQLite store’s file', () => {
   it('is missed when it is gone', async () => {
     const { store, path } = await opened();
     rmSync(path);
-    await expect(store.check()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('gone') });
+    const gone = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('gone') as string };
+    await expect(store.check()).rejects.toMatchObject(gone);
+    await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(gone);
+    await expect(openSqliteStore({ path, model })).rejects.toMatchObject(gone);
+  });
+
+  it('takes no write once another one has its name', async () => {
+    const [{ store, path }, other] = await Promise.all([opened(), opened()]);
+    await other.store.close();
+    renameSync(other.path, path);
+    const replaced = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('replaced') as string };
+    await expect(store.check()).rejects.toMatchObject(replaced);
+    await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(replaced);
+  });
+
+  it('is not taken for damaged by one that has not seen what another wrote', async () => {
+    const { store, path } = await opened();
+    const other = await openSqliteStore({ path, model });
+    onTestFinished(() => other.close());
+    for (let round = 0; round < 4; round += 1) {
+      expect(await store.reconcile()).toMatchObject({ problems: [] });
+      for (let i = 0; i < 24; i += 1) await other.write('acme', [searchable({ key: `${round}.${i}` }, `words of ${round} and ${i}`, i)]);
+      expect(await store.reconcile()).toMatchObject({ problems: [] });
+    }
   });
 
   it('is mended where its parts do not fit together', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
@@ -20,7 +21,7 @@ import { RecordReads } from './record-reads.js';
 import { RecordRemoval } from './record-removal.js';
 import { searchRecords } from './record-search.js';
 import { applyChanges, prepareChange, StaleChange } from './record-writes.js';
-import { StoreFile } from './store-file.js';
+import { gone, StoreFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
 import { VectorModels } from './vector-models.js';
 import { deleteVectors, insertVectors, vectorBytes } from './vectors.js';
@@ -39,6 +40,8 @@ export interface SqliteStoreOptions extends StoreOptions {
 }
 
 const LOCK_WAIT_MS = 5_000;
+/** By this process: a file that is gone since is not made anew, behind the back of others that still hold it open. */
+const OPENED = new Set<string>();
 
 /**
  * Opens a record store in one SQLite file, which several processes may hold open at once.
@@ -49,6 +52,7 @@ const LOCK_WAIT_MS = 5_000;
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
   const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null, onVersion1 } = options;
   const fileOptions = { path, model, lockWaitMs, sizeMaxMiB };
+  if (OPENED.has(path) && !existsSync(path)) throw gone(path);
   if (onVersion1 !== undefined) {
     await carryOver(
       fileOptions,
@@ -56,7 +60,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
       async (at) => new SqliteRecordStore(await StoreFile.open({ ...fileOptions, path: at }), model),
     );
   }
-  return new SqliteRecordStore(await StoreFile.open(fileOptions), model);
+  const file = await StoreFile.open(fileOptions);
+  OPENED.add(path);
+  return new SqliteRecordStore(file, model);
 }
 
 class SqliteRecordStore implements RecordStore {

@@ -42,10 +42,12 @@ export class StoreFile {
   readonly #statements = new Map<string, StatementSync>();
   readonly #options: FileOptions;
   readonly whole: WholeFile;
+  readonly #identity: string;
 
   private constructor(db: DatabaseSync, options: FileOptions) {
     this.#db = db;
     this.#options = options;
+    this.#identity = identityOf(options.path);
     this.whole = {
       all: <T>(sql: string, ...values: ReadonlyArray<string | bigint>) => this.#prepare(sql).all(...values) as T[],
       run: (sql, ...values) => {
@@ -120,8 +122,7 @@ export class StoreFile {
   /** Reads from the file, and makes sure that it is still the one that was opened. */
   async check(): Promise<void> {
     const { path, model } = this.#options;
-    if (!existsSync(path))
-      throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart this service`);
+    this.#requireSame();
     await this.#patiently('BEGIN', () => checkIdentity(this.#db, path, model));
   }
 
@@ -151,6 +152,7 @@ export class StoreFile {
 
   #transaction<T>(begin: string, work: () => T): T {
     this.#requireOpen();
+    if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
     this.#db.exec(begin);
     try {
       const result = work();
@@ -163,9 +165,28 @@ export class StoreFile {
     }
   }
 
+  /** What is written to a file that was deleted or replaced is lost with its last reader. */
+  #requireSame(): void {
+    if (!existsSync(this.path)) throw gone(this.path);
+    if (identityOf(this.path) === this.#identity) return;
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `the memory file ${this.path} is not the one that was opened: it was replaced; restart all services, so that they open the same`,
+    );
+  }
+
   #requireOpen(): void {
     if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${this.path} was closed by this process`);
   }
+}
+
+export function gone(path: string): EtudeError {
+  return new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart all services`);
+}
+
+function identityOf(path: string): string {
+  const { dev, ino } = statSync(path);
+  return `${dev}:${ino}`;
 }
 
 /** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */

@@ -1,3 +1,4 @@
+import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StoreOptions, VectorModel } from '../record-store.js';
@@ -38,7 +39,7 @@ export function requireModel(stored: readonly VectorModel[], { name, dimension }
   throw new EtudeError(
     'MEMORY_VERSION',
     `the memory file ${path} has vectors of ${listed(stored)}, but ${name} (${dimension} dimensions) is configured; vectors of two models ` +
-      `cannot be compared. Run "etude memory reembed" to move to ${name}, or configure the embedder that the file has`,
+      `cannot be compared. Start the services with the embedder that the file has (${settings(stored)} ./etude up), and move to ${name} with "etude memory reembed" from there`,
   );
 }
 
@@ -47,6 +48,13 @@ function listed(stored: readonly VectorModel[]): string {
     .filter(({ state }) => state === 'ready')
     .map(({ name, dimension }) => `${name} (${dimension} dimensions)`)
     .join(' and ');
+}
+
+function settings(stored: readonly VectorModel[]): string {
+  return stored
+    .filter(({ state }) => state === 'ready')
+    .map(({ name }) => embedderSetting(name))
+    .join(' or ');
 }
 
 function modelsIn(db: DatabaseSync): VectorModel[] {

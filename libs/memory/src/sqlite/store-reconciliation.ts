@@ -31,6 +31,8 @@ export async function reconcileFile(file: StoreFile): Promise<StoreReport> {
 }
 
 function checkFile(file: WholeFile, { problems }: Findings): void {
+  // A connection looks at its own idea of the word lists, which others may have merged since, until it has read from them once more.
+  file.all("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
   const results = file.all<{ quick_check: string }>('PRAGMA quick_check(20)').map((row) => row.quick_check);
   if (results[0] !== 'ok') problems.push(`the file is damaged, restore it from a backup: ${results.join('; ')}`);
 }
