@@ -1,8 +1,10 @@
+import type { Scope } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import type { ChatModel } from '@etude/domain/ports/model';
 import { FakeChatModel } from '@etude/domain/testing/fake-chat-model';
-import { NEW_YEAR } from '@etude/domain/testing/memory-records';
+import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
 
@@ -13,6 +15,8 @@ const LUNCHES = ['noon at home', 'noon in town', 'noon by the lake', 'noon with 
   (place) => `Ann usually has her lunch at ${place}`,
 );
 
+const ofEve = (text: string) => text.replaceAll('Ann', 'Eve');
+
 function layerWith(answers: ConstructorParameters<typeof FakeChatModel>[0]) {
   const model = new FakeChatModel(answers);
   const logged: unknown[] = [];
@@ -20,9 +24,10 @@ function layerWith(answers: ConstructorParameters<typeof FakeChatModel>[0]) {
     { store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } },
     { judge: model, log: (message, details) => logged.push([message, details]) },
   );
-  const tell = async (texts: readonly string[]) => {
+  const tell = async (texts: readonly string[], ...owners: readonly Scope[]) => {
     for (const [day, text] of texts.entries()) {
-      await layer.store(text, factOf({ text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS }));
+      for (const scope of owners.length === 0 ? [SCOPE] : owners)
+        await layer.store(text, factOf({ scope, text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS }));
     }
     await layer.close();
   };
@@ -65,5 +70,49 @@ describe('a judge of undecided facts', () => {
     expect(await layer.list(ALL, 10)).toHaveLength(5);
     expect(layer.judged).toMatchObject({ calls: 1, failures: 1, superseded: 0 });
     expect(logged).toHaveLength(1);
+  });
+
+  it.each([
+    ['tenants', { ...SCOPE, tenant: 'evil' }],
+    ['users', { ...SCOPE, user: 'eve' }],
+    ['agents', { ...SCOPE, agent: 'tester' }],
+  ])('never sees facts of two %s in one prompt, nor lets one pay for the other', async (_, other) => {
+    const { layer, model, tell } = layerWith(Array.from({ length: 9 }, () => '{"contradict": []}'));
+    for (const [at, text] of LUNCHES.entries()) {
+      await layer.store(`a${at}`, factOf({ scope: SCOPE, text, episodes: [] }));
+      if (at < 4) await layer.store(`e${at}`, factOf({ scope: other, text: ofEve(text), episodes: [] }));
+    }
+    await layer.close();
+    expect(layer.judged?.calls).toBe(1);
+    expect(JSON.stringify(model.requests)).not.toContain('Eve');
+    await tell(LUNCHES.slice(4).map(ofEve), other);
+    const prompts = model.requests.map(({ messages }) => messages.at(-1)?.content ?? '');
+    expect(prompts.map((prompt) => [prompt.includes('Ann'), prompt.includes('Eve')])).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+  });
+
+  it('keeps one owner waiting for none of the others', async () => {
+    const model = new FakeChatModel(Array.from({ length: 9 }, () => '{"contradict": []}'));
+    const blocked = Promise.withResolvers<void>();
+    const slow: ChatModel = {
+      chat: async (request, signal) => {
+        if (JSON.stringify(request).includes('Eve')) await blocked.promise;
+        return model.chat(request, signal);
+      },
+    };
+    const layer = new RecordSemanticLayer(
+      { store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } },
+      { judge: slow },
+    );
+    for (const [at, text] of LUNCHES.entries())
+      await layer.store(`e${at}`, factOf({ scope: { ...SCOPE, user: 'eve' }, text: ofEve(text), episodes: [] }));
+    for (const [at, text] of LUNCHES.entries()) await layer.store(`a${at}`, factOf({ text, episodes: [] }));
+    await vi.waitUntil(() => model.requests.length > 0);
+    expect(JSON.stringify(model.requests)).toContain('Ann');
+    blocked.resolve();
+    await layer.close();
+    expect(layer.judged?.calls).toBe(2);
   });
 });

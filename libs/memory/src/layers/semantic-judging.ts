@@ -2,20 +2,14 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import { isCurrent, superseded } from '@etude/domain/facts/fact-changes';
 import { factTime } from '@etude/domain/retrieval/reinforce';
-import { type FactPair, judgeRequest, judgeTokens, readVerdicts } from '@etude/domain/facts/judge-pairs';
+import { judgeRequest, readVerdicts } from '@etude/domain/facts/judge-pairs';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { RecordStore } from '../record-store.js';
 import { untilTaken } from './collisions.js';
 import type { LogFailure } from './semantic-access.js';
 import { factRecord, knownFact, LAYER } from './semantic-records.js';
-
-/** Two current facts that the rules could not decide on, the later told one second. */
-export interface UndecidedPair extends FactPair {
-  readonly scope: Scope;
-  readonly knownId: string;
-  readonly freshId: string;
-}
+import { type UndecidedPair, UndecidedPairs } from './undecided-pairs.js';
 
 export interface JudgeFigures {
   readonly calls: number;
@@ -26,22 +20,26 @@ export interface JudgeFigures {
   readonly superseded: number;
 }
 
-const FACTS_PER_CALL = 5;
-const TOKENS_PER_FACT = 500;
-const CALL_TOKENS_MAX = FACTS_PER_CALL * TOKENS_PER_FACT;
-const WAITING_MAX = 200;
+/** Whose pairs are kept at the same time; those of who told nothing for longest are let go, and stay undecided. */
+const OWNERS_MAX = 1_000;
+
+interface Owner {
+  readonly pairs: UndecidedPairs;
+  asking: Promise<void>;
+}
 
 /**
  * Asks a chat model about pairs that wait, many in one call: never more than one call for five stored facts, nor 500 tokens for one.
+ * Every owner has a queue, a budget and prompts of its own: what one tells never reaches a prompt about another's facts, nor costs it.
  * What is not answered in a way that can be read stays undecided. Pairs wait in this process alone; those that it loses stay so too.
  */
 export class PairJudge {
   readonly #store: RecordStore;
   readonly #model: ChatModel;
   readonly #log: LogFailure;
-  #waiting: UndecidedPair[] = [];
-  #stored = 0;
-  #asking: Promise<void> = Promise.resolve();
+  /** By scope; who told last is last. */
+  readonly #owners = new Map<string, Owner>();
+  readonly #asking = new Set<Promise<void>>();
   #figures = { calls: 0, promptTokens: 0, failures: 0, pairs: 0, superseded: 0 };
 
   constructor(store: RecordStore, model: ChatModel, log: LogFailure) {
@@ -50,33 +48,43 @@ export class PairJudge {
     this.#log = log;
   }
 
+  /** Of all owners together. */
   get figures(): JudgeFigures {
     return this.#figures;
   }
 
-  /** Once for each stored fact, with what was left open about it. Asks behind the caller's back. */
-  offer(pairs: readonly UndecidedPair[]): void {
-    this.#stored += 1;
-    this.#waiting = [...this.#waiting, ...pairs].slice(-WAITING_MAX);
-    if (this.#waiting.length > 0 && this.#mayAsk()) this.#asking = this.#asking.then(() => this.#ask());
+  /** Once for each fact that the owner stored, with what was left open about it. Asks behind the caller's back. */
+  offer(scope: Scope, pairs: readonly UndecidedPair[]): void {
+    const owner = this.#owner(scope);
+    owner.pairs.add(pairs);
+    if (!owner.pairs.mayAsk) return;
+    const asking = owner.asking.then(() => this.#ask(owner.pairs)).finally(() => this.#asking.delete(asking));
+    owner.asking = asking;
+    this.#asking.add(asking);
   }
 
   /** Resolves when nobody is being asked. */
-  settle(): Promise<void> {
-    return this.#asking;
+  async settle(): Promise<void> {
+    while (this.#asking.size > 0) await Promise.all(this.#asking);
   }
 
-  #mayAsk(): boolean {
-    return (this.#figures.calls + 1) * FACTS_PER_CALL <= this.#stored;
+  #owner({ tenant, agent, user }: Scope): Owner {
+    const name = JSON.stringify([tenant, agent, user]);
+    const owner = this.#owners.get(name) ?? { pairs: new UndecidedPairs(), asking: Promise.resolve() };
+    this.#owners.delete(name);
+    this.#owners.set(name, owner);
+    for (const [longest] of this.#owners) if (this.#owners.size > OWNERS_MAX) this.#owners.delete(longest);
+    return owner;
   }
 
-  async #ask(): Promise<void> {
-    const pairs = this.#nextBatch();
+  async #ask(waiting: UndecidedPairs): Promise<void> {
+    const pairs = waiting.take();
     if (pairs.length === 0) return;
     this.#figures.calls += 1;
     this.#figures.pairs += pairs.length;
     try {
       const answer = await this.#model.chat(judgeRequest(pairs), new AbortController().signal);
+      waiting.spend(answer.inputTokens);
       this.#figures.promptTokens += answer.inputTokens;
       const verdicts = readVerdicts(answer.text, pairs.length);
       if (verdicts === null) this.#fail('the answer could not be read');
@@ -84,15 +92,6 @@ export class PairJudge {
     } catch (error) {
       this.#fail(errorCode(error));
     }
-  }
-
-  /** As many as fit the tokens that stored facts have paid for; those told last first. */
-  #nextBatch(): readonly UndecidedPair[] {
-    if (!this.#mayAsk()) return [];
-    const affordable = Math.min(CALL_TOKENS_MAX, this.#stored * TOKENS_PER_FACT - this.#figures.promptTokens);
-    const batch: UndecidedPair[] = [];
-    while (this.#waiting.length > 0 && judgeTokens([...batch, this.#waiting.at(-1)!]) <= affordable) batch.push(this.#waiting.pop()!);
-    return batch;
   }
 
   #fail(reason: string): void {

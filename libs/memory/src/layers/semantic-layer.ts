@@ -156,6 +156,7 @@ export class RecordSemanticLayer implements SemanticLayer {
     const { fact } = taken;
     const open = taken.isAdded && isCurrent(fact) ? taken.undecided.filter(({ similarity }) => similarity >= RELATED_MIN) : [];
     this.#judge?.offer(
+      fact.scope,
       open
         .slice(0, OPEN_MAX)
         .map((known) => ({ scope: fact.scope, knownId: known.fact.id, freshId: fact.id, known: known.fact.text, fresh: fact.text })),
@@ -163,9 +164,12 @@ export class RecordSemanticLayer implements SemanticLayer {
     return taken;
   }
 
+  /** @throws EtudeError ALREADY_EXISTS where the write was another owner's, whose fact is nobody else's to see */
   async #unchanged(writeId: string, fact: Fact): Promise<StoredFact> {
-    const whole = wholeTenant(fact.scope);
-    const stored = await this.get(whole, (await notedFactId(this.#deps.store, fact.scope.tenant, writeId)) ?? fact.id);
+    const { tenant, agent, user } = fact.scope;
+    const stored = await this.get(wholeTenant(fact.scope), (await notedFactId(this.#deps.store, tenant, writeId)) ?? fact.id);
+    if (stored !== null && (stored.scope.agent !== agent || stored.scope.user !== user))
+      throw new EtudeError('ALREADY_EXISTS', 'this write was used for a fact of another owner; use a new id for it');
     return { fact: stored ?? fact, outcome: 'unchanged', replaced: [] };
   }
 
