@@ -54,6 +54,8 @@ export interface SemanticLayer extends SemanticMemory {
     signal?: AbortSignal,
   ): Promise<'added' | 'replaced' | 'unchanged'>;
   documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]>;
+  /** As it is stored, where nothing of it is missing and nothing of an older content left; else null. */
+  wholeDocument(scope: Scope, id: string): Promise<DocumentRecord | null>;
   removeDocument(scope: ReadScope, id: string): Promise<boolean>;
   /** Brings together facts that were written in the same instant and did not see each other. `since`: only those made from then on. */
   mergeDuplicates(

@@ -50,14 +50,14 @@ export interface DocumentImport extends DocumentStream {
 /** @throws EtudeError INVALID_ARGUMENT for what can't be read, PAYLOAD_TOO_LARGE */
 export async function importDocument(
   { head, data, scope, at }: DocumentImport,
-  memory: Pick<Memory, 'semantic' | 'get'>,
+  memory: Pick<Memory, 'semantic'>,
   signal: AbortSignal,
 ): Promise<{ document: DocumentRecord; outcome: 'added' | 'replaced' | 'unchanged' }> {
   const name = parseField(DocumentRecord.shape.name, head.name, 'head.name');
   const mediaType = mediaTypeFor(head);
   const announced = parseField(Sha256, head.sha256, 'head.sha256');
   const id = `d${digestOf([scope, name]).slice(0, 32)}`;
-  const known = announced === '' ? null : await knownDocument(memory, scope, id);
+  const known = announced === '' ? null : await memory.semantic.wholeDocument(scope, id);
   if (known?.digest === announced) return { document: known, outcome: 'unchanged' };
   const bytes = await collect(data);
   const digest = createHash('sha256').update(bytes).digest('hex');
@@ -88,11 +88,6 @@ export async function importDocument(
     createdAt: at,
   }));
   return { document, outcome: await memory.semantic.storeDocument(document, chunks, signal) };
-}
-
-async function knownDocument(memory: Pick<Memory, 'get'>, scope: Scope, id: string): Promise<DocumentRecord | null> {
-  const record = await memory.get(scope, 'semantic', id);
-  return record?.kind === 'document' ? DocumentRecord.parse(record.fields) : null;
 }
 
 function mediaTypeFor({ name, mediaType }: DocumentHead): MediaType {

@@ -3,19 +3,17 @@ import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import type { MemoryRecord, Owners, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { Owners, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { untilTaken } from './collisions.js';
+import { chunkRecord, documentRecord, nameKey } from './document-records.js';
 import { everyRecord } from './every-record.js';
 import type { LayerDeps } from './layer-deps.js';
 import { insertsOf } from './record-inserts.js';
 import { LAYER } from './semantic-records.js';
-import { bodyOf, parseBody } from './stored-body.js';
+import { parseBody } from './stored-body.js';
 
 const BATCH = 64;
-const INDEX_DIGITS = 6;
 const NAMED_MAX = 100;
-/** Nothing is known of how well it serves. */
-const WORTH = 1;
 
 /** One content of a document, cut in one way. */
 interface Edition {
@@ -51,6 +49,8 @@ export async function storeDocument(
   await removeStaleChunks(store, document);
   // Somebody who stored another content meanwhile may have taken these for stale.
   await insertChunks(deps, edition, signal);
+  // … or stored it behind this one: then these are the stale ones.
+  await removeStaleChunks(store, document);
   if (isKnown && named.length === 0) return 'unchanged';
   return known === null && named.length === 0 ? 'added' : 'replaced';
 }
@@ -63,6 +63,14 @@ export async function listDocuments(
   requireScope(scope);
   const page = { order: 'key', limit, ...(afterKey === undefined ? {} : { afterKey }) } as const;
   return limit > 0 ? (await store.find(scope, LAYER, { kinds: ['document'] }, page)).map(documentOf) : [];
+}
+
+/** The document where all of its chunks are there and none of another edition; null also while one is being stored. */
+export async function wholeDocument(store: RecordStore, scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
+  const record = await loadDocument(store, requireScope(scope), id);
+  if (record === null) return null;
+  const document = documentOf(record);
+  return (await isWhole(store, { document, chunks: [], digest: digestOf(record) })) ? document : null;
 }
 
 /** Whether there was one. */
@@ -183,35 +191,4 @@ function documentOf(record: StoredRecord): DocumentRecord {
 /** The same bytes that a newer parser cuts otherwise are another edition. */
 function editionDigest({ digest, title }: DocumentRecord, chunks: readonly DocumentChunk[]): string {
   return contentDigest([digest, title, chunks.map(({ text, headings }) => [text, headings])]);
-}
-
-function nameKey(name: string): string {
-  return `document ${name}`;
-}
-
-function documentRecord({ document, digest }: Edition): MemoryRecord {
-  const { id, scope, name, title, createdAt } = document;
-  const fields = { id, name: nameKey(name), digest };
-  const named = { layer: LAYER, kind: 'document', key: id, scope } as const;
-  return { ...named, createdAt, worth: WORTH, shown: false, fields, title, text: name, sources: [name], body: bodyOf(document) };
-}
-
-/** Its title is searched with its text. */
-function chunkRecord({ document: { id: document, name, title }, digest }: Edition, chunk: DocumentChunk): MemoryRecord {
-  const { id, scope, index, headings, text, createdAt } = chunk;
-  const key = `${document}#${digest.slice(0, 16)}#${String(index).padStart(INDEX_DIGITS, '0')}`;
-  const named = { layer: LAYER, kind: 'chunk', key, scope } as const;
-  const shownTitle = [title, ...headings].filter((part, at, parts) => part !== '' && part !== parts[at - 1]).join(' › ');
-  const fields = { id, document, digest };
-  return {
-    ...named,
-    createdAt,
-    worth: WORTH,
-    shown: true,
-    fields,
-    title: shownTitle,
-    text,
-    sources: [name],
-    body: bodyOf({ ...chunk, title }),
-  };
 }

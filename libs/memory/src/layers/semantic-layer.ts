@@ -16,7 +16,7 @@ import { indexedTextsOf } from './record-texts.js';
 import { AccessCounts, type LogFailure } from './semantic-access.js';
 import { type JudgeFigures, PairJudge } from './semantic-judging.js';
 import { RELATED_MIN } from './semantic-surroundings.js';
-import { listDocuments, removeDocument, storeDocument } from './semantic-documents.js';
+import { listDocuments, removeDocument, storeDocument, wholeDocument } from './semantic-documents.js';
 import { historyOf } from './semantic-history.js';
 import { mergeDuplicates, type MergeReport } from './semantic-merging.js';
 import { factOfRecord, factRecord, knownFact, LAYER } from './semantic-records.js';
@@ -128,6 +128,10 @@ export class RecordSemanticLayer implements SemanticLayer {
 
   async documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]> {
     return listDocuments(this.#deps.store, scope, page);
+  }
+
+  async wholeDocument(scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
+    return wholeDocument(this.#deps.store, scope, id);
   }
 
   async removeDocument(scope: ReadScope, id: string): Promise<boolean> {
