@@ -29,6 +29,11 @@ it('says what is wrong with a field once', () => {
   expect(hints('the request is not valid')).toEqual([`limits.memory_mib: ${tooMuch}`]);
 });
 
+it('keeps the code for programs', () => {
+  expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(explain(failed(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });
+});
+
 it('says who is away without the words of the connection', () => {
   expect(awayText(failed(status.UNAVAILABLE, 'read ECONNRESET'))).toBe('the gateway is away; trying again for a minute');
   const answer = new EtudeError('SANDBOX_UNAVAILABLE', 'held by another');

@@ -53,5 +53,5 @@ export function explain(error: unknown, address: string): unknown {
   const details = decodeStatus(error.metadata);
   const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
   const message = `${name}: ${(error.details || error.message).replace(/ Resolution note: $/, '')}`;
-  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error });
+  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error, code: name });
 }

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { type Cli, createCli, type GlobalOptions, type Start } from './cli.js';
 import { CliError } from './cli-error.js';
+import { printable, printableJson } from './control-characters.js';
 import { EXIT } from './exit-codes.js';
 import { isCancelled } from './grpc-errors.js';
 import { buildProgram } from './program.js';
@@ -26,9 +27,10 @@ function report(error: unknown, json: boolean): number {
   const known = error instanceof CliError;
   const message = error instanceof Error ? error.message : String(error);
   const hint = known ? error.hint : [];
-  if (json) process.stderr.write(`${JSON.stringify({ error: message, hint })}\n`);
-  else process.stderr.write([`etude: ${message}`, ...hint.map((line) => `  ${line}`), ''].join('\n'));
-  if (!known && !json) process.stderr.write(`${(error as Error).stack ?? ''}\n`);
+  const code = known && error.code !== null ? { code: error.code } : {};
+  if (json) process.stderr.write(`${printableJson(JSON.stringify({ error: message, ...code, hint }))}\n`);
+  else process.stderr.write(printable([`etude: ${message}`, ...hint.map((line) => `  ${line}`), ''].join('\n')));
+  if (!known && !json) process.stderr.write(printable(`${(error as Error).stack ?? ''}\n`));
   return known ? error.exit : EXIT.internal;
 }
 

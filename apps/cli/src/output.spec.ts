@@ -23,6 +23,32 @@ describe('Output', () => {
     expect(out.text()).toBe('{"a":"x\\ny"}\n{"b":2}\n');
   });
 
+  it('shows no control character that others wrote', () => {
+    const [out, err, live] = [terminal(false), terminal(false), terminal(true)];
+    const evil = 'a\u001b]0;x\u0007\tb\r\nc\u009b2J\u202etxt.exe\u0000';
+    const shown = 'a\\x1b]0;x\\x07\tb\nc\\x9b2J\\u202etxt.exe\\x00';
+    const output = new Output(out, err, false);
+    output.data({}, evil);
+    output.note(evil);
+    expect([out.text(), err.text()]).toEqual([`${shown}\n`, `${shown}\n`]);
+    new Output(out, live, false).status('\u001b[2J\nx');
+    expect(live.text()).toBe('\\x1b[2J x');
+  });
+
+  it('keeps the meaning of JSON that is safe to show', () => {
+    const out = terminal(false);
+    const value = { name: 'a\u009b2J\u202e\u007f\u001b' };
+    new Output(out, terminal(false), true).data(value, '');
+    expect(out.text()).not.toMatch(/[\u007f-\u009f\u202e]/);
+    expect(JSON.parse(out.text())).toEqual(value);
+  });
+
+  it('leaves what code printed as it is', () => {
+    const out = terminal(false);
+    new Output(out, terminal(false), false).stream('stdout', '\u001b[1mbold\u001b[0m\r');
+    expect(out.text()).toBe('\u001b[1mbold\u001b[0m\r');
+  });
+
   it('shows a status to a terminal only, cut to its width', () => {
     const [live, plain] = [terminal(true), terminal(false)];
     for (const err of [live, plain]) new Output(terminal(false), err, false).status('0123456789012345678901234');

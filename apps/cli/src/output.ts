@@ -1,3 +1,5 @@
+import { printable, printableJson } from './control-characters.js';
+
 export interface Terminal {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
@@ -7,7 +9,7 @@ export interface Terminal {
 /**
  * Data on stdout, everything else on stderr.
  *
- * With `json`, each `data` is one line of JSON. `status` is a line that is overwritten; only a terminal sees it.
+ * Control characters are escaped, except in what code printed. With `json`, each `data` is one line of JSON. `status` is a line that is overwritten; only a terminal sees it.
  */
 export class Output {
   #status = '';
@@ -25,7 +27,8 @@ export class Output {
   /** Where `text` is empty, it has been said to people in other words. */
   data(value: unknown, text: string): void {
     this.#clear();
-    this.stdout.write(this.json ? `${JSON.stringify(value)}\n` : text.endsWith('\n') || text === '' ? text : `${text}\n`);
+    const shown = this.json ? printableJson(JSON.stringify(value)) : printable(text);
+    this.stdout.write(shown === '' || (!this.json && shown.endsWith('\n')) ? shown : `${shown}\n`);
     this.#draw();
   }
 
@@ -38,15 +41,16 @@ export class Output {
 
   note(text: string): void {
     this.#clear();
-    this.stderr.write(`${text}\n`);
+    this.stderr.write(`${printable(text)}\n`);
     this.#draw();
   }
 
   /** '' removes it. */
   status(text: string): void {
-    if (!this.live || text === this.#status) return;
+    const shown = printable(text).replaceAll('\n', ' ');
+    if (!this.live || shown === this.#status) return;
     this.#clear();
-    this.#status = text;
+    this.#status = shown;
     this.#draw();
   }
 
