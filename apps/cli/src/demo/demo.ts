@@ -141,7 +141,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
   noteFirstCluster(cli, sandbox);
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(options, {
-    environment: settleEmbedder({ ...cli, home }),
+    environment: settleEmbedder({ ...cli, home }).environment,
     // A cluster takes minutes the first time: that is worth lines that stay.
     onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
     signal: cli.signal,

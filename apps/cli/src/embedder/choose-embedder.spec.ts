@@ -32,7 +32,7 @@ describe('chooseEmbedder', () => {
 
   it('goes by words where it was not, and says what that costs', () => {
     const { cli, notes } = machine({ fetched: false });
-    expect(settleEmbedder(cli)).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
+    expect(settleEmbedder(cli).environment).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
     expect(notes).toEqual([expect.stringMatching(/mostly missed.*embedder fetch/)]);
   });
 
@@ -48,13 +48,36 @@ describe('chooseEmbedder', () => {
     settleEmbedder(cli);
     expect(recordedEmbedder(cli.home)).toBe('sentence');
     rmSync(folder, { recursive: true });
-    expect(() => chooseEmbedder(cli)).toThrow(expect.objectContaining({ exit: EXIT.unavailable, hint: ['./etude embedder fetch'] }));
+    expect(() => chooseEmbedder(cli)).toThrow(
+      expect.objectContaining({ exit: EXIT.unavailable, hint: expect.arrayContaining(['./etude embedder fetch']) }),
+    );
+  });
+
+  it('remembers another one once memory works with it', () => {
+    const { cli, folder } = machine({ fetched: true });
+    settleEmbedder(cli).worked();
+    const asked = { ...cli, settings: readSettings({ ETUDE_EMBEDDER: 'lexical' }) };
+    const settled = settleEmbedder(asked);
+    expect(recordedEmbedder(cli.home)).toBe('sentence');
+    settled.worked();
+    expect(recordedEmbedder(cli.home)).toBe('lexical');
+    rmSync(folder, { recursive: true });
+    expect(chooseEmbedder(cli)).toMatchObject({ builtIn: 'lexical' });
+  });
+
+  it('asks for the server whose model memory is searched with', () => {
+    const { cli } = machine({ fetched: true });
+    settleEmbedder({ ...cli, settings: readSettings({ ETUDE_EMBEDDING_MODEL: 'nomic' }) }).worked();
+    expect(recordedEmbedder(cli.home)).toBe('nomic');
+    expect(() => chooseEmbedder(cli)).toThrow(
+      expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining('with nomic') }),
+    );
   });
 
   it('leaves the choice to the environment', () => {
     expect(chooseEmbedder(machine({ fetched: true, ETUDE_EMBEDDER: 'lexical' }).cli)).toMatchObject({ builtIn: 'lexical', fix: '' });
     const server = machine({ fetched: true, ETUDE_EMBEDDING_MODEL: 'nomic' });
-    expect(settleEmbedder(server.cli)).toEqual({ ETUDE_EMBEDDING_MODEL: 'nomic' });
+    expect(settleEmbedder(server.cli).environment).toEqual({ ETUDE_EMBEDDING_MODEL: 'nomic' });
     expect(server.notes).toEqual([]);
   });
 

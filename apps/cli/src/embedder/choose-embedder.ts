@@ -13,6 +13,8 @@ export type BuiltIn = (typeof BUILT_IN)[number];
 export interface EmbedderChoice {
   /** null: the model of a server, which the environment names. */
   readonly builtIn: BuiltIn | null;
+  /** Of a server; '' where it is built in. */
+  readonly model: string;
   /** In words, for people. */
   readonly state: string;
   /** What the choice costs, and what to do about it; '' for nothing. */
@@ -26,22 +28,26 @@ const FETCH = './etude embedder fetch';
 const recordPath = (home: string) => join(home, 'embedder');
 const isBuiltIn = (name: string | undefined): name is BuiltIn => BUILT_IN.some((known) => known === name);
 
-/** What this stack's memory was made with; null where there is none yet. */
-export function recordedEmbedder(home: string): BuiltIn | null {
+/** Before the name of a server's model. */
+const SERVER = 'server';
+
+/** What this stack's memory is searched with: an embedder that is built in, or a model of a server; null where there is none yet. */
+export function recordedEmbedder(home: string): string | null {
   if (!existsSync(recordPath(home))) return existsSync(memoryPath(home)) ? 'lexical' : null;
-  const name = readFileSync(recordPath(home), 'utf8').trim();
-  return isBuiltIn(name) ? name : null;
+  const [name = '', model = ''] = readFileSync(recordPath(home), 'utf8').trim().split(' ', 2);
+  return name === SERVER ? model || 'a model of a server' : name;
 }
 
-/** To be called where memory has been made, or moved to another embedder. */
-export function recordEmbedder(home: string, { builtIn }: Pick<EmbedderChoice, 'builtIn'>): void {
+/** To be called where memory is about to be made, was moved to another embedder, or works with this one. */
+export function recordEmbedder(home: string, { builtIn, model }: Pick<EmbedderChoice, 'builtIn' | 'model'>): void {
   mkdirSync(home, { recursive: true });
-  writeFileSync(recordPath(home), `${builtIn ?? 'server'}\n`);
+  writeFileSync(recordPath(home), `${builtIn ?? `${SERVER} ${model}`}\n`);
 }
 
-const lexical = (state: string, fix = ''): EmbedderChoice => ({ builtIn: 'lexical', state, cost: LEXICAL_COST, fix });
+const lexical = (state: string, fix = ''): EmbedderChoice => ({ builtIn: 'lexical', model: '', state, cost: LEXICAL_COST, fix });
 const sentence = (folder: string): EmbedderChoice => ({
   builtIn: 'sentence',
+  model: '',
   state: `sentence, all-MiniLM-L6-v2 in ${folder}, works offline`,
   cost: '',
   fix: '',
@@ -55,16 +61,24 @@ const sentence = (folder: string): EmbedderChoice => ({
 export function chooseEmbedder(cli: Pick<Cli, 'settings' | 'home' | 'root'>): EmbedderChoice {
   const { environment } = cli.settings;
   const { ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER: asked = 'auto' } = environment;
-  if (model) return { builtIn: null, state: `${model} of a server`, cost: '', fix: '' };
+  if (model) return { builtIn: null, model, state: `${model} of a server`, cost: '', fix: '' };
   if (asked !== 'auto' && asked !== '' && !isBuiltIn(asked))
     throw new CliError(EXIT.usage, `ETUDE_EMBEDDER is ${asked}; it is auto, sentence or lexical`);
   const folder = embedderFolder(cli);
   const fetched = isFetched(folder);
   const recorded = recordedEmbedder(cli.home);
   const wanted = isBuiltIn(asked) ? asked : recorded;
+  if (wanted !== null && !isBuiltIn(wanted))
+    throw new CliError(EXIT.usage, `the memory in ${cli.home} is searched with ${wanted}, and ETUDE_EMBEDDING_MODEL names none`, [
+      'set ETUDE_EMBEDDING_MODEL and the server as they were',
+      'or, where memory has its vectors: ETUDE_EMBEDDER=sentence ./etude up',
+    ]);
   if (wanted === 'sentence' && !fetched) {
     const why = asked === 'sentence' ? 'ETUDE_EMBEDDER is sentence' : `the memory in ${cli.home} was made with the sentence model`;
-    throw new CliError(EXIT.unavailable, `${why}, whose files are not in ${folder}`, [FETCH]);
+    throw new CliError(EXIT.unavailable, `${why}, whose files are not in ${folder}`, [
+      FETCH,
+      'or, where memory has vectors of it: ETUDE_EMBEDDER=lexical ./etude up',
+    ]);
   }
   if (wanted === 'sentence') return sentence(folder);
   if (asked === 'lexical') return lexical('lexical, built in, works offline; ETUDE_EMBEDDER asks for it');
@@ -78,11 +92,21 @@ export function embedderEnvironment(cli: Pick<Cli, 'settings' | 'home' | 'root'>
   return builtIn === null ? {} : { ETUDE_EMBEDDER: builtIn, ETUDE_EMBEDDER_PATH: embedderFolder(cli) };
 }
 
-/** Chooses, says so, remembers it for the memory that is about to be made, and answers the environment of the services. */
-export function settleEmbedder(cli: Pick<Cli, 'settings' | 'home' | 'root' | 'out'>): Readonly<Record<string, string | undefined>> {
+export interface SettledEmbedder {
+  /** Of the services. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** To be called once memory was opened with it: the next start takes the same. */
+  readonly worked: () => void;
+}
+
+/** Chooses, says so, and remembers it for the memory that is about to be made. */
+export function settleEmbedder(cli: Pick<Cli, 'settings' | 'home' | 'root' | 'out'>): SettledEmbedder {
   const choice = chooseEmbedder(cli);
   if (recordedEmbedder(cli.home) === null) recordEmbedder(cli.home, choice);
   if (choice.builtIn === 'lexical' && choice.fix !== '')
     cli.out.note(`embedder: ${choice.state}: ${choice.cost}. To change it: ${choice.fix}`);
-  return { ...cli.settings.environment, ...embedderEnvironment(cli, choice) };
+  return {
+    environment: { ...cli.settings.environment, ...embedderEnvironment(cli, choice) },
+    worked: () => recordEmbedder(cli.home, choice),
+  };
 }

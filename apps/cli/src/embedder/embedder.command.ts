@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
-import { chooseEmbedder } from './choose-embedder.js';
+import { chooseEmbedder, recordedEmbedder } from './choose-embedder.js';
 import { damagedFiles, embedderFolder, isFetched } from './embedder-folder.js';
 import { fetchEmbedder, type FetchOptions } from './fetch-embedder.js';
 
@@ -11,8 +11,16 @@ async function showEmbedder(cli: Cli): Promise<number> {
   const damaged = isFetched(folder) ? await damagedFiles(folder) : null;
   const files = damaged === null ? 'not there' : damaged.length > 0 ? `damaged: ${damaged.join(', ')}` : 'there, digests are right';
   const { state, cost, fix } = chooseEmbedder(cli);
-  const lines = [`in use: ${state}`, cost && `costs: ${cost}`, fix && `do: ${fix}`, `files of the sentence model in ${folder}: ${files}`];
-  cli.out.data({ inUse: state, cost, fix, folder, files }, lines.filter(Boolean).join('\n'));
+  const recorded = recordedEmbedder(cli.home);
+  const madeWith = recorded === null ? 'nothing yet' : recorded;
+  const lines = [
+    `in use: ${state}`,
+    `memory in ${cli.home} is searched with: ${madeWith}`,
+    cost && `costs: ${cost}`,
+    fix && `do: ${fix}`,
+    `files of the sentence model in ${folder}: ${files}`,
+  ];
+  cli.out.data({ inUse: state, memory: recorded, cost, fix, folder, files }, lines.filter(Boolean).join('\n'));
   return damaged?.length === 0 ? EXIT.ok : EXIT.unavailable;
 }
 

@@ -3,6 +3,7 @@ import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { plural, table } from '../output.js';
+import { memoryPath } from './home.js';
 import { type PoolFigures, poolFigures } from './pool-figures.js';
 import { findStack } from './stack-lock.js';
 import type { StackState } from './stack-state.js';
@@ -70,6 +71,8 @@ export function stateText(state: StackState, home: string, pool: Partial<PoolFig
   const head = table([
     ['gateway', state.address],
     ['model', model],
+    ['memory', state.memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${state.memory}`],
+    ...(state.embedder === '' ? [] : [['embedder', state.embedder]]),
     ['sandboxes', sandboxText(state, pool)],
     ...podRows(state.sandbox),
     ['home', home],

@@ -38,6 +38,8 @@ export const StackState = z.object({
   sandbox: SandboxPlace.prefault({}),
   /** "sqlite", or the URL of a Qdrant server. */
   memory: z.string().default('sqlite'),
+  /** "sentence", "lexical", or a model of a server; '' in stacks of earlier versions. */
+  embedder: z.string().default(''),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(ProcessState),
@@ -60,8 +62,13 @@ export function readStackState(home: string): StackState | null {
 /** Readers see the old file or the new one, never half of one. */
 export function writeStackState(home: string, state: StackState): void {
   const next = `${statePath(home)}.${process.pid}`;
-  writeFileSync(next, `${JSON.stringify(state, null, 2)}\n`);
-  renameSync(next, statePath(home));
+  try {
+    writeFileSync(next, `${JSON.stringify(state, null, 2)}\n`);
+    renameSync(next, statePath(home));
+  } catch (error) {
+    rmSync(next, { force: true });
+    throw error;
+  }
 }
 
 export const removeStackState = (home: string) => rmSync(statePath(home), { force: true });

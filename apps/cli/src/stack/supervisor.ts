@@ -28,6 +28,11 @@ function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: SupervisorDeps['envir
   return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
 }
 
+/** As `up` told the services. */
+function embedderName({ ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER: builtIn = '' }: SupervisorDeps['environment']): string {
+  return model ? `${model} of a server` : builtIn;
+}
+
 /** What the services work with. */
 const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
 
@@ -62,6 +67,7 @@ class Stack {
         kubeconfig: this.cluster?.kubeconfig ?? null,
       },
       memory: this.qdrant?.url ?? 'sqlite',
+      embedder: embedderName(this.deps.environment),
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -93,8 +99,17 @@ class Stack {
   }
 
   #changed(note: string): void {
-    if (!this.deps.signal.aborted) writeStackState(this.options.home, this.state());
+    if (!this.deps.signal.aborted) this.#writeState();
     this.deps.report({ note });
+  }
+
+  /** A full disk must not end the stack: what died of it is started again until there is room. */
+  #writeState(): void {
+    try {
+      writeStackState(this.options.home, this.state());
+    } catch (error) {
+      this.deps.report({ note: `the state of the stack could not be written: ${error instanceof Error ? error.message : String(error)}` });
+    }
   }
 }
 

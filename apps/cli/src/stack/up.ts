@@ -7,6 +7,7 @@ import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
 import { ensureLocalKey } from './key-file.js';
+import { memoryPath } from './home.js';
 import { noteFirstCluster } from './first-cluster.js';
 import { requireQdrant } from './qdrant-place.js';
 import { findStack } from './stack-lock.js';
@@ -47,14 +48,16 @@ export async function requireMachine(cli: Cli): Promise<void> {
   ]);
 }
 
+const embedderText = ({ embedder }: StackState) => (embedder === '' ? 'its embedder is not known' : `its embedder is ${embedder}`);
+
 function summary(state: StackState, home: string): string {
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
   const code = state.sandbox.driver === 'kubernetes' ? `code runs in pods of ${state.sandbox.image ?? ''}` : 'code runs in bubblewrap';
-  const memory = state.memory === 'sqlite' ? 'memory is in a file' : `memory is in Qdrant at ${state.memory}`;
+  const memory = state.memory === 'sqlite' ? `memory is in ${memoryPath(home)}` : `memory is in Qdrant at ${state.memory}`;
   return [
     `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
     code,
-    memory,
+    `${memory}; ${embedderText(state)}`,
     `state, key and logs in ${home}`,
   ].join('\n');
 }
@@ -105,14 +108,15 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
   if (options.memory === 'qdrant') requireQdrant(cli.settings.environment);
-  const environment = settleEmbedder(cli);
+  const embedder = settleEmbedder(cli);
   ensureLocalKey(cli.home);
   noteFirstCluster(cli, options.sandbox);
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
-    environment,
+    environment: embedder.environment,
     onNote: (note) => cli.out.note(note),
     signal: cli.signal,
   });
+  embedder.worked();
   const state = await startedState(cli.home);
   cli.out.data(state, summary(state, cli.home));
   if (options.detach) {

@@ -1,3 +1,4 @@
+import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
@@ -137,10 +138,11 @@ export class StoreModels {
     const known = models.find(({ name }) => name === model.name);
     if (known?.dimension === model.dimension && known.state === 'ready') return;
     const has = models.map(({ name, dimension, state }) => `${name} (${dimension} numbers, ${state})`).join(', ');
+    const settings = models.flatMap(({ name, state }) => (state === 'ready' ? [embedderSetting(name)] : [])).join(' or ');
     throw new EtudeError(
       'MEMORY_VERSION',
       `the memory ${this.#names.meta} on Qdrant at ${this.#server.where} has vectors of ${has}, and the embedder is ${model.name} (${model.dimension}); ` +
-        'use the model that it has, or move to the other one with `etude memory reembed`',
+        `start the services with the embedder that it has (${settings} ./etude up), and move to the other one with \`etude memory reembed\` from there`,
     );
   }
 

@@ -1,0 +1,26 @@
+import { SENTENCE_MODEL } from './sentence-model.js';
+
+/** The embedders that are built in, as settings name them, and the models under which memory keeps their vectors. */
+export const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
+export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
+
+const isBuiltIn = (name: string): name is BuiltInEmbedder => Object.hasOwn(BUILT_IN_EMBEDDERS, name);
+
+/** Name of the model, where it may be called "sentence" or "lexical". */
+export const modelNameOf = (name: string): string => (isBuiltIn(name) ? BUILT_IN_EMBEDDERS[name] : name);
+
+/** null for a model of a server. Either name will do. */
+export function builtInOf(name: string): BuiltInEmbedder | null {
+  if (isBuiltIn(name)) return name;
+  return (
+    Object.keys(BUILT_IN_EMBEDDERS)
+      .filter(isBuiltIn)
+      .find((builtIn) => BUILT_IN_EMBEDDERS[builtIn] === name) ?? null
+  );
+}
+
+/** The setting that starts services with this model. */
+export function embedderSetting(name: string): string {
+  const builtIn = builtInOf(name);
+  return builtIn === null ? `ETUDE_EMBEDDING_MODEL=${name}` : `ETUDE_EMBEDDER=${builtIn}`;
+}
