@@ -170,6 +170,28 @@ describe('memory upkeep', () => {
     expect((await memory.store.models()).map(({ name }) => name)).not.toContain('third');
   });
 
+  const failure = async () =>
+    (await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null), { timeoutMs: 20_000 }))?.error;
+
+  it('names the models that there are where there is none to drop', async () => {
+    await work();
+    await store.startReembedding({ model: 'other', dropModel: 'sentence' });
+    expect(await failure()).toBe('NOT_FOUND: there are no vectors of all-minilm-l6-v2 to drop; there are those of lexical-hash-1');
+    expect((await memory.store.models()).map(({ name }) => name)).toEqual(['lexical-hash-1']);
+  });
+
+  it('knows by its short name what it searches by', async () => {
+    await work();
+    await store.startReembedding({ model: 'other', dropModel: 'lexical' });
+    expect(await failure()).toContain('this service searches by them');
+  });
+
+  it('names the choices where the model is unknown', async () => {
+    await work(() => Promise.reject(new Error('ETUDE_EMBEDDING_DIMENSION is not set')));
+    await store.startReembedding({ model: 'bogus' });
+    expect(await failure()).toMatch(/INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of that server with --dimension/);
+  });
+
   it('does not drop what it searches by', async () => {
     await work();
     await store.startReembedding({ model: 'other', dropModel: new LexicalEmbedder().profile.model });

@@ -1,3 +1,4 @@
+import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Reembedding } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
@@ -9,7 +10,7 @@ import { leaseEndOf } from '@etude/queue/lease';
 import type { UpkeepStore } from '@etude/queue/upkeep-store';
 
 export interface ReembedDeps {
-  readonly memory: Pick<Memory, 'upkeep'>;
+  readonly memory: Pick<Memory, 'upkeep' | 'store'>;
   readonly store: UpkeepStore;
   readonly clock: Clock;
   /** Model that this service searches with. */
@@ -30,7 +31,7 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
   if (record.id !== id || record.state !== 'running') return;
   const beat = new Beat(record, deps);
   try {
-    await moveAll(record, beat, deps, AbortSignal.any([context.signal, beat.stopped]));
+    await moveAll(record, beat, deps, { signal: AbortSignal.any([context.signal, beat.stopped]), isRepeat: wasBegun(context) });
   } catch (error) {
     if (beat.stopped.aborted) return;
     if (leaseEndOf(context.signal) === null && (context.isLastAttempt || !isRetryable(error)))
@@ -41,21 +42,53 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
   }
 }
 
-async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, signal: AbortSignal): Promise<void> {
-  const { usedModel, memory } = deps;
-  const to = await deps.embedderOf(record.model, record.dimension);
-  const { dropModel } = record;
-  if (dropModel !== null && (dropModel === usedModel || dropModel === to.profile.model))
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `the vectors of ${dropModel} are not dropped: ${dropModel === usedModel ? 'this service searches by them; start all services with the new model first' : 'they are those that are asked for'}`,
-    );
+/** Whether somebody may have worked on it before. */
+const wasBegun = ({ attempt, stalledCount }: JobContext) => attempt > 1 || stalledCount > 0;
+
+interface Run {
+  readonly signal: AbortSignal;
+  /** What is to be dropped may be gone already. */
+  readonly isRepeat: boolean;
+}
+
+async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, { signal, isRepeat }: Run): Promise<void> {
+  const { memory } = deps;
+  const to = await embedderFor(record, deps);
+  const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
+  if (dropModel !== null) await checkDrop(dropModel, to.profile.model, deps, isRepeat);
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => beat.tell(progress) });
   signal.throwIfAborted();
   if (state === 'running')
     throw new EtudeError('MEMORY_UNAVAILABLE', `${left} records were changed each time that they were embedded; it is tried again`);
   if (dropModel !== null) await memory.upkeep.dropModel(dropModel);
   await beat.put({ state: 'ready', error: null });
+}
+
+/** @throws EtudeError INVALID_ARGUMENT that names the choices, where the model is not one that this service can ask */
+async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps): Promise<Embedder> {
+  try {
+    return await deps.embedderOf(model, dimension);
+  } catch (error) {
+    if (builtInOf(model) !== null) throw error;
+    const why = (error as Error).message;
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `${model} cannot be moved to: it is neither sentence nor lexical, and as a model of the embeddings server: ${why}. ` +
+        'Name sentence, lexical, or a model of that server with --dimension',
+      {},
+      { cause: error },
+    );
+  }
+}
+
+/** @throws EtudeError FAILED_PRECONDITION for what is in use or asked for, NOT_FOUND for what memory has no vectors of */
+async function checkDrop(dropModel: string, target: string, { usedModel, memory }: ReembedDeps, isRepeat: boolean): Promise<void> {
+  const kept = (why: string) => new EtudeError('FAILED_PRECONDITION', `the vectors of ${dropModel} are not dropped: ${why}`);
+  if (dropModel === target && dropModel !== usedModel) throw kept('they are those that are asked for');
+  if (dropModel === usedModel) throw kept('this service searches by them; start all services with the new model first');
+  const names = (await memory.store.models()).map(({ name }) => name);
+  if (isRepeat || names.includes(dropModel)) return;
+  throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);
 }
 
 /** Writes how far it is, once a second, and learns so whether it shall go on. */

@@ -66,6 +66,7 @@ describe('the move to another model', () => {
     const first = await store.startReembedding({ model: 'a' });
     expect(await store.startReembedding({ model: 'a' })).toEqual(first);
     expect(await codeOf(store.startReembedding({ model: 'b' }))).toBe('FAILED_PRECONDITION');
+    expect(await codeOf(store.startReembedding({ model: 'a', dropModel: 'b' }))).toBe('FAILED_PRECONDITION');
   });
 
   it('fences its worker when it is stopped', async () => {

@@ -119,6 +119,11 @@ export class UpkeepStore {
     const standing = readReembedding(text);
     if (standing.model !== model)
       throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved to ${standing.model}; stop that or wait for its end first`);
+    if (dropModel !== null && standing.dropModel !== dropModel)
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `vectors are being moved to ${standing.model} already, and ${standing.dropModel === null ? 'nothing' : standing.dropModel} is dropped behind it; wait for its end first`,
+      );
     await this.#enqueue({ v: 1, work: 'reembed', id: standing.id });
     return standing;
   }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { toJson } from '@bufbuild/protobuf';
 import { type Document, DocumentSchema, ImportDocumentResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
@@ -11,6 +10,7 @@ import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
+import { wholeJson } from './memory-json.js';
 import { documentTable } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
 
@@ -79,7 +79,7 @@ async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['mem
   try {
     const answer = await send();
     const { outcome, document } = answer;
-    cli.out.data(toJson(ImportDocumentResponseSchema, answer), `${outcome}  ${file}  ${documentLine(document)}`);
+    cli.out.data(wholeJson(ImportDocumentResponseSchema, answer), `${outcome}  ${file}  ${documentLine(document)}`);
     return outcome;
   } catch (error) {
     if (!isRefused(error)) throw error;
@@ -108,7 +108,7 @@ export function listDocuments(cli: Cli, { agent = '', user = '', limit }: WhoseO
       pageToken = page.nextPageToken;
     } while (pageToken !== '' && documents.length < limit);
     cli.out.data(
-      documents.map((document) => toJson(DocumentSchema, document)),
+      documents.map((document) => wholeJson(DocumentSchema, document)),
       documentTable(documents),
     );
     if (pageToken !== '') cli.out.note(`there are more; --limit ${limit} of them are shown`);

@@ -3,6 +3,7 @@ import type { Start } from '../cli.js';
 import { integer, repeated } from '../options.js';
 import { addCalibrate } from './calibrate.js';
 import { deleteDocument, importDocuments, type ImportOptions, listDocuments } from './import-documents.js';
+import { reembed, type ReembedOptions } from './reembed.js';
 import { getMemory, recall, type RecallOptions, searchMemory, type SearchOptions, type WhoseOptions } from './search-memory.js';
 import {
   factHistory,
@@ -24,8 +25,6 @@ import {
   type EraseOptions,
   memoryStats,
   reconcileMemory,
-  reembed,
-  type ReembedOptions,
   restoreMemory,
   showErasure,
 } from './upkeep-memory.js';
@@ -186,10 +185,10 @@ function addUpkeep(memory: Command, start: Start): void {
     .action((id: string, _options: object, command: Command) => start(command, (cli) => showErasure(cli, id)));
   memory
     .command('reembed')
-    .description('for operators: move to another embedder while everything goes on; without --to, say how far it is')
+    .description('for operators: move to another embedder while everything goes on; without --to and --drop, say how far it is')
     .option('--to <model>', 'sentence, lexical, or a model of the embeddings server')
     .option('--dimension <n>', 'of its vectors, where that is not known', integer(1, 65_536))
-    .option('--drop <model>', 'afterwards drop the vectors of this one')
+    .option('--drop <model>', 'drop the vectors of this one, after --to where that is given')
     .option('--stop', 'stop; the same command goes on later')
     .option('--detach', 'do not wait for its end')
     .action((options: ReembedOptions, command: Command) => start(command, (cli) => reembed(cli, options)));

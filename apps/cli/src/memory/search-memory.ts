@@ -1,8 +1,8 @@
-import { toJson } from '@bufbuild/protobuf';
 import { MemoryRecordSchema, RecallResponseSchema, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { wholeJson } from './memory-json.js';
 import { hitText, recordText } from './memory-lines.js';
 
 export interface WhoseOptions {
@@ -45,7 +45,7 @@ export function searchMemory(cli: Cli, query: string, options: SearchOptions): P
   return withGateway(cli, async (gateway) => {
     const request = { query, layers: [...layer], kinds: [...kind], agent, user, category, limit, explain, archived, rerank, partial };
     const found = await gateway.memory.searchMemory({ ...request, ...narrowed }, callSettings(cli));
-    cli.out.data(toJson(SearchMemoryResponseSchema, found), found.hits.map(hitText).join('\n'));
+    cli.out.data(wholeJson(SearchMemoryResponseSchema, found), found.hits.map(hitText).join('\n'));
     noteMissing(cli, found.missingLayers);
     if (found.hits.length === 0) cli.out.note(nothingFound(layer, options));
     return EXIT.ok;
@@ -68,7 +68,7 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
     const parts = (['facts', 'experiences', 'procedures'] as const).flatMap((name) =>
       found[name].length > 0 ? [`${name}:`, ...found[name].map(hitText)] : [],
     );
-    cli.out.data(toJson(RecallResponseSchema, found), parts.join('\n'));
+    cli.out.data(wholeJson(RecallResponseSchema, found), parts.join('\n'));
     noteMissing(cli, found.missingLayers);
     cli.out.note(parts.length === 0 ? 'nothing recalled' : `${found.tokens} tokens`);
     return EXIT.ok;
@@ -78,7 +78,7 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
 export function getMemory(cli: Cli, id: string, { layer }: { readonly layer: string }): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const record = await gateway.memory.getMemory({ id, layer }, callSettings(cli));
-    cli.out.data(toJson(MemoryRecordSchema, record), recordText(record));
+    cli.out.data(wholeJson(MemoryRecordSchema, record), recordText(record));
     return EXIT.ok;
   });
 }

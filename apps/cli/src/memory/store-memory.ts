@@ -1,4 +1,4 @@
-import { type JsonObject, toJson } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import {
   ListFactHistoryResponseSchema,
   ListRecentEpisodesResponseSchema,
@@ -11,6 +11,7 @@ import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { readArgument } from '../files.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { wholeJson } from './memory-json.js';
 import { recordText } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
 
@@ -41,7 +42,7 @@ export function storeFact(cli: Cli, argument: string, options: FactOptions): Pro
     const request = { text, agent, user, requestId, category, confidence, source, subject };
     const stored = await gateway.memory.storeFact(request, callSettings(cli));
     const said = [OUTCOMES[stored.outcome] ?? stored.outcome, ...stored.replaced].join(' ');
-    cli.out.data(toJson(StoreFactResponseSchema, stored), `${stored.fact?.id ?? ''}  ${said}`);
+    cli.out.data(wholeJson(StoreFactResponseSchema, stored), `${stored.fact?.id ?? ''}  ${said}`);
     return EXIT.ok;
   });
 }
@@ -76,7 +77,7 @@ export function storeEpisode(cli: Cli, argument: string, { agent, user = '', req
     const { context, actions, outcomes, skills_used: skillsUsed, reflection, importance } = readEpisode(await readArgument(argument));
     const told = { context, actions, outcomes: outcomes as JsonObject[], skillsUsed, reflection, importance };
     const stored = await gateway.memory.storeEpisode({ ...told, agent, user, requestId }, callSettings(cli));
-    cli.out.data(toJson(MemoryRecordSchema, stored), stored.id);
+    cli.out.data(wholeJson(MemoryRecordSchema, stored), stored.id);
     return EXIT.ok;
   });
 }
@@ -86,7 +87,7 @@ export function storeProcedure(cli: Cli, name: string, argument: string, options
   return withGateway(cli, async (gateway) => {
     const prompt = await readArgument(argument);
     const stored = await gateway.memory.storeProcedure({ name, prompt, agent, user, requestId }, callSettings(cli));
-    cli.out.data(toJson(MemoryRecordSchema, stored), recordText(stored));
+    cli.out.data(wholeJson(MemoryRecordSchema, stored), recordText(stored));
     return EXIT.ok;
   });
 }
@@ -102,7 +103,7 @@ export function updateFact(cli: Cli, id: string, { text, confidence }: UpdateOpt
   return withGateway(cli, async (gateway) => {
     const request = { id, text: text ?? '', confidence: confidence ?? 0, updateMask: { paths } };
     const fact = await gateway.memory.updateFact(request, callSettings(cli));
-    cli.out.data(toJson(MemoryRecordSchema, fact), recordText(fact));
+    cli.out.data(wholeJson(MemoryRecordSchema, fact), recordText(fact));
     return EXIT.ok;
   });
 }
@@ -110,7 +111,7 @@ export function updateFact(cli: Cli, id: string, { text, confidence }: UpdateOpt
 export function factHistory(cli: Cli, id: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const history = await gateway.memory.listFactHistory({ id }, callSettings(cli));
-    cli.out.data(toJson(ListFactHistoryResponseSchema, history), history.facts.map(recordText).join('\n'));
+    cli.out.data(wholeJson(ListFactHistoryResponseSchema, history), history.facts.map(recordText).join('\n'));
     return EXIT.ok;
   });
 }
@@ -124,7 +125,7 @@ export interface RecentOptions extends WhoseOptions {
 export function recentEpisodes(cli: Cli, { agent = '', user = '', days = 0, limit = 0, skill = '' }: RecentOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const found = await gateway.memory.listRecentEpisodes({ agent, user, days, limit, skill }, callSettings(cli));
-    cli.out.data(toJson(ListRecentEpisodesResponseSchema, found), found.episodes.map(recordText).join('\n'));
+    cli.out.data(wholeJson(ListRecentEpisodesResponseSchema, found), found.episodes.map(recordText).join('\n'));
     if (found.episodes.length === 0) cli.out.note('no episodes');
     return EXIT.ok;
   });

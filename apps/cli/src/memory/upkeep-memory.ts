@@ -1,25 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toJson } from '@bufbuild/protobuf';
 import {
   ArchiveMemoryResponseSchema,
   type ErasureReceipt,
   ErasureReceiptSchema,
   MemoryStatsSchema,
   ReconcileMemoryResponseSchema,
-  type Reembedding,
-  ReembeddingSchema,
   RestoreMemoryResponseSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
-import { BUILT_IN, recordEmbedder } from '../embedder/choose-embedder.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
-import { readStackState } from '../stack/stack-state.js';
 import { ridingOut } from '../sandbox/ride-out.js';
+import { wholeJson } from './memory-json.js';
 import { receiptText, statsText } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
 
@@ -43,7 +39,7 @@ export function archiveMemory(cli: Cli, options: ArchiveOptions): Promise<number
       .map((one) => `  ${one.score.toFixed(3)}  ${one.layer}  ${one.id}  ${one.title}`);
     const verb = dryRun ? 'would be archived (nothing was changed)' : 'archived';
     const head = `${report.archived} of ${plural(Number(report.looked), 'record')} ${verb}`;
-    cli.out.data(toJson(ArchiveMemoryResponseSchema, report), [head, ...examples].join('\n'));
+    cli.out.data(wholeJson(ArchiveMemoryResponseSchema, report), [head, ...examples].join('\n'));
     if (!dryRun && report.archived > 0n) cli.out.note(`the way back: ${commandLine(cli, 'memory restore')}`);
     return EXIT.ok;
   });
@@ -52,7 +48,7 @@ export function archiveMemory(cli: Cli, options: ArchiveOptions): Promise<number
 export function restoreMemory(cli: Cli, ids: readonly string[], { agent = '', user = '' }: WhoseOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const report = await gateway.memory.restoreMemory({ ids: [...ids], agent, user }, callSettings(cli));
-    cli.out.data(toJson(RestoreMemoryResponseSchema, report), `${plural(Number(report.restored), 'record')} restored`);
+    cli.out.data(wholeJson(RestoreMemoryResponseSchema, report), `${plural(Number(report.restored), 'record')} restored`);
     return EXIT.ok;
   });
 }
@@ -100,7 +96,7 @@ export function eraseMemory(cli: Cli, options: EraseOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const started = await gateway.memory.eraseMemory({ requestId: options.requestId ?? randomUUID(), whose }, callSettings(cli));
     const receipt = options.detach ? started : await receiptOf(cli, gateway, started);
-    cli.out.data(toJson(ErasureReceiptSchema, receipt), receiptText(receipt));
+    cli.out.data(wholeJson(ErasureReceiptSchema, receipt), receiptText(receipt));
     return receipt.state === 'failed' ? EXIT.failed : EXIT.ok;
   });
 }
@@ -108,7 +104,7 @@ export function eraseMemory(cli: Cli, options: EraseOptions): Promise<number> {
 export function showErasure(cli: Cli, id: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const receipt = await gateway.memory.getErasure({ id }, callSettings(cli));
-    cli.out.data(toJson(ErasureReceiptSchema, receipt), receiptText(receipt));
+    cli.out.data(wholeJson(ErasureReceiptSchema, receipt), receiptText(receipt));
     return receipt.state === 'failed' ? EXIT.failed : EXIT.ok;
   });
 }
@@ -116,62 +112,8 @@ export function showErasure(cli: Cli, id: string): Promise<number> {
 export function memoryStats(cli: Cli): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const stats = await gateway.memory.getMemoryStats({}, callSettings(cli));
-    cli.out.data(toJson(MemoryStatsSchema, stats), statsText(stats));
+    cli.out.data(wholeJson(MemoryStatsSchema, stats), statsText(stats));
     return EXIT.ok;
-  });
-}
-
-export interface ReembedOptions {
-  readonly to?: string;
-  readonly dimension?: number;
-  readonly drop?: string;
-  readonly stop?: boolean;
-  readonly detach?: boolean;
-}
-
-const NEXT: Readonly<Record<string, string>> = {
-  ready: 'every record has the new vectors: restart the services with the new embedder, then run this again with --drop OLD_MODEL',
-  stopped: 'run the same command again to go on',
-};
-
-function reembedText({ model, state, done, total, error }: Reembedding): string {
-  const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
-  return error === '' ? head : `${head}\nfailed: ${error}`;
-}
-
-/** Polls until it is over, or was stopped. */
-async function embedded(cli: Cli, gateway: Gateway, started: Reembedding): Promise<Reembedding> {
-  let state = started;
-  while (state.state === 'running') {
-    cli.out.status(reembedText(state));
-    await sleep(POLL_MS, undefined, { signal: cli.signal });
-    state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
-  }
-  cli.out.status('');
-  return state;
-}
-
-/** The local stack starts with it from now on. */
-function rememberEmbedder(cli: Cli, model: string): void {
-  const builtIn = BUILT_IN.find((name) => name === model);
-  if (builtIn !== undefined && cli.globals.address === undefined && readStackState(cli.home) !== null)
-    recordEmbedder(cli.home, { builtIn });
-}
-
-/** Without `to`: how far it is. */
-export function reembed(cli: Cli, { to, dimension = 0, drop = '', stop = false, detach = false }: ReembedOptions): Promise<number> {
-  return withGateway(cli, async (gateway) => {
-    let state = await (stop
-      ? gateway.memory.stopReembedding({}, callSettings(cli))
-      : to === undefined
-        ? gateway.memory.getReembedding({}, callSettings(cli))
-        : gateway.memory.startReembedding({ model: to, dimension, dropModel: drop }, callSettings(cli)));
-    if (to !== undefined && !detach) state = await embedded(cli, gateway, state);
-    if (state.state === 'ready') rememberEmbedder(cli, state.model);
-    cli.out.data(toJson(ReembeddingSchema, state), reembedText(state));
-    const next = NEXT[state.state];
-    if (next !== undefined) cli.out.note(next);
-    return state.state === 'failed' ? EXIT.failed : EXIT.ok;
   });
 }
 
@@ -186,7 +128,7 @@ export function reconcileMemory(cli: Cli): Promise<number> {
       ...report.problems.map((what) => `wrong: ${what}`),
       report.repaired.length + report.problems.length === 0 ? 'nothing is wrong' : '',
     ];
-    cli.out.data(toJson(ReconcileMemoryResponseSchema, report), lines.filter((line) => line !== '').join('\n'));
+    cli.out.data(wholeJson(ReconcileMemoryResponseSchema, report), lines.filter((line) => line !== '').join('\n'));
     return report.problems.length > 0 ? EXIT.failed : EXIT.ok;
   });
 }

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { createCli } from '../cli.js';
+import { EXIT } from '../exit-codes.js';
+import { readSettings } from '../settings.js';
+import { checkFlags, nextStep } from './reembed.js';
+
+const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
+const move = { model: 'all-minilm-l6-v2', dimension: 0, drop: '', used: 'lexical-hash-1' };
+
+describe('checkFlags', () => {
+  it.each([
+    [{ stop: true, drop: 'lexical' }, '--stop goes'],
+    [{ dimension: 5 }, '--to names'],
+    [{ to: 'sentence', drop: 'all-minilm-l6-v2' }, 'would drop'],
+  ])('refuses %j', (options, message) => {
+    expect(() => checkFlags(options)).toThrow(expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining(message) }));
+  });
+
+  it.each([{}, { stop: true }, { drop: 'lexical' }, { to: 'x', dimension: 5, drop: 'lexical' }])('takes %j', (options) => {
+    expect(() => checkFlags(options)).not.toThrow();
+  });
+});
+
+describe('nextStep', () => {
+  it('names the commands that are left', () => {
+    expect(nextStep(cli, 'ready', move)?.split('\n').slice(1)).toEqual([
+      '  ./etude down',
+      '  ETUDE_EMBEDDER=sentence ./etude up',
+      '  ./etude memory reembed --drop lexical-hash-1',
+    ]);
+  });
+
+  it('knows what is done already', () => {
+    expect(nextStep(cli, 'ready', { ...move, used: move.model })).toContain('already');
+    expect(nextStep(cli, 'ready', { ...move, drop: 'other' })).toBe('the vectors of other are dropped');
+    expect(nextStep(cli, 'failed', move)).toBeNull();
+  });
+});

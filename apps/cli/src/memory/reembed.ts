@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { builtInOf, embedderSetting, modelNameOf } from '@etude/contracts/embedder-names';
+import { type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { recordEmbedder } from '../embedder/choose-embedder.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { readStackState } from '../stack/stack-state.js';
+import { wholeJson } from './memory-json.js';
+
+const POLL_MS = 300;
+
+export interface ReembedOptions {
+  readonly to?: string;
+  readonly dimension?: number;
+  readonly drop?: string;
+  readonly stop?: boolean;
+  readonly detach?: boolean;
+}
+
+/** What one call asks for, in the names under which memory keeps vectors. */
+interface Move {
+  readonly model: string;
+  readonly dimension: number;
+  /** '' for none. */
+  readonly drop: string;
+  /** What services search by now. */
+  readonly used: string;
+}
+
+const wrong = (message: string) => new CliError(EXIT.usage, message);
+
+/** @throws CliError usage where the flags make no sense together */
+export function checkFlags({ to, dimension, drop, stop = false }: ReembedOptions): void {
+  if (stop && (to !== undefined || drop !== undefined || dimension !== undefined)) throw wrong('--stop goes with no other flag');
+  if (dimension !== undefined && to === undefined) throw wrong('--dimension is of the model that --to names');
+  if (to !== undefined && drop !== undefined && modelNameOf(to) === modelNameOf(drop))
+    throw wrong(`--drop ${drop} would drop the vectors that --to ${to} asks for`);
+}
+
+function reembedText({ model, state, done, total, error }: Reembedding): string {
+  const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
+  return error === '' ? head : `${head}\nfailed: ${error}`;
+}
+
+/** What to do next; null for nothing. Only lines that can be repeated as they are. */
+export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state: Reembedding['state'], move: Move): string | null {
+  const { model, drop, used } = move;
+  const line = (words: string) => commandLine(cli, words);
+  if (state === 'stopped') return `the same again goes on: ${line(`memory reembed --to ${model}`)}`;
+  if (state !== 'ready') return null;
+  if (drop !== '') return `the vectors of ${drop} are dropped`;
+  if (used === model) return `services search by ${model} already; vectors of another model go with ${line('memory reembed --drop MODEL')}`;
+  return [
+    `every record has vectors of ${model}; services search by ${used} still. Restart them with the new one, then drop the old ones:`,
+    `  ${line('down')}`,
+    `  ${embedderSetting(model)} ${line('up')}`,
+    `  ${line(`memory reembed --drop ${used}`)}`,
+  ].join('\n');
+}
+
+/** Polls until it is over, or was stopped. */
+async function embedded(cli: Cli, gateway: Gateway, started: Reembedding): Promise<Reembedding> {
+  let state = started;
+  while (state.state === 'running') {
+    cli.out.status(reembedText(state));
+    await sleep(POLL_MS, undefined, { signal: cli.signal });
+    state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
+  }
+  cli.out.status('');
+  return state;
+}
+
+/** The local stack starts with it from now on. */
+function rememberEmbedder(cli: Cli, model: string): void {
+  const builtIn = builtInOf(model);
+  if (builtIn !== null && cli.globals.address === undefined && readStackState(cli.home) !== null)
+    recordEmbedder(cli.home, { builtIn, model: '' });
+}
+
+function show(cli: Cli, state: Reembedding, next: string | null): number {
+  cli.out.data(wholeJson(ReembeddingSchema, state), reembedText(state));
+  if (next !== null) cli.out.note(next);
+  return state.state === 'failed' ? EXIT.failed : EXIT.ok;
+}
+
+/** Without `to`, `drop` asks for what services search by now, whose last gaps are filled, and then drops. */
+async function moveOf(cli: Cli, gateway: Gateway, { to, dimension = 0, drop }: ReembedOptions): Promise<Move> {
+  const stats = await gateway.memory.getMemoryStats({}, callSettings(cli));
+  const used = stats.embeddingModel;
+  const target = to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension };
+  return { ...target, drop: drop === undefined ? '' : modelNameOf(drop), used };
+}
+
+/** With neither `to` nor `drop`: how far it is. */
+export function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
+  checkFlags(options);
+  const { to, drop, stop = false, detach = false } = options;
+  return withGateway(cli, async (gateway) => {
+    const { memory } = gateway;
+    if (to === undefined && drop === undefined) {
+      const state = await (stop ? memory.stopReembedding({}, callSettings(cli)) : memory.getReembedding({}, callSettings(cli)));
+      return show(
+        cli,
+        state,
+        state.state === 'stopped' ? nextStep(cli, 'stopped', { model: state.model, dimension: 0, drop: '', used: '' }) : null,
+      );
+    }
+    const move = await moveOf(cli, gateway, options);
+    if (move.drop !== '' && move.drop === move.used)
+      throw new CliError(
+        EXIT.conflict,
+        `the vectors of ${move.drop} are those that services search by; restart them with another model first`,
+      );
+    const { model, dimension } = move;
+    const started = await memory.startReembedding({ model, dimension, dropModel: move.drop }, callSettings(cli));
+    const state = detach ? started : await embedded(cli, gateway, started);
+    if (state.state === 'ready') rememberEmbedder(cli, state.model);
+    return show(cli, state, nextStep(cli, state.state, move));
+  });
+}
