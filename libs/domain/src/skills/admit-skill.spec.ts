@@ -105,6 +105,14 @@ describe('admitSkill', () => {
     expect(statuses()).toEqual(['active', 'rejected']);
   });
 
+  it("lets no version replace, or be held to the tests of, what is another user's", async () => {
+    const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
+    const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });
+    const { procedural, statuses } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), { ...ofBob, version: 3 });
+    await admit({ ...ofBob, version: 3 }, procedural);
+    expect(statuses()).toEqual(['active', 'active', 'active']);
+  });
+
   it('ends the same wherever it was killed', async () => {
     const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
     for (const death of [1, 2, 3]) {
@@ -130,6 +138,16 @@ describe('settledStatus', () => {
       const { procedural } = memoryOf(candidate({ status }), candidate({ version: 2, digest: 'e'.repeat(64) }));
       expect(await settledStatus(procedural, candidate())).toBe(status === 'candidate' || status === 'verified' ? null : status);
     }
+  });
+});
+
+const skillOfUser = (user: string, status: SkillStatus) => candidate({ scope: { ...scope, user }, status });
+
+describe('settledStatus of a skill that two users have', () => {
+  it("says nothing of the other's", async () => {
+    const { procedural } = memoryOf(skillOfUser('ann', 'active'), { ...skillOfUser('bob', 'candidate'), version: 2 });
+    expect(await settledStatus(procedural, skillOfUser('ann', 'candidate'))).toBe('active');
+    expect(await settledStatus(procedural, skillOfUser('bob', 'candidate'))).toBeNull();
   });
 });
 

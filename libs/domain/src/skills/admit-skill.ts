@@ -74,7 +74,7 @@ export async function settledStatus(
   const newest = await procedural.get(owner, name);
   for (let version = newest?.version ?? 0; version >= 1; version -= 1) {
     const skill = version === newest?.version ? newest : await procedural.get(owner, name, version);
-    if (skill?.digest === digest) return SETTLED.has(skill.status) ? skill.status : null;
+    if (skill?.digest === digest && skill.scope.user === scope.user) return SETTLED.has(skill.status) ? skill.status : null;
   }
   return null;
 }

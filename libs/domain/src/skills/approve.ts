@@ -101,11 +101,11 @@ async function activate(procedural: ProceduralMemory, skill: Skill, reason: stri
   return active;
 }
 
-/** The newest active version below this one; null where there is none. */
+/** The newest active version of the same owner below this one; null where there is none: nobody replaces what is another's. */
 export async function activeVersion(procedural: ProceduralMemory, { scope, name, version }: Skill): Promise<Skill | null> {
   for (let earlier = version - 1; earlier >= 1; earlier -= 1) {
     const skill = await procedural.get({ tenant: scope.tenant, agent: scope.agent }, name, earlier);
-    if (skill?.status === 'active') return skill;
+    if (skill?.status === 'active' && skill.scope.user === scope.user) return skill;
   }
   return null;
 }

@@ -89,7 +89,7 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
 
 /** One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant. */
 function executionId({ scope, digest }: Skill, { attempt = 1 }: VerificationDeps, step: string): string {
-  return `verify-${contentDigest([scope.tenant, scope.agent, digest]).slice(0, 32)}-${attempt}-${step}`;
+  return `verify-${contentDigest([scope.tenant, scope.agent, scope.user, digest]).slice(0, 32)}-${attempt}-${step}`;
 }
 
 function ownerOf({ scope: { agent, user } }: Skill): ExecutionRequest['owner'] {

@@ -21,7 +21,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   async store(skill: Skill): Promise<Skill> {
     requireScope(wholeTenant(skill.scope));
     const versions = this.#skills.filter((other) => other.name === skill.name && isSameAgent(other.scope, skill.scope));
-    const same = versions.find(({ digest }) => digest === skill.digest);
+    const same = versions.find(({ digest, scope }) => digest === skill.digest && scope.user === skill.scope.user);
     const stored = same ?? { ...structuredClone(skill), version: Math.max(0, ...versions.map(({ version }) => version)) + 1 };
     if (same === undefined) this.#skills.push(stored);
     return structuredClone(stored);

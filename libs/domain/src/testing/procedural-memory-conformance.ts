@@ -35,6 +35,21 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.get({ ...ALL, agent: 'tester' }, 'sum_even')).toMatchObject({ scope: other });
     });
 
+    it('keeps equal skills of two users, and of nobody, apart', async () => {
+      const memory = await start(make);
+      const users = ['ann', 'bob', null];
+      for (const user of [...users, ...users]) await memory.store(skillTold(user));
+      for (const [at, user] of users.entries()) {
+        const own = { ...skillTold(user), version: at + 1 };
+        expect(await memory.store(skillTold(user))).toEqual(own);
+        expect(await memory.get(ALL, 'sum_even', at + 1)).toEqual(own);
+      }
+      for (const user of ['ann', 'bob']) {
+        const shown = await memory.search({ ...ALL, user }, { text: 'even numbers', limit: 9 });
+        expect(new Set(shown.map(({ skill }) => skill.scope.user))).toEqual(new Set([user, null]));
+      }
+    });
+
     it('gives one version to each of many stored at once', async () => {
       const memory = await start(make);
       const stored = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => memory.store(skillOf({ digest: digest(letter) }))));
@@ -198,6 +213,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
   });
 }
 
+const skillTold = (user: string | null) => skillOf({ scope: { ...SCOPE, user }, description: `as ${user} tells it`, status: 'active' });
 const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
 const keyOf = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
 

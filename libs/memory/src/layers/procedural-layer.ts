@@ -45,7 +45,7 @@ export class RecordProceduralLayer implements ProceduralLayer {
     requireScope(wholeTenant(scope));
     return untilTaken(`skill ${name}`, async () => {
       const versions = await this.#versions({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
-      const same = versions.find((version) => version.digest === digest);
+      const same = versions.find((version) => version.digest === digest && version.scope.user === scope.user);
       if (same !== undefined) return same;
       const stored = { ...skill, version: (versions.at(-1)?.version ?? 0) + 1 };
       const [taken] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(stored, [])]));

@@ -1,17 +1,24 @@
+import { setImmediate as letOthers } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
+import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryRecord, RecordStore } from '../../record-store.js';
 import type { ImportReport, Progress } from '../memory-upkeep.js';
+import { everyRecord } from '../every-record.js';
 import { insertsOf } from '../record-inserts.js';
 import { isErased } from './erasure-marks.js';
-import { LINE_BYTES_MAX, readHeader } from './line-format.js';
+import { type ExportLine, LINE_BYTES_MAX, readHeader, readLine, UNPACKED_BYTES_MAX } from './line-format.js';
 import { type ProposeSkill, runnableSkill } from './proposed-skill.js';
 import { readRecord } from './read-record.js';
+import { areToldAlike } from './told-content.js';
+
+const VERSIONS_PAGE = 64;
 
 export interface ImportDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
+  readonly clock: Clock;
 }
 
 export interface ImportOptions {
@@ -22,7 +29,13 @@ export interface ImportOptions {
    * Absent: they are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
+  /** What packed lines may unpack to, together. Absent: only each of them is bounded. */
+  readonly unpackedBytesMax?: number;
 }
+
+/** Of one request to a service: its other callers wait for what is unpacked and stored. */
+export const REQUEST_LINES_MAX = 20_000;
+export const REQUEST_UNPACKED_BYTES_MAX = UNPACKED_BYTES_MAX;
 
 interface Numbered {
   readonly line: number;
@@ -36,10 +49,11 @@ const REFUSED_MAX = 100;
 
 /**
  * Takes in the lines of an export. Each record is inserted under its key, so that lines that were taken in before change nothing, and
- * an import that was cut off is done again from the start. A record that is there with another body stays as it is.
+ * an import that was cut off is done again from the start. A record that is there stays as it is,
+ * and is refused where it was told something else.
  *
- * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header, before anything is written; whatever ends it later,
- *   what was taken in until then stays
+ * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header, before anything is written; PAYLOAD_TOO_LARGE beyond
+ *   `unpackedBytesMax`. Whatever ends it later, what was taken in until then stays
  */
 export async function importRecords(
   deps: ImportDeps,
@@ -51,6 +65,7 @@ export async function importRecords(
   for await (const line of lines) {
     options.signal?.throwIfAborted();
     await intake.take(line);
+    await letOthers();
   }
   return intake.end();
 }
@@ -61,6 +76,7 @@ class Intake {
   #unchanged = 0;
   #isBegun = false;
   #chars = 0;
+  #unpacked = 0;
   #batch: Numbered[] = [];
   readonly #refused: Array<{ line: number; reason: string }> = [];
 
@@ -82,14 +98,32 @@ class Intake {
       this.#isBegun = true;
       return;
     }
-    const read = readRecord(this.#tenant, text);
+    const read = await this.#read(text);
+    if ('refused' in read) this.#refuse(this.#lines, read.refused);
+    else await this.#takeRecord(read.line, read.chars);
+  }
+
+  async #read(text: string): ReturnType<typeof readLine> {
+    const left = (this.#options.unpackedBytesMax ?? Infinity) - this.#unpacked;
+    const read = await readLine(text, Math.max(1, Math.min(left, UNPACKED_BYTES_MAX)));
+    this.#unpacked += read.bytes;
+    if (read.bytes <= left || left > UNPACKED_BYTES_MAX) return read;
+    throw new EtudeError(
+      'PAYLOAD_TOO_LARGE',
+      `the packed lines up to line ${this.#lines} unpack to more than ${this.#options.unpackedBytesMax} bytes together; send fewer lines at once, what was taken in before stays`,
+      { field: 'lines' },
+    );
+  }
+
+  async #takeRecord(line: ExportLine, chars: number): Promise<void> {
+    const read = readRecord({ tenant: this.#tenant, now: this.#deps.clock.now() }, line);
     if ('refused' in read) return this.#refuse(this.#lines, read.refused);
     if (this.#options.proposeSkill !== undefined && read.record.kind === 'skill') {
       const skill = runnableSkill(read.record);
       if (skill !== null) return this.#propose(skill, this.#options.proposeSkill);
     }
     this.#batch.push({ line: this.#lines, record: read.record });
-    this.#chars += text.length;
+    this.#chars += chars;
     if (this.#batch.length >= BATCH_RECORDS || this.#chars >= BATCH_CHARS) await this.#flush();
   }
 
@@ -132,10 +166,12 @@ class Intake {
 
   /** The same code and tests under the same name are there already, whatever became of them. */
   async #propose(skill: Skill, propose: ProposeSkill): Promise<void> {
-    const { tenant, agent } = skill.scope;
+    const { tenant, agent, user } = skill.scope;
     const filter = { kinds: ['skill'], where: { name: skill.name, digest: skill.digest } } as const;
-    const known = await this.#deps.store.find({ tenant, agent }, 'procedural', filter, { order: 'newest', limit: 1 });
-    if (known.length > 0) this.#unchanged += 1;
+    const known = everyRecord(this.#deps.store, { tenant, agent }, 'procedural', filter, { size: VERSIONS_PAGE });
+    let isKnown = false;
+    for await (const { scope } of known) isKnown ||= scope.user === user;
+    if (isKnown) this.#unchanged += 1;
     else {
       await propose(skill);
       this.#added += 1;
@@ -143,11 +179,10 @@ class Intake {
   }
 
   async #compare({ line, record }: Numbered): Promise<void> {
-    const { layer, kind, key, scope, body } = record;
+    const { layer, kind, key } = record;
     const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
-    const isSame = known !== undefined && known.body === body && known.scope.agent === scope.agent && known.scope.user === scope.user;
-    if (isSame) this.#unchanged += 1;
-    else this.#refuse(line, `the ${kind} ${JSON.stringify(key)} is there with other content; it was left as it is`);
+    if (known !== undefined && areToldAlike(known, record)) this.#unchanged += 1;
+    else this.#refuse(line, `a ${kind} of its key is there with other content; it was left as it is`);
   }
 
   #refuse(line: number, reason: string): void {
