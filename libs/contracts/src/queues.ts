@@ -87,6 +87,11 @@ export const ConsolidationRunJob = queue({
   }),
 });
 
+/** What job ids of a tenant's skills, or of one of its agents', start with. No name holds a "~", so that no two owners share a job. */
+export function skillJobPrefix(tenant: string, agent?: string): string {
+  return agent === undefined ? `${tenant}~` : `${tenant}~${agent}~`;
+}
+
 export const SkillVerify = queue({
   name: 'skill.verify',
   payload: z.strictObject({
@@ -98,7 +103,7 @@ export const SkillVerify = queue({
     digest: z.string().length(64),
   }),
   result: z.strictObject({ status: z.string() }),
-  jobId: (p) => `${p.tenant}.${p.agent}.${p.name}.${p.version}.${p.digest.slice(0, 16)}`,
+  jobId: (p) => `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}`,
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,

@@ -6,6 +6,7 @@ import {
   RolloutRun,
   SandboxExecute,
   SkillVerify,
+  skillJobPrefix,
 } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
@@ -47,7 +48,7 @@ export const QUEUE_EVENTS: ErasurePlace = {
   name: 'queue.events',
   async *traces({ producer, tenant, subject }) {
     const { redis } = producer;
-    const named = 'all' in subject ? `${tenant}.` : 'agent' in subject ? `${tenant}.${subject.agent}.` : null;
+    const named = 'all' in subject ? skillJobPrefix(tenant) : 'agent' in subject ? skillJobPrefix(tenant, subject.agent) : null;
     for (const { name } of QUEUES) {
       const queue = producer.queue(name);
       const stream = queue.toKey('events');

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AgentId, SkillName, TenantId } from './ids.js';
+import { SkillVerify, skillJobPrefix } from './queues.js';
+
+const named = (name: { safeParse: (value: string) => { success: boolean } }) =>
+  fc.stringMatching(/^[a-z0-9._-]{1,4}$/).filter((value) => name.safeParse(value).success);
+const SKILL = fc.record({
+  v: fc.constant(1 as const),
+  tenant: named(TenantId),
+  agent: named(AgentId),
+  name: named(SkillName),
+  version: fc.integer({ min: 1, max: 12 }),
+  digest: fc.constantFrom('a'.repeat(64), 'b'.repeat(64)),
+});
+
+describe('job ids of skills', () => {
+  it('are equal for the same skill alone', () => {
+    const of = { v: 1 as const, name: 'sum', version: 1, digest: 'a'.repeat(64) };
+    const ids = [
+      { tenant: 'a', agent: 'b.c' },
+      { tenant: 'a.b', agent: 'c' },
+    ].map((owner) => SkillVerify.jobId({ ...of, ...owner }));
+    expect(new Set(ids).size).toBe(2);
+    fc.assert(
+      fc.property(SKILL, SKILL, (a, b) => {
+        expect(SkillVerify.jobId(a) === SkillVerify.jobId(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+    );
+  });
+
+  it('start as those of their owner do, and of nobody else', () => {
+    fc.assert(
+      fc.property(SKILL, SKILL, (a, b) => {
+        const id = SkillVerify.jobId(a);
+        expect(id.startsWith(skillJobPrefix(b.tenant))).toBe(a.tenant === b.tenant);
+        expect(id.startsWith(skillJobPrefix(b.tenant, b.agent))).toBe(a.tenant === b.tenant && a.agent === b.agent);
+      }),
+    );
+  });
+});
