@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, RecordStore } from '../src/record-store.js';
 import type { StoreUnderTest } from './record-store-conformance.js';
@@ -113,4 +115,75 @@ describe('erasing from a SQLite store', () => {
     await store.purge();
     expect(traces(path)).toEqual([]);
   });
+
+  it('leaves nothing where SQLite has moved rows between pages', { timeout: 60_000 }, async () => {
+    const { store, path } = await opened();
+    for (let i = 0; i < 30; i += 1)
+      await store.write(
+        'acme',
+        Array.from({ length: 60 }, (_, j) => movable(i, j)),
+      );
+    expect(await store.remove(ANN, 'semantic', {})).toBe(600);
+    await store.purge();
+    expect(traces(path)).toEqual([]);
+    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('goes on with other work, and keeps no writer from writing, while the file is written anew', { timeout: 60_000 }, async () => {
+    const { store, second, path } = await opened(150);
+    const other = await second();
+    await filled(store, 50);
+    await store.remove(ANN, 'semantic', {});
+    const lock = new DatabaseSync(path);
+    onTestFinished(() => lock.close());
+    // A rewrite of a large file holds the lock for longer than anybody waits.
+    writeFileSync(`${path}-rewriting`, '');
+    lock.exec('BEGIN IMMEDIATE');
+    let turns = 0;
+    const turning = setInterval(() => (turns += 1), 5);
+    const written = other.write('acme', [searchable({ key: 'meanwhile' }, 'meanwhile', 1)]);
+    await sleep(600);
+    lock.exec('COMMIT');
+    expect(await written).toEqual([true]);
+    clearInterval(turning);
+    expect(turns).toBeGreaterThan(5);
+    await store.purge();
+    expect(existsSync(`${path}-rewriting`)).toBe(false);
+  });
+
+  it('gives up on a lock that a rewrite has left long ago', async () => {
+    const { store, path } = await opened(100);
+    writeFileSync(`${path}-rewriting`, '');
+    utimesSync(`${path}-rewriting`, new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+    const lock = new DatabaseSync(path);
+    onTestFinished(() => lock.close());
+    lock.exec('BEGIN IMMEDIATE');
+    await expect(store.write('acme', [secret(0)])).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
+    lock.exec('ROLLBACK');
+  });
+
+  it('lets timers fire while it merges, rewrites and empties', { timeout: 60_000 }, async () => {
+    const { store } = await opened();
+    for (let i = 0; i < 40; i += 1)
+      await store.write(
+        'acme',
+        Array.from({ length: 60 }, (_, j) => movable(i, j)),
+      );
+    await store.remove(ANN, 'semantic', {});
+    const histogram = monitorEventLoopDelay({ resolution: 5 });
+    histogram.enable();
+    await store.purge();
+    histogram.disable();
+    expect(histogram.max / 1e6).toBeLessThan(500);
+  });
 });
+
+/** Of ever other lengths and in no order of keys; a third is ann's. */
+function movable(i: number, j: number): Change {
+  const word = j % 3 === 0 ? MARK : 'kept';
+  const key = `${(i * 7_919 + j * 104_729) % 65_537}-${i}-${j}-${word}`;
+  const scope = { tenant: 'acme', agent: 'coder', user: j % 3 === 0 ? ANN.user : 'bob' };
+  const body = JSON.stringify({ text: word.repeat(((i * j) % 97) * 5) });
+  const fields = { category: `${word}-${key}`, fingerprint: [`${key}-${word}`, `x${j}-${word}-${i}`] };
+  return { do: 'insert', record: recordOf({ key, scope, title: word, text: word, body, sources: [word], fields }), indexed: [] };
+}

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Owners, RecordFilter, RecordKind, StoredRecord } from '../record-store.js';
@@ -78,6 +79,8 @@ export class RecordReads {
         if (last === undefined) break;
         yield page.map((row) => storedRecord(owners.tenant, layer, row));
         after = last.key;
+        // Reading is synchronous: what else this process does has its turn between two pages.
+        await nextTurn();
       }
     }
   }

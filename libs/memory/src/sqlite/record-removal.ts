@@ -1,16 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
+import { rewriteFile } from './file-rewrite.js';
 import { LateChanges } from './late-changes.js';
 import { kindCodes } from './record-codes.js';
 import { filterCondition, layerCondition } from './record-conditions.js';
 import { deleteFields } from './record-rows.js';
 import { removeTexts } from './record-writes.js';
-import type { StoreFile } from './store-file.js';
+import type { StoreFile, WholeFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 
 /** Of one transaction, so that others can write in between. */
-const BATCH = 500;
+const BATCH = 200;
+/** Of one step that merges word lists. */
+const MERGE_PAGES = 64;
+/** Between two steps: this process renews its locks, other processes write. */
+const PAUSE_MS = 5;
 
 interface Doomed {
   readonly id: number;
@@ -36,27 +42,22 @@ export class RecordRemoval {
       const batch = await this.#file.writeOwned(owners, (rows) => removeBatch(rows, layer, condition, values));
       removed += batch;
       if (batch < BATCH) break;
+      await sleep(PAUSE_MS);
     }
     await this.#file.writeOwned(owners, forgetNames);
     return removed;
   }
 
-  /** @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks */
+  /**
+   * Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and a page keeps what it held until it is
+   * written over. So the file is written anew.
+   *
+   * @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks
+   */
   async purge(): Promise<readonly string[]> {
-    await this.#file.writeWhole((file) => {
-      // FTS5 only marks removed rows as gone, until it merges.
-      file.run("INSERT INTO record_words (record_words) VALUES ('optimize')");
-    });
-    await this.#file.outside((file) => {
-      // Its copy of what is left may be large; that of what was removed is not in it.
-      file.exec('PRAGMA temp_store = FILE');
-      try {
-        file.exec('VACUUM');
-      } finally {
-        file.exec('PRAGMA temp_store = MEMORY');
-      }
-    });
-    await this.#emptyLog();
+    await this.#mergeWords();
+    const { path, lockWaitMs } = this.#file;
+    if (!(await rewriteFile(path, lockWaitMs))) throw logIsRead(path);
     return [
       'merged the word lists into one without what was removed',
       'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
@@ -64,18 +65,32 @@ export class RecordRemoval {
     ];
   }
 
-  async #emptyLog(): Promise<void> {
-    const done = await this.#file.outside((file) => {
-      const [row] = file.all<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
-      return row?.busy === 0 ? 'emptied' : 'locked';
-    });
-    if (done === 'emptied') return;
-    throw new EtudeError(
-      'MEMORY_UNAVAILABLE',
-      `another process keeps reading an old state of the memory file ${this.#file.path}, so its write-ahead log still has what was removed; ` +
-        'repeat this when that process has finished or was stopped',
-    );
+  /** FTS5 only marks removed rows as gone, until it merges. In steps, so that others write in between. */
+  async #mergeWords(): Promise<void> {
+    // Negative: takes all lists together, whatever their sizes; the steps behind it go on with that.
+    for (let pages = -MERGE_PAGES; ; pages = MERGE_PAGES) {
+      const changes = await this.#file.writeWhole((file) => {
+        const before = changesOf(file);
+        file.run("INSERT INTO record_words (record_words, rank) VALUES ('merge', CAST(? AS INTEGER))", String(pages));
+        return changesOf(file) - before;
+      });
+      // The statement itself is counted; nothing beside it: there is nothing left to merge.
+      if (changes < 2) return;
+      await sleep(PAUSE_MS);
+    }
   }
+}
+
+function logIsRead(path: string): EtudeError {
+  return new EtudeError(
+    'MEMORY_UNAVAILABLE',
+    `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still has what was removed; ` +
+      'repeat this when that process has finished or was stopped',
+  );
+}
+
+function changesOf(file: WholeFile): number {
+  return file.all<{ n: number }>('SELECT total_changes() AS n')[0]?.n ?? 0;
 }
 
 function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {

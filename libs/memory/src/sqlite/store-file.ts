@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Owners, StoreOptions } from '../record-store.js';
+import { isBeingRewritten } from './file-rewrite.js';
 import { isBusy, memoryError } from './sqlite-errors.js';
 import { checkIdentity, ensureSchema } from './store-identity.js';
 import { TenantRows } from './tenant-rows.js';
@@ -22,6 +23,8 @@ export interface FileOptions extends StoreOptions {
 /** A try blocks the event loop for so long at most; between tries it runs. */
 const TRY_MS = 20;
 const RETRY_MS_MAX = 50;
+/** While the file is written anew the lock is held for good reason, and the wait has an end. */
+const REWRITE_WAIT_MS = 60_000;
 /** Statements are made of filters; a caller with ever new ones does not fill the memory. */
 const STATEMENTS_MAX = 300;
 
@@ -63,6 +66,10 @@ export class StoreFile {
 
   get path(): string {
     return this.#options.path;
+  }
+
+  get lockWaitMs(): number {
+    return this.#options.lockWaitMs;
   }
 
   /** Creates the file where there is none; any number of processes may do so at once. */
@@ -195,13 +202,14 @@ export async function patiently<T>(
   work: () => T,
   isLocked: (result: T) => boolean = () => false,
 ): Promise<T> {
-  const deadline = performance.now() + lockWaitMs;
+  const begun = performance.now();
+  const isOver = () => performance.now() >= begun + (isBeingRewritten(path) ? Math.max(lockWaitMs, REWRITE_WAIT_MS) : lockWaitMs);
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     try {
       const result = work();
-      if (!isLocked(result) || performance.now() >= deadline) return result;
+      if (!isLocked(result) || isOver()) return result;
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw memoryError(error, path);
+      if (!isBusy(error) || isOver()) throw memoryError(error, path);
     }
     await sleep(waitMs);
   }
