@@ -55,6 +55,9 @@ export interface StoredRecord extends MemoryRecord {
   readonly revision: number;
 }
 
+/** Searchable texts of one record, at most. */
+export const RECORD_TEXTS_MAX = 1_024;
+
 /** A searchable text of a record with its vector; null where the text has no direction, such as one without a word in it. */
 export interface IndexedText {
   readonly text: string;

@@ -56,8 +56,11 @@ function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experienc
   return parts.filter((part) => part.trim() !== '').join('\n');
 }
 
+/** What the summary and the reflection of an episode are made of. */
+export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance'>;
+
 /** The summary and the reflection, each a row of its own; an empty one is none. */
-export function episodeEntries(episode: Episode): SearchEntry[] {
+export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
   const row = (kind: 'summary' | 'reflection', text: string): SearchEntry => ({
     kind,
     indexed: cut(text, INDEXED_CHARS_MAX),

@@ -1,5 +1,5 @@
 import type { Episode, Scope } from '@etude/contracts/memory';
-import { episodeEntries } from '@etude/domain/retrieval/entries';
+import { episodeEntries, type NotedEpisode } from '@etude/domain/retrieval/entries';
 import type { MemoryRecord } from '../record-store.js';
 import { bodyOf } from './stored-body.js';
 
@@ -14,7 +14,7 @@ export interface EpisodeNote {
 }
 
 /** Semantic records of what an episode teaches; an empty text is none. */
-export function noteRecords(episode: Episode): readonly MemoryRecord[] {
+export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {
   const { id, scope, rolloutId, createdAt } = episode;
   return episodeEntries(episode).flatMap(({ kind, title, text, worth, sources }) => {
     if (kind !== 'summary' && kind !== 'reflection') return [];

@@ -1,4 +1,5 @@
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
+import { RECORD_TEXTS_MAX } from '../record-store.js';
 
 /** Raise it with every change below; a file of another version is refused, or carried over. */
 export const SCHEMA_VERSION = 2;
@@ -9,7 +10,7 @@ export const APPLICATION_ID = 0x4574_7564;
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
 
 /** Texts that search finds one record by, at most. */
-export const TEXTS_MAX = 1_024;
+export const TEXTS_MAX = RECORD_TEXTS_MAX;
 
 /**
  * Every table with data of a tenant has its number in `tenant`. `agent` and `user` are numbers of `principal`; user 0 is none.

@@ -10,8 +10,9 @@ import { updateEach } from './update-each.js';
 type Example = ArchiveReport['examples'][number];
 
 /** Documents were given to be looked things up in; they are removed, not forgotten. */
-const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-const ARCHIVED = 'archived';
+export const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
+/** Behind the record's own status, where it has one. */
+export const ARCHIVED = 'archived';
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;

@@ -1,4 +1,5 @@
-import { gunzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
 import { AgentId, TenantId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
@@ -11,7 +12,7 @@ export const LINE_BYTES_MAX = 16 * 1024 * 1024;
 /** A longer line is packed, which its base64 makes at most a third longer than its bytes. */
 export const PACKED_OVER_BYTES = 1024 * 1024;
 /** What a packed line may unpack to. */
-const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
+export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 
 const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: TenantId });
@@ -59,15 +60,32 @@ export function readHeader(line: string): ExportHeader {
   throw new EtudeError('INVALID_ARGUMENT', `the header of the export is wrong: ${reasonOf(known.error)}`, { field: 'lines' });
 }
 
-/** @returns the line, or why it is none */
-export function readLine(line: string): { readonly line: ExportLine } | { readonly refused: string } {
-  if (Buffer.byteLength(line) > LINE_BYTES_MAX) return { refused: `is longer than ${LINE_BYTES_MAX} bytes` };
-  const value = parseJson(line);
-  if (value === undefined) return { refused: 'is no JSON' };
-  const unpacked = isPacked(value) ? unpack(value) : value;
-  if (unpacked === undefined) return { refused: 'cannot be unpacked' };
-  const parsed = ExportLine.safeParse(unpacked);
-  return parsed.success ? { line: parsed.data } : { refused: reasonOf(parsed.error) };
+export interface UnpackedLine {
+  readonly line: ExportLine;
+  /** Characters of the line, unpacked. */
+  readonly chars: number;
+}
+
+/**
+ * @param bytesMax what it may unpack to, where it is packed
+ * @returns the line, or why it is none; `bytes`: what it was unpacked to, also where it is none
+ */
+export async function readLine(text: string, bytesMax: number): Promise<(UnpackedLine | { readonly refused: string }) & { bytes: number }> {
+  if (Buffer.byteLength(text) > LINE_BYTES_MAX) return { refused: `is longer than ${LINE_BYTES_MAX} bytes`, bytes: 0 };
+  const value = parseJson(text);
+  if (value === undefined) return { refused: 'is no JSON', bytes: 0 };
+  if (!isPacked(value)) return { ...asLine(value, text.length), bytes: 0 };
+  const packed = PackedLine.safeParse(value);
+  if (!packed.success) return { refused: reasonOf(packed.error), bytes: 0 };
+  const unpacked = await unpack(packed.data.packed, bytesMax);
+  if ('refused' in unpacked) return unpacked;
+  const { bytes } = unpacked;
+  return { ...asLine(parseJson(unpacked.text), unpacked.text.length), bytes };
+}
+
+function asLine(value: unknown, chars: number): UnpackedLine | { readonly refused: string } {
+  const parsed = ExportLine.safeParse(value);
+  return parsed.success ? { line: parsed.data, chars } : { refused: reasonOf(parsed.error) };
 }
 
 /** The first thing that is wrong, with its place. */
@@ -88,12 +106,17 @@ function isPacked(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'packed' in value;
 }
 
-function unpack(value: unknown): unknown {
-  const packed = PackedLine.safeParse(value);
-  if (!packed.success) return undefined;
+const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);
+
+/** Beside this thread, and no further than `bytesMax`: then more `bytes` than that are answered. */
+async function unpack(packed: string, bytesMax: number): Promise<{ text: string; bytes: number } | { refused: string; bytes: number }> {
   try {
-    return parseJson(gunzipSync(Buffer.from(packed.data.packed, 'base64'), { maxOutputLength: UNPACKED_BYTES_MAX }).toString());
-  } catch {
-    return undefined;
+    const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: bytesMax });
+    return { text: plain.toString(), bytes: plain.byteLength };
+  } catch (error) {
+    const isTooLong = (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
+    return isTooLong
+      ? { refused: `unpacks to more than ${bytesMax} bytes`, bytes: bytesMax + 1 }
+      : { refused: 'cannot be unpacked', bytes: 0 };
   }
 }

@@ -1,42 +1,54 @@
-import type { MemoryRecord, RecordKind } from '../../record-store.js';
-import { RECORD_KINDS } from '../../record-store.js';
-import { type ExportLine, parseJson, readLine, reasonOf } from './line-format.js';
-import { storedBodyOf } from './stored-values.js';
+import { isDeepStrictEqual } from 'node:util';
+import { type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../../record-store.js';
+import { indexedTextsOf } from '../record-texts.js';
+import type { StoredBody } from '../stored-body.js';
+import { type ExportLine, parseJson, reasonOf } from './line-format.js';
+import { type Rebuilt, rebuiltRecord } from './rebuilt-record.js';
+import { storedBodyOf, wrongNumber } from './stored-values.js';
 
-const refused = (reason: string) => ({ body: null, reason });
+/** Whose the record becomes, and when: ms since 1970. */
+export interface Reader {
+  readonly tenant: string;
+  readonly now: number;
+}
 
 interface Owned {
-  readonly status?: string;
-  readonly scope?: { readonly tenant: string; readonly agent: string; readonly user: string | null };
+  readonly scope?: MemoryRecord['scope'];
 }
 
 /**
- * A line as a record of `tenant`, whosever it was. Nothing in it is trusted: the body has to be one of its kind, and of the agent and
- * user that the line says.
+ * A line as a record of the reader's tenant, whosever it was. Nothing in it is trusted: the body has to be one of its kind, of the
+ * agent and user that the line says, and all else what the layers make of it.
  *
  * @returns why not, where it is none
  */
-export function readRecord(tenant: string, text: string): { readonly record: MemoryRecord } | { readonly refused: string } {
-  const read = readLine(text);
-  if ('refused' in read) return read;
-  const { body, reason } = ownBody(tenant, read.line);
-  if (body === null) return { refused: reason };
-  const { agent, user, ...record } = read.line;
-  return { record: { ...record, body, scope: { tenant, agent, user } } };
+export function readRecord(reader: Reader, line: ExportLine): Rebuilt {
+  try {
+    return recordOf(reader, line);
+  } catch (error) {
+    if (error instanceof RangeError && /call stack/i.test(error.message)) return { refused: 'body: is nested too deep' };
+    throw error;
+  }
 }
 
-function ownBody(tenant: string, line: ExportLine): { body: string; reason: '' } | { body: null; reason: string } {
+function recordOf({ tenant, now }: Reader, line: ExportLine): Rebuilt {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
-  if (!kinds.includes(line.kind)) return refused(`kind: ${line.kind} is no kind of the ${line.layer} layer`);
+  if (!kinds.includes(line.kind)) return { refused: `kind: ${line.kind} is no kind of the ${line.layer} layer` };
   const raw = parseJson(line.body);
   const parsed = storedBodyOf(line.kind).safeParse(raw);
-  if (!parsed.success) return refused(`body.${reasonOf(parsed.error)}`);
-  const { value } = raw as { value: Owned };
-  if (line.kind === 'skill' && line.shown && value.status !== 'active') return refused('shown: is true for a skill that is not active');
-  if (value.scope === undefined) return { body: line.body, reason: '' };
-  const { scope } = value;
-  if (scope.agent !== line.agent || (scope.user ?? null) !== line.user)
-    return refused('body.value.scope: is of another agent or user than the line');
-  if (scope.tenant === tenant) return { body: line.body, reason: '' };
-  return { body: JSON.stringify({ ...(raw as object), value: { ...value, scope: { ...scope, tenant } } }), reason: '' };
+  if (!parsed.success) return { refused: `body.${reasonOf(parsed.error)}` };
+  const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };
+  const wrong = wrongNumber({ createdAt: line.createdAt }, now) ?? wrongNumber({ ...value }, now);
+  if (wrong !== null) return { refused: wrong };
+  const { agent, user } = line;
+  if (value.scope !== undefined && (value.scope.agent !== agent || value.scope.user !== user))
+    return { refused: 'body.value.scope: is of another agent or user than the line' };
+  const scope = { tenant, agent, user };
+  const own = value.scope === undefined ? value : { ...value, scope };
+  const made = rebuiltRecord({ line, scope, body: { value: own, taken } as StoredBody<never> });
+  if ('refused' in made) return made;
+  if (indexedTextsOf(made.record).length > RECORD_TEXTS_MAX) return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
+  // Byte for byte where it says nothing else.
+  const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
+  return isAsSaid ? { record: { ...made.record, body: line.body } } : made;
 }

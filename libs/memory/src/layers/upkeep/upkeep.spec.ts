@@ -6,8 +6,8 @@ import type { MemoryRecord, RecordStore } from '../../record-store.js';
 import { noteRecords } from '../episode-notes.js';
 import { episodeRecord, transitionRecord } from '../episodic-records.js';
 import { insertsOf } from '../record-inserts.js';
+import { factRecord as factRecordOf } from '../semantic-records.js';
 import { skillRecord } from '../skill-records.js';
-import { bodyOf } from '../stored-body.js';
 import { isErased } from './erasure-marks.js';
 import { guardedStore } from './guarded-store.js';
 import { RecordUpkeep } from './record-upkeep.js';
@@ -31,13 +31,7 @@ function opened(): [RecordStore, RecordUpkeep] {
   return [made, new RecordUpkeep({ store: made, embedder, clock: { now: () => now } })];
 }
 
-function factRecord(part: Parameters<typeof factOf>[0] = {}): MemoryRecord {
-  const fact = factOf(part);
-  const { id, scope, text, createdAt, confidence, category } = fact;
-  const shown = fact.validTo === undefined;
-  const named = { layer: 'semantic', kind: 'fact', key: id, scope, createdAt, worth: confidence, shown } as const;
-  return { ...named, fields: { id, category }, title: category, text, sources: [], body: bodyOf(fact) };
-}
+const factRecord = (part: Parameters<typeof factOf>[0] = {}): MemoryRecord => factRecordOf(factOf(part), []);
 
 const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
 const shownKeys = async () => {

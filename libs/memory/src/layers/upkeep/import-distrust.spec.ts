@@ -1,0 +1,263 @@
+import { gzipSync } from 'node:zlib';
+import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { modelStore } from '../../../test/model-store.js';
+import type { MemoryRecord, RecordStore } from '../../record-store.js';
+import { markApplied } from '../applied-marker.js';
+import { chunkRecord, documentRecord } from '../document-records.js';
+import { noteRecords } from '../episode-notes.js';
+import { episodeRecord, transitionRecord } from '../episodic-records.js';
+import { insertsOf } from '../record-inserts.js';
+import { factRecord } from '../semantic-records.js';
+import { skillRecord } from '../skill-records.js';
+import { bodyOf } from '../stored-body.js';
+import { guardedStore } from './guarded-store.js';
+import type { ImportOptions } from './import-lines.js';
+import { RecordUpkeep } from './record-upkeep.js';
+
+const DAY_MS = 86_400_000;
+const MIB = 1024 * 1024;
+const HEADER = '{"etude":"memory","version":1,"tenant":"acme"}';
+const ALL = { tenant: 'acme', agent: null };
+const embedder = new LexicalEmbedder();
+
+let now: number;
+let store: RecordStore;
+let upkeep: RecordUpkeep;
+
+beforeEach(open);
+
+function open(): void {
+  now = NEW_YEAR;
+  store = guardedStore(modelStore());
+  upkeep = new RecordUpkeep({ store, embedder, clock: { now: () => now } });
+}
+
+const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
+
+async function exported(): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of upkeep.exportLines({ tenant: 'acme' })) lines.push(line);
+  return lines;
+}
+
+async function* given(lines: readonly string[]) {
+  yield* lines;
+}
+
+const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.importLines('acme', given([HEADER, ...lines]), options);
+const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).refused.map(({ reason }) => reason);
+
+const DIGEST = 'd'.repeat(64);
+const document: DocumentRecord = {
+  id: 'd1',
+  scope: SCOPE,
+  name: 'ship.md',
+  title: 'Ships',
+  mediaType: 'text/markdown',
+  digest: 'e'.repeat(64),
+  bytes: 9,
+  chunks: 1,
+  createdAt: NEW_YEAR,
+};
+const chunk: DocumentChunk = {
+  id: 'd1.c0',
+  scope: SCOPE,
+  documentId: 'd1',
+  index: 0,
+  headings: ['Sails'],
+  page: null,
+  text: 'Set them.',
+  createdAt: NEW_YEAR,
+};
+const episode = episodeOf({ reflection: 'Look twice.', skillsUsed: ['a@2'] });
+const RECORDS: readonly MemoryRecord[] = [
+  transitionRecord(transitionOf()),
+  episodeRecord(episode),
+  ...noteRecords(episode),
+  factRecord(factOf(), ['w1']),
+  factRecord(factOf({ id: 'fact-2', text: 'It ended with none.', validTo: NEW_YEAR, supersededBy: 'fact-1' }), []),
+  documentRecord({ document, digest: DIGEST }),
+  chunkRecord({ document, digest: DIGEST }, chunk),
+  skillRecord(skillOf({ status: 'active' }), []),
+  skillRecord(skillOf({ status: 'archived', version: 2 }), []),
+  markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
+];
+
+const parsed = (line: string) => JSON.parse(line) as unknown;
+
+/** As `exportLines` writes one. */
+function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: object = {}): string {
+  return JSON.stringify({ ...record, agent, user, ...change });
+}
+
+const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIGEST }, chunk), change);
+const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
+const packedLine = (line: string) => {
+  const { layer, kind, key } = JSON.parse(line) as Record<string, unknown>;
+  return JSON.stringify({ layer, kind, key, packed: gzipSync(line).toString('base64') });
+};
+
+const long = (id: string, mib: number) => packedLine(lineOf(transitionRecord(transitionOf({ id, feedback: 'x'.repeat(mib * MIB) }))));
+
+describe('what an import believes of a line', () => {
+  it('is lossless for records of every kind, archived ones too', async () => {
+    await write(...RECORDS);
+    now += 90 * DAY_MS;
+    const before = await exported();
+    expect(await upkeep.archive({ tenant: 'acme' }, { scoreMax: 1 }, { dryRun: false })).toMatchObject({ archived: 6 });
+    const archived = await exported();
+    for (const lines of [before, archived]) {
+      open();
+      now += 90 * DAY_MS;
+      expect(await taken(lines.slice(1))).toMatchObject({ added: RECORDS.length, refused: [] });
+      expect((await exported()).toSorted()).toEqual(lines.toSorted());
+    }
+    expect(await upkeep.restore({ tenant: 'acme' })).toBe(6);
+    expect((await exported()).map(parsed)).toEqual(before.map(parsed));
+  });
+
+  it('is no field that its body does not give', async () => {
+    const reasons = await reasonsOf(
+      chunkLine({ fields: { id: 'c1' } }),
+      chunkLine({ fields: { id: chunk.id, document: 'd2', digest: DIGEST } }),
+      chunkLine({ fields: { id: chunk.id, document: 'd1', digest: 'f'.repeat(64) } }),
+      chunkLine({ sources: [] }),
+      lineOf(documentRecord({ document, digest: DIGEST }), { fields: { id: 'd1', name: 'document other', digest: DIGEST } }),
+      lineOf(factRecord(factOf(), []), { fields: { category: 'general', status: 'archived' } }),
+      lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record, { fields: { name: 'x' } }),
+    );
+    expect(reasons).toEqual([
+      'fields.digest: has to be 64 hexadecimal digits',
+      'fields.document: is not what its body gives',
+      'key: is not the one that its body gives',
+      'sources: has to be the name of its document',
+      'fields.name: is not what its body gives',
+      'fields.status: is not what its body gives',
+      'fields.name: is not what its body gives',
+    ]);
+    expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
+  });
+
+  it('is no key that its body does not give', async () => {
+    const skills = [skillRecord(skillOf(), []), skillRecord(skillOf({ version: 2 }), [])];
+    const reasons = await reasonsOf(...skills.map((skill, i) => lineOf(skill, { key: `zzz ${i}` })));
+    expect(reasons).toEqual(['key: is not the one that its body gives', 'key: is not the one that its body gives']);
+    expect(await reasonsOf(lineOf(skillRecord(skillOf(), []), { shown: true }))).toEqual(['shown: is not what its body gives']);
+  });
+
+  it('is neither what search shows nor how it ranks', async () => {
+    const line = lineOf(factRecord(factOf(), []), { title: 'other', text: 'other', worth: 1, sources: ['other'], createdAt: 0 });
+    expect(await taken([line])).toMatchObject({ added: 1, refused: [] });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
+    expect(stored).toMatchObject(factRecord(factOf(), []));
+  });
+
+  it('finds facts by what this release finds them by', async () => {
+    expect(
+      await taken([lineOf(factRecord(factOf(), []), { fields: { category: 'general', subject: ['of another release'] } })]),
+    ).toMatchObject({
+      added: 1,
+    });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
+    expect(stored?.fields).toEqual(factRecord(factOf(), []).fields);
+  });
+
+  it('completes a body that leaves out what has a default', async () => {
+    const { id, scope, text, createdAt } = factOf({ category: 'general' });
+    expect(await taken([lineOf(factRecord(factOf(), []), { body: bodyOf({ id, scope, text, createdAt }) })])).toMatchObject({ added: 1 });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', [id]);
+    expect(stored).toMatchObject({ worth: 1, sources: [], title: 'general' });
+    expect(JSON.parse(stored?.body ?? '')).toMatchObject({ value: { confidence: 1, support: 1 } });
+  });
+});
+
+describe('numbers of an import', () => {
+  it('are times from 1970 to a day from now', async () => {
+    const reason = 'has to be a time in ms since 1970, at most a day from now';
+    expect(
+      await reasonsOf(
+        factLine({ createdAt: Number.MAX_SAFE_INTEGER }),
+        factLine({ createdAt: -1 }),
+        factLine({ validFrom: NEW_YEAR + DAY_MS + 1 }),
+        factLine({ validTo: Number.MAX_SAFE_INTEGER }),
+        factLine({ updatedAt: -1 }),
+        lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR + DAY_MS + 1).record),
+      ),
+    ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt', 'createdAt'].map((name) => `${name}: ${reason}`));
+    expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
+  });
+
+  it('are counts that every answer has room for', async () => {
+    const reasons = await reasonsOf(
+      lineOf(skillRecord(skillOf({ version: 2 ** 40 }), [])),
+      factLine({ support: -5 }),
+      lineOf(skillRecord(skillOf({ executionCount: 2 ** 31 }), [])),
+    );
+    expect(reasons).toEqual(['version', 'support', 'executionCount'].map((name) => `${name}: has to be 0 to 2147483647`));
+  });
+
+  it('of texts are counted before one is embedded', async () => {
+    const skill = skillRecord(skillOf({ cues: Array.from({ length: 1_100 }, (_, i) => `cue ${i}`) }), []);
+    expect(await reasonsOf(lineOf(skill))).toEqual(['body: is found by more than 1024 texts']);
+    const never = { profile: embedder.profile, embed: () => Promise.reject(new Error('embedded')) };
+    await expect(insertsOf(never, [skill])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('of levels are as many as can be read', async () => {
+    const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
+    const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
+    expect(await reasonsOf(line.replace(String.raw`\"X\"`, deep))).toEqual(['body: is nested too deep']);
+  });
+});
+
+describe('lines that were taken in before', () => {
+  it('are unchanged, whatever memory has counted since', async () => {
+    const fact = factOf();
+    const skill = skillOf();
+    await write(factRecord(fact, []), skillRecord(skill, []), transitionRecord(transitionOf()));
+    const lines = await exported();
+    open();
+    await write(
+      factRecord({ ...fact, accessCount: 3, support: 2, confidence: 1, episodes: ['e1', 'e2'], updatedAt: NEW_YEAR + 1, wordings: ['x'] }, [
+        'w',
+      ]),
+      skillRecord({ ...skill, status: 'active', executionCount: 1, successRate: 0.9, cues: ['a', 'b'], updatedAt: NEW_YEAR + 1 }, []),
+      transitionRecord(transitionOf()),
+    );
+    expect(await taken(lines.slice(1))).toMatchObject({ added: 0, unchanged: 3, refused: [] });
+  });
+
+  it('are refused with one reason where something else was told', async () => {
+    await write(factRecord(factOf(), []), factRecord(factOf({ id: 'fact-2' }), []));
+    const other = 'a fact of its key is there with other content; it was left as it is';
+    expect(await reasonsOf(factLine({ text: 'Not so.' }), factLine({ id: 'fact-2', category: 'other' }))).toEqual([other, other]);
+  });
+});
+
+describe('packed lines', () => {
+  it('are bounded together where a request is', async () => {
+    const lines = [long('a', 2), long('b', 2), factLine({})];
+    const failed = await taken(lines, { unpackedBytesMax: 3 * MIB }).catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('send fewer lines at once') });
+    expect(await taken(lines, { unpackedBytesMax: 5 * MIB })).toMatchObject({ refused: [] });
+    expect(await store.count({ tenant: 'acme' }, 'episodic', {})).toBe(2);
+  });
+
+  it('are refused one by one where one is too long or broken', async () => {
+    const line = JSON.parse(long('a', 1)) as { packed: string };
+    const bomb = gzipSync(Buffer.alloc(65 * MIB)).toString('base64');
+    const reasons = await reasonsOf(...[line.packed.slice(0, 40), bomb].map((packed) => JSON.stringify({ ...line, packed })), factLine({}));
+    expect(reasons).toEqual(['cannot be unpacked', `unpacks to more than ${64 * MIB} bytes`]);
+  });
+
+  it('are unpacked beside what others do', async () => {
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 1);
+    await taken(Array.from({ length: 20 }, (_, i) => long(`t${i}`, 2)));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThanOrEqual(20);
+  });
+});
