@@ -10,6 +10,13 @@ const BOMS = [
 // oxlint-disable-next-line no-control-regex -- these are what is taken out
 const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 
+/** Controls, and what stands for no character: bytes that are no text decode to these. */
+const NO_CHARACTERS = /[\p{Cn}\p{Co}]|(?![\t\n\f\r])\p{Cc}/gu;
+/** Logs with colours in them have fewer. */
+const NO_CHARACTERS_SHARE = 0.3;
+/** As much of a text tells what it is. */
+const LOOKED_AT_CHARS = 1_000_000;
+
 /**
  * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
  *
@@ -21,7 +28,16 @@ export function decodeText(bytes: Uint8Array, name: string): string {
   if (!bom && bytes.subarray(0, 8_192).includes(0)) {
     throw unreadable(name, 'holds zero bytes: it is no text, or UTF-16 without a byte order mark; save it as UTF-8');
   }
-  return cleanText(decode(bytes, encoding, name));
+  const text = decode(bytes, encoding, name);
+  requireCharacters(text, name);
+  return cleanText(text);
+}
+
+function requireCharacters(text: string, name: string): void {
+  const looked = text.slice(0, LOOKED_AT_CHARS);
+  const readable = looked.replaceAll(NO_CHARACTERS, '').length;
+  if (looked.length - readable <= looked.length * NO_CHARACTERS_SHARE) return;
+  throw unreadable(name, 'is mostly control characters and characters that do not exist: it is no text');
 }
 
 /** Line ends to `\n`, controls out. */

@@ -53,6 +53,28 @@ describe('chunkDocument', () => {
     expect(chunkDocument(document({ headings: ['A', 'B'] }))).toEqual([{ index: 0, headings: ['A', 'B'], text: 'B', page: null }]);
   });
 
+  it('puts headings with nothing under them to the text before', () => {
+    const chunks = chunkDocument(
+      document({ headings: ['A'], text: 'a', page: 1 }, { headings: ['B'] }, { headings: ['C', 'D'] }, { headings: ['E'], text: 'e' }),
+    );
+    expect(chunks).toEqual([
+      { index: 0, headings: ['A'], text: 'a\n\nB\nD', page: 1 },
+      { index: 1, headings: ['E'], text: 'e', page: null },
+    ]);
+  });
+
+  it('makes few chunks of very many headings', () => {
+    const chunks = chunkDocument(document(...Array.from({ length: 100_000 }, () => ({ headings: ['h'] }))));
+    expect(chunks.length).toBeLessThan(200);
+    expect(count(chunks.map(({ text }) => text).join('\n'), /h/g)).toBe(100_000);
+  });
+
+  it('refuses more chunks than a document may have', () => {
+    const sections = Array.from({ length: 20_001 }, () => ({ headings: ['h'], text: 'x' }));
+    expect(() => chunkDocument(document(...sections))).toThrow(/20001 chunks, and a document may have 20000; split it/);
+    expect(chunkDocument(document(...sections.slice(1)))).toHaveLength(20_000);
+  });
+
   it('refuses chunks that nothing fits into', () => {
     expect(() => chunkDocument(document(), { charsMax: 99 })).toThrow(/at least 100/);
   });
