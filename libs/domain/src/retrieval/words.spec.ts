@@ -37,6 +37,13 @@ describe('wordsOf', () => {
     );
   });
 
+  it('reads so much of a text and no more, also where normalising makes it longer', () => {
+    const honorific = wordsOf('ﷺ').length;
+    expect(honorific).toBeGreaterThan(1);
+    expect(wordsOf('ﷺ '.repeat(99_000)).length).toBeLessThan(64_000 / 4);
+    expect(wordsOf('word '.repeat(99_000))).toHaveLength(12_800);
+  });
+
   it('finds every text by itself', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {

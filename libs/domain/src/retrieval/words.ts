@@ -7,6 +7,8 @@ export interface Word {
   readonly inName: boolean;
 }
 
+/** Of a text as it is given, and again once it is normalised: NFKC makes eighteen characters of some. What is behind has no words. */
+const TEXT_CHARS_MAX = 64_000;
 /** Longer runs are digests, base64 and the like; nobody searches for their tails. */
 const WORD_CHARS_MAX = 48;
 /** Words are never changed, so that they can be given out again. */
@@ -27,8 +29,9 @@ const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{s
  */
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
-  const isPlain = PLAIN_TEXT.test(text);
-  const normal = isPlain ? text : text.normalize('NFKC');
+  const start = text.slice(0, TEXT_CHARS_MAX);
+  const isPlain = PLAIN_TEXT.test(start);
+  const normal = isPlain ? start : start.normalize('NFKC').slice(0, TEXT_CHARS_MAX);
   for (const match of normal.matchAll(isPlain ? PLAIN_RUN : RUN)) {
     const [run] = match;
     const called = normal[match.index + run.length] === '(';
