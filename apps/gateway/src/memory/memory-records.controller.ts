@@ -1,4 +1,3 @@
-import { createHash, randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type {
   ListFactHistoryRequest,
@@ -11,7 +10,7 @@ import type {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName } from '@etude/contracts/ids';
-import { Experience, Fact } from '@etude/contracts/memory';
+import { Fact } from '@etude/contracts/memory';
 import { experienceEpisode } from '@etude/domain/experience/experience-episode';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -22,6 +21,8 @@ import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 import { MemoryAccess } from './memory-access.js';
 import { episodeMessage, factMessage, procedureMessage } from './memory-record.mapping.js';
 import { ownScope, readScope } from './memory-scope.js';
+import { toldEpisode } from './told-episode.js';
+import { writeIdOf } from './write-request.js';
 
 type Methods = 'storeEpisode' | 'listRecentEpisodes' | 'storeFact' | 'updateFact' | 'listFactHistory' | 'storeProcedure';
 
@@ -31,8 +32,6 @@ const RECENT = { max: 1_000, standard: 10 };
 const WITH_SKILL = { max: 1_000, standard: 5 };
 
 const Fraction = z.number().min(0).max(1);
-const Reflection = z.string().max(100_000);
-const SkillsUsed = z.array(z.string().trim().min(1).max(200)).max(1_000);
 const Prompt = z.string().trim().min(1, 'must not be empty').max(1_000_000);
 const Category = z.string().trim().min(1).max(200);
 const Subject = Fact.shape.subject;
@@ -44,17 +43,12 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
 
   @GrpcMethod('Memory')
   async storeEpisode(request: StoreEpisodeRequest, _metadata: Metadata, call: ServerCall) {
-    const { context, actions, outcomes } = request;
-    const episode = experienceEpisode({
-      scope: ownScope(call, request),
-      experience: parseField(Experience, { context, actions, outcomes }, ''),
-      skillsUsed: parseField(SkillsUsed, request.skillsUsed, 'skills_used'),
-      reflection: parseField(Reflection, request.reflection, 'reflection'),
-      importance: parseField(Fraction.default(0.5), request.importance, 'importance'),
-      key: optionalRequestId(request.requestId),
-      at: Date.now(),
-    });
-    const { episodic } = await this.access.open();
+    const told = toldEpisode(request, ownScope(call, request), Date.now());
+    const { scope, key, at: _at, ...content } = told;
+    const memory = await this.access.open();
+    if (key !== null) await writeIdOf(memory, { layer: 'episodic', scope, requestId: key, content });
+    const episode = experienceEpisode(told);
+    const { episodic } = memory;
     await episodic.storeEpisode(episode);
     const stored = await episodic.get({ tenant: episode.scope.tenant, agent: null }, episode.id);
     return episodeMessage(stored !== null && 'summary' in stored ? stored : episode);
@@ -91,10 +85,10 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
       createdAt: now,
       ...(request.subject === '' ? {} : { subject: parseField(Subject, request.subject, 'subject') }),
     };
-    const key = optionalRequestId(request.requestId);
-    const writeId = `told.${key ?? randomUUID()}`;
-    const { semantic } = await this.access.open();
-    const { fact, outcome, replaced } = await semantic.store(writeId, told);
+    const memory = await this.access.open();
+    const { id: _id, scope: _scope, createdAt: _createdAt, ...content } = told;
+    const writeId = await writeIdOf(memory, { layer: 'semantic', scope, requestId: request.requestId, content });
+    const { fact, outcome, replaced } = await memory.semantic.store(writeId, told);
     return { fact: factMessage(fact), outcome, replaced: [...replaced] };
   }
 
@@ -127,12 +121,9 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
     const scope = ownScope(call, request);
     const name = parseField(SkillName, request.name, 'name');
     const prompt = parseField(Prompt, request.prompt, 'prompt');
-    const writeId = `procedure.${optionalRequestId(request.requestId) ?? digestOf([scope, name, prompt])}`;
-    const { procedural } = await this.access.open();
-    return procedureMessage(await procedural.storeProcedure(writeId, scope, name, prompt));
+    const memory = await this.access.open();
+    const { requestId } = request;
+    const writeId = await writeIdOf(memory, { layer: 'procedural', scope, requestId, content: { name, prompt } });
+    return procedureMessage(await memory.procedural.storeProcedure(writeId, scope, name, prompt));
   }
-}
-
-function digestOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
 }

@@ -31,10 +31,13 @@ describe('experienceEpisode', () => {
     expect(experienceEpisode({ ...told, reflection: 'cold' }).id).not.toBe(experienceEpisode(told).id);
   });
 
-  it('is one episode for one key, and another for another tenant', () => {
+  it('is one episode for one key, owner and content', () => {
     const keyed = experienceEpisode({ ...told, key: 'k1' }).id;
-    expect(experienceEpisode({ ...told, key: 'k1', reflection: 'cold' }).id).toBe(keyed);
-    expect(experienceEpisode({ ...told, key: 'k1', scope: { ...told.scope, tenant: 'globex' } }).id).not.toBe(keyed);
+    expect(experienceEpisode({ ...told, key: 'k1', at: 2_000 }).id).toBe(keyed);
+    expect(experienceEpisode({ ...told, key: 'k2' }).id).not.toBe(keyed);
+    expect(experienceEpisode({ ...told, key: 'k1', reflection: 'cold' }).id).not.toBe(keyed);
+    for (const other of [{ tenant: 'globex' }, { agent: 'other' }, { user: 'bob' }])
+      expect(experienceEpisode({ ...told, key: 'k1', scope: { ...told.scope, ...other } }).id).not.toBe(keyed);
   });
 
   it('keeps what was told, whole', () => {

@@ -8,7 +8,7 @@ export interface ToldExperience {
   readonly reflection: string;
   /** 0 to 1 */
   readonly importance: number;
-  /** Two tellings with one key are one episode; null: the same content is. */
+  /** Apart by it, the same content of the same owner is one episode; null: it always is. */
   readonly key: string | null;
   /** ms since 1970 */
   readonly at: number;
@@ -18,7 +18,7 @@ const ERROR_SHARE_MAX = 0.3;
 
 /** An episode as an outside agent tells it. */
 export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
-  const id = `x${digestOf(key === null ? [scope, experience, skillsUsed, reflection] : [scope.tenant, key])}`;
+  const id = `x${digestOf([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])])}`;
   const prompt = experience.context.join('\n');
   return {
     id,

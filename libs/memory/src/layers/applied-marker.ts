@@ -11,7 +11,7 @@ const KEY_CHARS_MAX = 1_024;
  * The note that a write was applied. Its place is behind what the write changes, in the same list: where a crash came between,
  * the repeat finds the write among those that the changed record has taken (`stored-body.ts`), and adds the note.
  */
-export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Change {
+export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
   const record = {
     layer,
     kind: 'applied',

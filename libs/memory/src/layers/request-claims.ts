@@ -1,0 +1,39 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import type { RecordStore } from '../record-store.js';
+import { markApplied } from './applied-marker.js';
+
+export interface RequestClaim {
+  readonly layer: MemoryLayer;
+  /** Whose the record will be; the claim goes where it is erased with them. */
+  readonly scope: Scope;
+  /** Of the tenant, whichever of its agents and users used it. */
+  readonly requestId: string;
+  /** Of everything that makes the request, its owner included. */
+  readonly digest: string;
+  /** ms since 1970 */
+  readonly at: number;
+}
+
+/**
+ * Takes a request id for one content of one owner, before anything is written; the same again may go on. Why before: of two that
+ * come at once only one goes on, and nothing of the one that was there is read for the other.
+ *
+ * @throws EtudeError ALREADY_EXISTS where it was used for something else, or by somebody else
+ */
+export async function claimRequest(store: RecordStore, { layer, scope, requestId, digest, at }: RequestClaim): Promise<void> {
+  const whole = requireScope(wholeTenant(scope));
+  const change = markApplied(layer, scope, `request.${requestId}`, at);
+  const record = { ...change.record, sources: [digest] };
+  const [isTaken] = await store.write(scope.tenant, [{ ...change, record }]);
+  if (isTaken) return;
+  const [known] = await store.load(whole, layer, 'applied', [record.key]);
+  if (known?.sources[0] === digest) return;
+  throw new EtudeError(
+    'ALREADY_EXISTS',
+    `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`,
+    { field: 'request_id' },
+  );
+}
