@@ -1,9 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { skillResourceName } from '@etude/contracts/ids';
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryHit } from '@etude/domain/ports/memory';
+import { timestampAt } from '../wire/duration.js';
 
 type HitInit = MessageInitShape<typeof MemoryHitSchema>;
 
@@ -18,7 +17,7 @@ export function hitMessage(hit: MemoryHit): HitInit {
     score,
     similarity,
     agent,
-    createTime: timestampFromMs(createdAt),
+    createTime: timestampAt(createdAt),
     sources: [...sources],
     explanation: { ...explanation },
   };
@@ -27,7 +26,7 @@ export function hitMessage(hit: MemoryHit): HitInit {
 /** With what it comes from, where that is known. */
 export function recalledMessage(item: RecalledItem & Partial<Pick<MemoryHit, 'agent' | 'createdAt' | 'sources'>>): HitInit {
   const { id, layer, kind, title, text, score, similarity, agent = '', createdAt, sources = [] } = item;
-  const createTime = createdAt === undefined ? {} : { createTime: timestampFromMs(createdAt) };
+  const createTime = createdAt === undefined ? {} : { createTime: timestampAt(createdAt) };
   return { id, layer, kind, title, text, score, similarity, agent, ...createTime, sources: [...sources] };
 }
 
@@ -39,16 +38,17 @@ interface SkillHit {
 }
 
 export function skillHitMessage({ skill, similarity, score, explanation }: SkillHit): HitInit {
+  const id = `${skill.name}@${skill.version}`;
   return {
-    id: skillResourceName(skill.name),
+    id,
     layer: 'procedural',
     kind: 'skill',
-    title: `${skill.name}@${skill.version}`,
+    title: id,
     text: skill.description,
     score,
     similarity,
     agent: skill.scope.agent,
-    createTime: timestampFromMs(skill.createdAt),
+    createTime: timestampAt(skill.createdAt),
     sources: skill.sources,
     explanation: { ...explanation },
   };

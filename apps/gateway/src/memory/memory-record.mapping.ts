@@ -1,8 +1,8 @@
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { PlainRecord } from '@etude/memory/memory';
+import { timestampAt } from '../wire/duration.js';
 
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 
@@ -13,7 +13,7 @@ export function recordMessage({ id, layer, kind, scope, createdAt, fields }: Pla
     kind,
     agent: scope.agent,
     user: scope.user ?? '',
-    createTime: timestampFromMs(createdAt),
+    createTime: timestampAt(createdAt),
     fields: plainJson(fields),
   };
 }
@@ -24,7 +24,7 @@ export const episodeMessage = (episode: Episode): RecordInit =>
   recordMessage({ ...episode, layer: 'episodic', kind: 'episode', fields: { ...episode } });
 
 export const procedureMessage = (skill: Skill): RecordInit =>
-  recordMessage({ ...skill, id: skill.name, layer: 'procedural', kind: 'skill', fields: { ...skill } });
+  recordMessage({ ...skill, id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', fields: { ...skill } });
 
 export function documentMessage(document: DocumentRecord): MessageInitShape<typeof DocumentSchema> {
   const { id, name, title, mediaType, digest, bytes, chunks, scope, createdAt } = document;
@@ -38,7 +38,7 @@ export function documentMessage(document: DocumentRecord): MessageInitShape<type
     chunks,
     agent: scope.agent,
     user: scope.user ?? '',
-    createTime: timestampFromMs(createdAt),
+    createTime: timestampAt(createdAt),
   };
 }
 

@@ -13,14 +13,24 @@ const FOUND_KINDS: Readonly<Record<MemoryLayer, readonly RecordKind[]>> = {
   procedural: ['skill'],
 };
 
-/** Any record by the id of its hit; see `Memory.get`. */
+/**
+ * Any record by the id of its hit; see `Memory.get`. A skill also by its name, `sum_even` or `skills/sum_even`, which is its newest
+ * version.
+ */
 export async function getRecord(store: RecordStore, scope: ReadScope, layer: MemoryLayer, id: string): Promise<PlainRecord | null> {
   requireScope(scope);
   const kinds = FOUND_KINDS[layer];
   const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
   const known = found.length > 0 ? found : (await Promise.all(kinds.map((kind) => store.load(scope, layer, kind, [id])))).flat();
   const [record] = known.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
-  return record === undefined ? null : plainRecord(record);
+  if (record !== undefined) return plainRecord(record);
+  return layer === 'procedural' ? newestSkill(store, scope, id.replace(/^skills\//, '')) : null;
+}
+
+async function newestSkill(store: RecordStore, scope: ReadScope, name: string): Promise<PlainRecord | null> {
+  const where = name.includes('@') ? { id: name } : { name };
+  const [newest] = await store.find(scope, 'procedural', { kinds: ['skill'], where }, { order: 'newest', limit: 1 });
+  return newest === undefined ? null : plainRecord(newest);
 }
 
 function plainRecord(record: StoredRecord): PlainRecord {
