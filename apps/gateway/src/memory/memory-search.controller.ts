@@ -87,14 +87,17 @@ export class MemorySearchController implements Pick<GrpcController<typeof Memory
   @GrpcMethod('Memory')
   async getMemoryStats(_request: object, _metadata: Metadata, call: ServerCall) {
     const memory = await this.access.open();
-    const { adapter, model, layers, diskBytes, memoryBytes } = await memory.upkeep.stats(contextOf(call).tenant);
+    const { tenant, roles } = contextOf(call);
+    const { adapter, model, layers, diskBytes, memoryBytes } = await memory.upkeep.stats(tenant);
+    // What they tell is of all tenants together.
+    const isOperator = roles.includes('operator');
     return {
       adapter,
       embeddingModel: model.name,
       dimension: model.dimension,
       layers: layers.map((one) => ({ ...one, records: BigInt(one.records), archived: BigInt(one.archived) })),
-      diskBytes: BigInt(diskBytes ?? 0),
-      memoryBytes: BigInt(memoryBytes ?? 0),
+      diskBytes: BigInt(isOperator ? (diskBytes ?? 0) : 0),
+      memoryBytes: BigInt(isOperator ? (memoryBytes ?? 0) : 0),
     };
   }
 }

@@ -321,6 +321,8 @@ export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
  */
 export type GetMemoryRequest = Message<"etude.v1.GetMemoryRequest"> & {
   /**
+   * As hits and answers have it. A skill is "moor_boat@1"; "moor_boat" and "skills/moor_boat" are its newest version.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -396,7 +398,7 @@ export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
  */
 export type StoreEpisodeRequest = Message<"etude.v1.StoreEpisodeRequest"> & {
   /**
-   * At most one episode is made of one id within a tenant.
+   * At most one episode is made of one id within a tenant. Used again with another content or owner: ALREADY_EXISTS.
    *
    * @generated from field: string request_id = 1;
    */
@@ -413,6 +415,8 @@ export type StoreEpisodeRequest = Message<"etude.v1.StoreEpisodeRequest"> & {
   user: string;
 
   /**
+   * At most 1 MiB in all: context, actions, outcomes, skills_used and reflection together.
+   *
    * @generated from field: repeated string context = 4;
    */
   context: string[];
@@ -1412,7 +1416,7 @@ export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
   layers: LayerStats[];
 
   /**
-   * Of the whole database; 0 where it does not tell.
+   * Of the whole database, all tenants together: for keys with the role "operator", 0 for others, and where it does not tell.
    *
    * @generated from field: int64 disk_bytes = 5;
    */
