@@ -1,23 +1,28 @@
 import { z } from 'zod';
 
-const slug = (what: string, max = 64) =>
+const slug = (max = 64) =>
   z
     .string()
     .min(1)
     .max(max)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, `a ${what} starts with a letter or digit and holds only letters, digits, ".", "_" and "-"`);
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, `must start with a letter or digit and hold only letters, digits, ".", "_" and "-"`);
 
-export const TenantId = slug('tenant');
-export const AgentId = slug('agent');
-export const UserId = slug('user', 128);
-export const RequestId = slug('request id', 128);
+export const TenantId = slug();
+export const AgentId = slug();
+export const UserId = slug(128);
+export const RequestId = slug(128);
 /** `t` and a time-ordered unique part, so that the order of ids is the order of creation. */
 export const TaskId = z.string().regex(/^t[0-9a-z]{8,40}$/);
 /** `<task>-r<n>`: the n-th run of the loop for a task. */
 export const RolloutId = z.string().regex(/^t[0-9a-z]{8,40}-r[0-9]{1,6}$/);
 /** A session's sandbox: `s` and a time-ordered unique part. */
 export const SandboxId = z.string().regex(/^s[0-9a-z]{8,40}$/);
-export const SkillName = z.string().regex(/^[a-z][a-z0-9_]{0,79}$/);
+export const SkillName = z
+  .string()
+  .regex(
+    /^[a-z][a-z0-9_]{0,79}$/,
+    'must start with a small letter and hold only small letters, digits and "_", at most 80 characters; such as "sum_of_squares"',
+  );
 
 export const rolloutIdOf = (taskId: string, n = 1) => `${taskId}-r${n}`;
 export const taskIdOf = (rolloutId: string) => rolloutId.slice(0, rolloutId.lastIndexOf('-r'));

@@ -69,8 +69,32 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code === 'too_big' && issue.origin === 'string') return `must not be longer than ${issue.maximum} characters`;
   if (issue.code === 'too_big' && issue.origin === 'array') return `must not have more than ${issue.maximum} entries`;
   if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  return ownWords(issue);
+}
+
+/** Where the schema says it in words of its own, those; else what zod knows about it, as a sentence. */
+function ownWords(issue: z.core.$ZodIssue): string {
+  if (!RAW_MESSAGE.test(issue.message)) return issue.message;
+  if (issue.code === 'too_small' && issue.origin === 'string')
+    return issue.minimum === 1 ? EMPTY : `must have at least ${issue.minimum} characters`;
+  if (issue.code === 'too_small' && issue.origin === 'array')
+    return issue.minimum === 1 ? EMPTY : `must have at least ${issue.minimum} entries`;
+  if (issue.code === 'invalid_type') return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_format' && 'pattern' in issue) return `must match ${String(issue.pattern)}`;
   return issue.message;
 }
+
+const EMPTY = 'must not be empty';
+/** How zod begins what no schema said. */
+const RAW_MESSAGE = /^(?:Too small|Too big|Invalid |Unrecognized )/;
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
 
 /** One violation per issue of zod, at the path the caller wrote. `name` says how a step of the path is called in the proto. */
 export function violationsOf(
@@ -87,10 +111,11 @@ export function violationsOf(
     }
     return { field, description: describe(issue, schema) };
   });
-  // A number can break two rules at once; the range says both.
-  return found.filter(
-    ({ field, description }, index) => found.findIndex((one) => one.field === field && one.description === description) === index,
-  );
+  // A number can break two rules at once; the range says both. What is empty breaks every rule, and the first says so.
+  return found.filter(({ field, description }, index) => {
+    const first = found.findIndex((one) => one.field === field && (one.description === description || one.description === EMPTY));
+    return first === -1 || first >= index;
+  });
 }
 
 /** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */
