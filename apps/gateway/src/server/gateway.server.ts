@@ -6,6 +6,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { ServerGrpc } from '@nestjs/microservices';
 import { lastValueFrom } from 'rxjs';
+import { withinLimits } from '../calls/check-request.js';
 import { RequestStream } from '../calls/request-stream.js';
 import { addressOf } from '../gateway.config.js';
 import type { Drain } from './drain.js';
@@ -37,7 +38,7 @@ export class GatewayServer extends ServerGrpc {
     private readonly drain: Drain,
     private readonly health: HealthReporter,
   ) {
-    super({ url: addressOf(host, port), package: PACKAGE, packageDefinition: packageDefinition(...SERVICES) });
+    super({ url: addressOf(host, port), package: PACKAGE, packageDefinition: withinLimits(packageDefinition(...SERVICES)) });
   }
 
   override createClient(): Promise<Server> {
