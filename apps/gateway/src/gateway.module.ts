@@ -86,6 +86,7 @@ export class GatewayModule {
     const tasks = new TaskStore(producer);
     const sessions = new SandboxSessionStore(producer.redis, producer.keys);
     const sandboxes = sandboxRouter(config, producer, sessions);
+    const authenticate = authenticator(config, logger);
     return {
       module: GatewayModule,
       imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks })],
@@ -106,7 +107,7 @@ export class GatewayModule {
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
-        { provide: RestServer, useValue: new RestServer(ownAddress(config)) },
+        { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate) },
         { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
@@ -114,7 +115,7 @@ export class GatewayModule {
         { provide: SandboxRouter, useValue: sandboxes },
         { provide: MemoryAccess, useValue: memory },
         { provide: Drain, useValue: drain },
-        { provide: Authenticator, useValue: authenticator(config, logger) },
+        { provide: Authenticator, useValue: authenticate },
         {
           provide: Upkeep,
           useValue: new Upkeep({ producer, tasks, memory, health, sandboxes, intervalMs: config.ETUDE_RECONCILER_INTERVAL_MS, logger }),

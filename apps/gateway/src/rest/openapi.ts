@@ -38,7 +38,7 @@ const ERROR: Json = {
   },
 };
 
-function operation({ verb, path, method, body }: Route, schemas: Record<string, Json>): Json {
+function operation({ verb, path, method, summary, body }: Route, schemas: Record<string, Json>): Json {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
   const asked = body === 'bytes' ? (method.input.fields.find(({ name }) => name === 'head')?.message ?? method.input) : method.input;
   const inQuery = verb === 'GET' || verb === 'DELETE' || body === 'bytes' ? asked.fields.filter(({ name }) => !inPath.includes(name)) : [];
@@ -48,6 +48,7 @@ function operation({ verb, path, method, body }: Route, schemas: Record<string, 
   ];
   return {
     operationId: method.name,
+    summary,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(verb === 'POST' || verb === 'PATCH' ? { requestBody: { content: requestContent({ method, body }, schemas) } } : {}),
     responses: {

@@ -19,6 +19,8 @@ const HTTP_STATUS: Readonly<Record<number, number>> = {
   [status.UNAVAILABLE]: 503,
 };
 
+const REQUEST_TIMEOUT = 408;
+
 export interface RestError {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
@@ -36,17 +38,24 @@ export interface RestError {
 export function restError(error: unknown): RestError {
   if (isServiceError(error)) {
     const known = decodeStatus(error.metadata);
+    if (known === null && error.code === status.RESOURCE_EXHAUSTED) return tooLarge();
     return shaped(known?.code ?? 'INTERNAL', error.details, error.code, known?.violations, known?.retryAfterMs);
   }
   const code = errorCode(error);
   const details = error instanceof EtudeError ? error.details : {};
-  return shaped(
+  const refused = shaped(
     code,
     code === 'INTERNAL' ? 'The call failed for a reason of ours.' : (error as Error).message,
     undefined,
     details.violations,
+    details.retryAfterMs,
   );
+  // No call has begun: it is the request itself that did not come in time.
+  return code === 'DEADLINE_EXCEEDED' ? { ...refused, status: REQUEST_TIMEOUT } : refused;
 }
+
+/** Of gRPC itself, which refuses a message for its size alone. */
+const tooLarge = () => shaped('PAYLOAD_TOO_LARGE', 'What the body says is larger than a request may be; send less at once.');
 
 function shaped(
   code: ErrorCode,

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue, type Message, ScalarType } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { invalidField } from '../wire/validation.js';
-
-/** Of a JSON body; a call of gRPC may have as much. */
-const BODY_MAX_BYTES = 15 * 1024 * 1024;
+import { limitsOf } from '../calls/request-limits.js';
+import { NESTING_MAX } from '../wire/unknown-fields.js';
+import { invalidField, refuseAny } from '../wire/validation.js';
+import { isDeeperThan } from './json-depth.js';
 
 /**
  * The request message of a call: what the body says, then the query, then the path.
@@ -12,7 +12,9 @@ const BODY_MAX_BYTES = 15 * 1024 * 1024;
  * @throws EtudeError INVALID_ARGUMENT naming the field
  */
 export function messageOf(schema: DescMessage, body: JsonObject, query: URLSearchParams, path: Readonly<Record<string, string>>): Message {
+  refuseUnknown(schema, body);
   const json: JsonObject = { ...body, ...queryFields(schema, query), ...path };
+  refuseLong(schema, json);
   try {
     return fromJson(schema, json);
   } catch (error) {
@@ -21,11 +23,30 @@ export function messageOf(schema: DescMessage, body: JsonObject, query: URLSearc
   }
 }
 
+const namesOf = (schema: DescMessage) => schema.fields.map(({ name }) => name).join(', ');
+const fieldOf = (schema: DescMessage, key: string) => schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
+
+function refuseUnknown(schema: DescMessage, body: JsonObject): void {
+  const unknown = Object.keys(body).filter((key) => fieldOf(schema, key) === undefined);
+  refuseAny(unknown.map((field) => ({ field, description: `is no field of this call; it has: ${namesOf(schema)}` })));
+}
+
+/** Before every entry becomes an object. */
+function refuseLong(schema: DescMessage, json: JsonObject): void {
+  const { entriesMax } = limitsOf(schema.name.replace(/Request$/, ''));
+  for (const [key, value] of Object.entries(json)) {
+    const name = fieldOf(schema, key)?.name ?? key;
+    const max = entriesMax[name];
+    if (max !== undefined && Array.isArray(value) && value.length > max)
+      throw invalidField(name, `must not have more than ${max} entries; it has ${value.length}`);
+  }
+}
+
 function queryFields(schema: DescMessage, query: URLSearchParams): JsonObject {
   const fields: JsonObject = {};
   for (const name of new Set(query.keys())) {
     const field = schema.fields.find((one) => one.name === name);
-    if (!field) throw invalidField(name, `is no field of this call; it has: ${schema.fields.map((one) => one.name).join(', ')}`);
+    if (!field) throw invalidField(name, `is no field of this call; it has: ${namesOf(schema)}`);
     const values = query.getAll(name).map((text) => valueOf(field, text));
     if (field.fieldKind !== 'list' && values.length > 1) throw invalidField(name, 'is given more than once');
     fields[name] = field.fieldKind === 'list' ? values : (values[0] ?? null);
@@ -41,13 +62,16 @@ function valueOf(field: DescField, text: string): JsonValue {
   throw invalidField(field.name, 'must be true or false');
 }
 
-/** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
-export async function readJson(request: IncomingMessage): Promise<JsonObject> {
+/** @throws EtudeError INVALID_ARGUMENT for what is no JSON object, or one that is nested too deep */
+export function jsonOf(request: IncomingMessage, body: Buffer): JsonObject {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim();
-  const text = await readText(request);
+  const text = textOf(body);
   if (text.trim() === '') return {};
   // Another type could be sent by any page that a browser shows.
   if (type !== 'application/json') throw new EtudeError('INVALID_ARGUMENT', 'The body must be JSON, with content-type: application/json.');
+  if (isDeeperThan(text, NESTING_MAX)) {
+    throw new EtudeError('INVALID_ARGUMENT', `The body is nested deeper than ${NESTING_MAX} lists and objects; make it flatter.`);
+  }
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -60,17 +84,10 @@ export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   return json as JsonObject;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what is not UTF-8, PAYLOAD_TOO_LARGE */
-export async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.byteLength;
-    if (size > BODY_MAX_BYTES) throw new EtudeError('PAYLOAD_TOO_LARGE', `The body may have ${BODY_MAX_BYTES} bytes; send less at once.`);
-    chunks.push(chunk);
-  }
+/** @throws EtudeError INVALID_ARGUMENT for what is not UTF-8 */
+export function textOf(body: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
     throw new EtudeError('INVALID_ARGUMENT', 'The body is not UTF-8 text.');
   }

@@ -1,20 +1,25 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { create, type DescMessage, type Message, toJson } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, type Message, toJson } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Memory, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { portError } from '@etude/platform/health';
 import type { OnModuleDestroy } from '@nestjs/common';
+import type { Authenticator } from '../calls/authenticator.js';
+import { type BodyLimits, BodyReader } from './body-reader.js';
 import { openApi } from './openapi.js';
 import { restError } from './rest-error.js';
-import { messageOf, readJson, readText } from './rest-request.js';
+import { jsonOf, messageOf, textOf } from './rest-request.js';
 import { type Match, matchRoute } from './routes.js';
 
 const TIMEOUT_MS = 60_000;
 /** Of calls that read or write much. */
 const LONG_TIMEOUT_MS = 600_000;
 const LINES_PART_BYTES = 1024 * 1024;
+const BODIES: BodyLimits = { readingMax: 8, idleMs: 30_000 };
+/** How long what is left of a refused body is read and dropped, so that its sender gets to read the refusal. */
+const REFUSED_BODY_MS = 5_000;
 
 type AnyCall = (request: unknown, settings: object) => unknown;
 
@@ -25,11 +30,16 @@ type AnyCall = (request: unknown, settings: object) => unknown;
 export class RestServer implements OnModuleDestroy {
   readonly #calls: Readonly<Record<string, AnyCall>> & { close(): void };
   readonly #server: Server;
+  readonly #authenticator: Pick<Authenticator, 'identify'>;
+  readonly #bodies: BodyReader;
 
   /** @param address of the gRPC server, "host:port" */
-  constructor(address: string) {
+  constructor(address: string, authenticator: Pick<Authenticator, 'identify'>, bodies: BodyLimits = BODIES) {
     this.#calls = createServiceClient(Memory, address) as never;
+    this.#authenticator = authenticator;
+    this.#bodies = new BodyReader(bodies);
     this.#server = createServer((request, response) => {
+      response.once('finish', () => dropRest(request));
       this.#answer(request, response).catch((error: unknown) => fail(response, error));
     });
     this.#server.headersTimeout = 10_000;
@@ -55,7 +65,7 @@ export class RestServer implements OnModuleDestroy {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://gateway');
-    if (request.method === 'GET' && url.pathname === '/openapi.json') return sendJson(response, 200, openApi());
+    if (url.pathname === '/openapi.json') return sendDescription(request, response);
     const match = matchRoute(request.method ?? '', url.pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${url.pathname}; GET /openapi.json says what there is.`);
     if (!('route' in match)) {
@@ -64,6 +74,8 @@ export class RestServer implements OnModuleDestroy {
     }
     const { authorization } = request.headers;
     if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
+    // Before a byte of the body is read. The call asks again, and for the role.
+    this.#authenticator.identify([authorization]);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     await this.#call(match, url.searchParams, request, response, { metadata: { authorization }, signal: gone.signal });
@@ -83,15 +95,40 @@ export class RestServer implements OnModuleDestroy {
     if (method.methodKind === 'server_streaming') {
       return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
     }
-    const input = await inputOf({ route, fields }, query, request);
+    const input = await this.#inputOf({ route, fields }, query, request);
     sendJson(response, 200, plain(method.output, (await call(input, settings)) as Message));
+  }
+
+  async #inputOf({ route, fields }: Match, query: URLSearchParams, request: IncomingMessage): Promise<unknown> {
+    const { method, body, bytesMax } = route;
+    if (body === 'bytes') {
+      const head = messageOf(headOf(method.input), {}, query, fields);
+      return documentParts(request, this.#bodies.chunks(request, bytesMax), head);
+    }
+    if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
+    const whole = await this.#bodies.whole(request, bytesMax);
+    if (body === 'lines')
+      return create(method.input, {
+        lines: textOf(whole)
+          .split('\n')
+          .filter((line) => line !== ''),
+      });
+    return messageOf(method.input, jsonOf(request, whole), query, fields);
   }
 }
 
-async function inputOf({ route: { method, body }, fields }: Match, query: URLSearchParams, request: IncomingMessage): Promise<unknown> {
-  if (body === 'bytes') return documentParts(request, messageOf(headOf(method.input), {}, query, fields));
-  if (body === 'lines') return create(method.input, { lines: (await readText(request)).split('\n').filter((line) => line !== '') });
-  return messageOf(method.input, request.method === 'GET' ? {} : await readJson(request), query, fields);
+/** Whoever refuses a body has not read it. A sender that goes on for long is cut off. */
+function dropRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return;
+  const timer = setTimeout(() => request.destroy(), REFUSED_BODY_MS);
+  request.once('close', () => clearTimeout(timer));
+  request.resume();
+}
+
+function sendDescription(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return sendJson(response, 200, openApi());
+  response.setHeader('allow', 'GET, HEAD');
+  sendJson(response, 405, { error: { code: 'INVALID_ARGUMENT', message: 'Use GET or HEAD here.' } });
 }
 
 /** Of a message whose first part is a head: the head's own type. */
@@ -101,19 +138,32 @@ function headOf(schema: DescMessage): DescMessage {
   return head;
 }
 
-async function* documentParts(request: IncomingMessage, head: Message) {
+async function* documentParts(request: IncomingMessage, bytes: AsyncIterable<Buffer>, head: Message) {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? '';
   const told = head as Message & { mediaType: string };
   const mediaType = told.mediaType === '' && type !== 'application/octet-stream' ? type : told.mediaType;
   yield { part: { case: 'head', value: { ...told, mediaType } } };
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of bytes) {
     for (let at = 0; at < chunk.byteLength; at += LINES_PART_BYTES) {
       yield { part: { case: 'data', value: chunk.subarray(at, at + LINES_PART_BYTES) } };
     }
   }
 }
 
-const plain = (schema: DescMessage, message: Message) => toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
+const isHit = ({ message }: DescField) => message?.typeName === MemoryHitSchema.typeName;
+
+/** With every field, but for how scores came about, which is there where it was asked for. */
+function plain(schema: DescMessage, message: Message): unknown {
+  const json = toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as Readonly<Record<string, unknown>>;
+  const hits = schema.fields.filter(isHit).map(({ name }) => [name, (json[name] as readonly JsonHit[]).map(withoutNothing)]);
+  return { ...json, ...Object.fromEntries(hits) };
+}
+
+type JsonHit = Readonly<Record<string, unknown>> & { readonly explanation?: object };
+
+function withoutNothing({ explanation, ...hit }: JsonHit): object {
+  return Object.keys(explanation ?? {}).length === 0 ? hit : { ...hit, explanation };
+}
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
