@@ -28,13 +28,15 @@ export class SkillsController implements GrpcController<typeof Skills> {
     const agent = optionalAgent(request.agent);
     const status = statusFilterOf(request.status);
     const bound = ['ListSkills', tenant, agent, status];
-    const [afterName, afterAgent] = afterPageToken(request.pageToken, bound)?.split('/') ?? [];
+    const after = afterPageToken(request.pageToken, bound);
+    const [afterName, afterAgent] = after?.split('/') ?? [];
     const { procedural } = await this.memory.open();
     // One more than asked for tells whether a page follows.
     const found = await procedural.list({ tenant, agent }, { status, limit: pageSize + 1, afterName, afterAgent });
     const page = found.slice(0, pageSize);
     const last = found.length > pageSize ? page.at(-1) : undefined;
-    return { skills: page.map(skillMessage), nextPageToken: pageToken(last ? `${last.name}/${last.scope.agent}` : null, bound) };
+    const next = last ? `${last.name}/${last.scope.agent}` : null;
+    return { skills: page.map(skillMessage), nextPageToken: pageToken(isBehind(next, after) ? next : null, bound) };
   }
 
   @GrpcMethod('Skills')
@@ -56,3 +58,11 @@ export class SkillsController implements GrpcController<typeof Skills> {
     return skillMessage(await approveSkill({ tenant, agent: null }, { name, digest, by: tenant }, procedural, Date.now()));
   }
 }
+
+/** Names go up from page to page. One that does not, of a damaged record, ends the list, which would begin again else. */
+function isBehind(next: string | null, after: string | null): boolean {
+  return next === null || after === null || keyOf(next) > keyOf(after);
+}
+
+/** In the order in which skills are kept, where a name sorts before a longer one. */
+const keyOf = (place: string) => place.replace('/', ' ');
