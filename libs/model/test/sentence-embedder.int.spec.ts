@@ -62,6 +62,22 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(await embedder.embed(['and another'])).toHaveLength(1);
   });
 
+  it('answers questions before imports that came earlier', async () => {
+    const embedder = start();
+    await embedder.embed(['loaded']);
+    const ended: string[] = [];
+    const ask = (name: string, texts: readonly string[]) => embedder.embed(texts).then(() => ended.push(name));
+    const imports = Array.from({ length: 3 }, (_, i) =>
+      ask(
+        'import',
+        [i, i + 10, i + 20].map((n) => `text ${n} `.repeat(60)),
+      ),
+    );
+    const questions = Array.from({ length: 3 }, (_, i) => ask('question', [`a short question ${i}`]));
+    await Promise.all([...imports, ...questions]);
+    expect(ended).toEqual(['question', 'question', 'question', 'import', 'import', 'import']);
+  });
+
   it('leaves the event loop free while it works', async () => {
     let longestMs = 0;
     let last = performance.now();

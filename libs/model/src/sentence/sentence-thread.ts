@@ -5,7 +5,10 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/** The thread of a SentenceEmbedder: onnxruntime-node runs a graph on the thread that asks it, for 40 ms and more. */
+/**
+ * The thread of a SentenceEmbedder: onnxruntime-node runs a graph on the thread that asks it, for 40 ms and more. Imports nothing
+ * of this package, since tests run it as the source that it is.
+ */
 export interface SentenceThreadData {
   readonly folder: string;
   readonly graph: string;
@@ -37,10 +40,16 @@ const TOKENS_MAX = 256;
 const WINDOWS_MAX = 4;
 /** More is never needed for so many tokens, and a text of 10 MiB would take seconds to cut into words. */
 const TEXT_CHARS_MAX = 16_000;
-/** Of a batch with its padding: what a run needs in memory goes by this. */
-const BATCH_TOKENS_MAX = 1_024;
+/** Of a batch with its padding: what a run needs in memory, and how long a question waits for it, go by this. */
+const BATCH_TOKENS_MAX = 256;
 /** Texts that are cut into tokens at once, so that batches are of like lengths and a long call lets others through. */
 const TEXTS_AT_ONCE = 256;
+/** The same, of their characters together; one text at least. */
+const CHARS_AT_ONCE = 64_000;
+/** A text of this many characters is about one run of the model. */
+const SHORT_CHARS_MAX = 1_000;
+/** Urgent calls that pass before one that is not gets a turn: imports go on, however many questions come. */
+const URGENT_IN_A_ROW = 8;
 /** What BERT's vocabulary calls [CLS] and [SEP]. */
 const [START, END] = [101, 102];
 
@@ -82,10 +91,17 @@ function feeds(batch: readonly Row[]): Record<string, Tensor> {
   return { input_ids: new Tensor('int64', ids, dims), attention_mask: new Tensor('int64', mask, dims) };
 }
 
+function nextTexts({ texts, next }: Call): readonly string[] {
+  let chars = 0;
+  const ahead = texts.slice(next, next + TEXTS_AT_ONCE);
+  const fit = ahead.findIndex((text) => (chars += Math.min(text.length, TEXT_CHARS_MAX)) > CHARS_AT_ONCE);
+  return fit === -1 ? ahead : ahead.slice(0, Math.max(1, fit));
+}
+
 /** One batch of a call. @returns whether the call is done */
 async function advance(call: Call, session: InferenceSession, encode: Encode): Promise<boolean> {
   if (call.rows.length === 0) {
-    const texts = call.texts.slice(call.next, call.next + TEXTS_AT_ONCE);
+    const texts = nextTexts(call);
     call.rows.push(...texts.flatMap((text, i) => encode(text).map((ids) => ({ place: call.next + i, ids }))));
     call.rows.sort((a, b) => a.ids.length - b.ids.length);
     call.next += texts.length;
@@ -109,31 +125,82 @@ function toLengthOne(vector: Float32Array): void {
   for (const [i, value] of vector.entries()) vector[i] = value / length;
 }
 
-/** Calls take turns, a batch each: a question need not wait for a whole import. */
+/** Whether somebody waits for an answer to it: a question is one short text. */
+export function isUrgent(texts: readonly string[]): boolean {
+  return texts.length === 1 && (texts[0] ?? '').length <= SHORT_CHARS_MAX;
+}
+
+/** Whose batch is run next: urgent calls in the order they came, then all others in turn, a batch each. */
+export class CallTurns<T> {
+  readonly #urgent = new Map<number, T>();
+  readonly #others = new Map<number, T>();
+  #inARow = 0;
+
+  add(id: number, call: T, urgent: boolean): void {
+    (urgent ? this.#urgent : this.#others).set(id, call);
+  }
+
+  /** Of a call that is done, or given up. */
+  remove(id: number): void {
+    this.#urgent.delete(id);
+    this.#others.delete(id);
+  }
+
+  /** Undefined where nobody waits. A call has turns until it is removed. */
+  next(): readonly [number, T] | undefined {
+    const [urgent] = this.#urgent;
+    const [other] = this.#others;
+    if (urgent && (!other || this.#inARow < URGENT_IN_A_ROW)) {
+      this.#inARow += 1;
+      return urgent;
+    }
+    this.#inARow = 0;
+    if (other) {
+      this.#others.delete(other[0]);
+      this.#others.set(...other);
+    }
+    return other;
+  }
+}
+
+/** Calls take turns, a batch each: a question waits for one batch at most, not for a whole import. */
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
-  const calls = new Map<number, Call>();
+  const turns = new CallTurns<Call>();
   const arrivals = new EventEmitter();
   port.on('message', (message: ToSentenceThread) => {
-    if ('cancel' in message) calls.delete(message.cancel);
-    else calls.set(message.id, { texts: message.texts, vectors: new Float32Array(message.texts.length * DIMENSION), rows: [], next: 0 });
+    if ('cancel' in message) return turns.remove(message.cancel);
+    const { id, texts } = message;
+    turns.add(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), rows: [], next: 0 }, isUrgent(texts));
     arrivals.emit('call');
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
   for (;;) {
-    if (calls.size === 0) await once(arrivals, 'call');
-    for (const [id, call] of calls) {
-      try {
-        if (!(await advance(call, session, encode))) continue;
-        port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
-      } catch (error) {
-        port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
-      }
-      calls.delete(id);
-    }
+    const turn = turns.next();
+    if (turn === undefined) await once(arrivals, 'call');
+    else await take(turn, { port, turns, session, encode });
     // Lets messages in: new calls, and those that are given up.
     await new Promise(setImmediate);
   }
 }
 
-if (parentPort) await serve(parentPort, workerData as SentenceThreadData);
+interface Desk {
+  readonly port: MessagePort;
+  readonly turns: CallTurns<Call>;
+  readonly session: InferenceSession;
+  readonly encode: Encode;
+}
+
+async function take([id, call]: readonly [number, Call], { port, turns, session, encode }: Desk): Promise<void> {
+  try {
+    if (!(await advance(call, session, encode))) return;
+    port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
+  } catch (error) {
+    port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
+  }
+  turns.remove(id);
+}
+
+/** Tests are threads as well, some of them. */
+const data = workerData as Partial<SentenceThreadData> | null;
+if (parentPort && data?.graph) await serve(parentPort, data as SentenceThreadData);
