@@ -12,6 +12,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
+import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/layers/upkeep/import-lines';
 import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { type ErasureSubject, UpkeepStore } from '@etude/queue/upkeep-store';
 import { contentDigest } from '@etude/domain/skills/content-digest';
@@ -57,10 +58,13 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
 
   @GrpcMethod('Memory')
   async importMemory({ lines }: ImportMemoryRequest, _metadata: Metadata, call: ServerCall) {
+    if (lines.length > REQUEST_LINES_MAX) {
+      throw invalidField('lines', `must not have more than ${REQUEST_LINES_MAX} entries; it has ${lines.length}, send fewer at once`);
+    }
     const { tenant, signal, roles } = contextOf(call);
     const { upkeep } = await this.access.open();
     const trust = roles.includes('operator') ? {} : { proposeSkill: (skill: Skill) => this.#propose(tenant, skill) };
-    const report = await upkeep.importLines(tenant, each(lines), { signal, ...trust });
+    const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
     return {
       lines: BigInt(report.lines),
       added: BigInt(report.added),

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type SkillSchema, SkillStatus as StatusMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillResourceName } from '@etude/contracts/ids';
 import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import { timestampAt } from '../wire/duration.js';
 import { invalidField } from '../wire/validation.js';
 
 const STATUSES: Readonly<Record<SkillStatus, StatusMessage>> = {
@@ -46,8 +46,8 @@ export function skillMessage(skill: Skill): MessageInitShape<typeof SkillSchema>
     entryPoint: skill.entryPoint ?? '',
     executionCount: BigInt(skill.executionCount),
     model: skill.model ?? '',
-    createTime: timestampFromMs(skill.createdAt),
-    updateTime: timestampFromMs(skill.updatedAt),
+    createTime: timestampAt(skill.createdAt),
+    updateTime: timestampAt(skill.updatedAt),
     testCount: skill.tests.length,
   };
 }

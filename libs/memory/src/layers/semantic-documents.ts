@@ -85,8 +85,9 @@ export async function removeDocument(store: RecordStore, scope: ReadScope, id: s
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
   const ids = new Map<string, StoredRecord>();
   for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, { kinds: ['chunk'] }, { size: 500 })) {
-    const id = record.fields.document as string;
-    if (!ids.has(id)) ids.set(id, record);
+    const id = record.fields.document;
+    // One that names no document is found by no document, and by no search for one: it stays, and keeps nobody from the others.
+    if (typeof id === 'string' && !ids.has(id)) ids.set(id, record);
   }
   const mended: string[] = [];
   for (const [id, { scope }] of ids) {
