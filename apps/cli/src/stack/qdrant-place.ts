@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -38,8 +40,37 @@ export function qdrantPlace(environment: Environment, port: number): QdrantPlace
   ]);
 }
 
-/** Before anything is started. @throws CliError */
-export const requireQdrant = (environment: Environment) => void qdrantPlace(environment, 0);
+const REACHED_WITHIN_MS = 5_000;
+
+/** @throws CliError usage */
+function parseUrl(url: string): URL {
+  const parsed = URL.parse(url);
+  if (parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.hostname !== '') return parsed;
+  throw new CliError(EXIT.usage, `ETUDE_QDRANT_URL is ${url}, which is no URL of a server; it looks like http://localhost:6333`);
+}
+
+/** @throws CliError unavailable */
+async function requireAnswer(url: URL): Promise<void> {
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(REACHED_WITHIN_MS) });
+  } catch (error) {
+    const { code, name, message } = error as NodeJS.ErrnoException;
+    const why = name === 'AbortError' ? `no answer within ${REACHED_WITHIN_MS / 1_000} s` : (code ?? message);
+    throw new CliError(EXIT.unavailable, `Qdrant at ${url.host} cannot be reached: ${why}`, ['start it, or set ETUDE_QDRANT_URL'], {
+      cause: error,
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Before anything is started: there is one, and somebody listens where it is named. @throws CliError */
+export async function requireQdrant(environment: Environment): Promise<void> {
+  const { url, binary } = qdrantPlace(environment, 0);
+  if (binary === null) await requireAnswer(parseUrl(url));
+}
 
 export function qdrantSettings({ url, apiKey, caPath }: QdrantPlace): Record<string, string> {
   return {

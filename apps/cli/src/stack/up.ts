@@ -107,7 +107,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   }
   if (options.scripted === undefined) requireModel(cli.settings);
   await requireMachine(cli);
-  if (options.memory === 'qdrant') requireQdrant(cli.settings.environment);
+  if (options.memory === 'qdrant') await requireQdrant(cli.settings.environment);
   const embedder = settleEmbedder(cli);
   ensureLocalKey(cli.home);
   noteFirstCluster(cli, options.sandbox);

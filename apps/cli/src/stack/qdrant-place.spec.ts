@@ -1,0 +1,28 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { EXIT } from '../exit-codes.js';
+import { requireQdrant } from './qdrant-place.js';
+
+it.each(['localhost:6333', 'ftp://localhost', 'nonsense', 'http://'])('calls %s no URL', async (url) => {
+  await expect(requireQdrant({ ETUDE_QDRANT_URL: url })).rejects.toMatchObject({ exit: EXIT.usage });
+});
+
+it('says that nobody listens there before anything is started', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await expect(requireQdrant({ ETUDE_QDRANT_URL: url })).resolves.toBeUndefined();
+  server.close();
+  await once(server, 'close');
+  await expect(requireQdrant({ ETUDE_QDRANT_URL: url })).rejects.toMatchObject({
+    exit: EXIT.unavailable,
+    message: expect.stringContaining('ECONNREFUSED'),
+  });
+});
+
+it('wants a server or a program where memory shall be in Qdrant', async () => {
+  await expect(requireQdrant({ PATH: '/nowhere' })).rejects.toMatchObject({ exit: EXIT.unavailable });
+});
