@@ -79,8 +79,12 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-/** The first line, cut with an ellipsis. */
+const LINES_LOOKED_AT = 10;
+const isFence = (line: string) => /^\s*(?:```|~~~)/.test(line);
+
+/** The first line that says something, cut with an ellipsis. */
 export function firstLine(text: string, width = 80): string {
-  const line = text.trim().split('\n', 1)[0] ?? '';
+  const lines = text.trim().split('\n', LINES_LOOKED_AT);
+  const line = (lines.find((one) => one.trim() !== '' && !isFence(one)) ?? lines[0] ?? '').trim();
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }

@@ -70,7 +70,7 @@ async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps)
     return await deps.embedderOf(model, dimension);
   } catch (error) {
     if (builtInOf(model) !== null) throw error;
-    const why = (error as Error).message;
+    const why = (error as Error).message.replace(/\.+$/, '');
     throw new EtudeError(
       'INVALID_ARGUMENT',
       `${model} cannot be moved to: it is neither sentence nor lexical, and as a model of the embeddings server: ${why}. ` +

@@ -9,6 +9,7 @@ import { CliError } from '../cli-error.js';
 import { chooseEmbedder, embedderEnvironment } from '../embedder/choose-embedder.js';
 import { EXIT } from '../exit-codes.js';
 import { table } from '../output.js';
+import { sayingHowToGoOn } from './interruption.js';
 
 export interface CalibrateOptions {
   /** JSON Lines of {a, b, same}. */
@@ -69,11 +70,8 @@ export async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<
       signal: cli.signal,
     },
   );
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ]);
+  const ended = () => Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number | null]>]);
+  const [stdout, stderr, [code]] = await sayingHowToGoOn(cli, ended, 'interrupted; nothing was changed, run the same again');
   if (code !== 0) throw new CliError(EXIT.usage, stderr.trim().split('\n').at(-1) ?? 'the embedder could not be calibrated');
   const report = Report.parse(JSON.parse(stdout));
   cli.out.data(JSON.parse(stdout), reportText(report));

@@ -2,14 +2,19 @@ import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, DocumentSchema, ImportDocumentResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { status } from '@grpc/grpc-js';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { readBytes } from '../files.js';
+import { isServiceError } from '../grpc-errors.js';
 import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
+import { Progress } from '../progress.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
+import { sayingHowToGoOn } from './interruption.js';
+import { mediaTypeOfPath } from './media-type.js';
 import { wholeJson } from './memory-json.js';
 import { documentTable } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
@@ -49,7 +54,12 @@ async function* parts(head: object, bytes: Uint8Array) {
   }
 }
 
-function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {
+async function importOne(
+  cli: Cli,
+  gateway: Gateway,
+  file: string,
+  { agent, user = '', mediaType = mediaTypeOfPath(file), name = file }: ImportOptions,
+) {
   const bytes = readBytes(file, BYTES_MAX);
   const head = { name, mediaType, agent, user, sha256: createHash('sha256').update(bytes).digest('hex') };
   // The same document again changes nothing, so it may be sent again.
@@ -64,12 +74,15 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
   if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
   return withGateway(cli, async (gateway) => {
     const counts = new Map<string, number>();
-    for (const [index, file] of files.entries()) {
-      cli.out.status(`importing ${index + 1} of ${files.length}: ${file}`);
-      const outcome = await tried(cli, file, () => importOne(cli, gateway, file, options));
-      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-    }
-    cli.out.status('');
+    const progress = new Progress(cli.out);
+    await sayingHowToGoOn(cli, async () => {
+      for (const [index, file] of files.entries()) {
+        progress.tell(`importing ${index + 1} of ${files.length}: ${file}`);
+        const outcome = await tried(cli, file, () => importOne(cli, gateway, file, options));
+        counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+      }
+    });
+    progress.end();
     cli.out.note(`${plural(files.length, 'document')}: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`);
     return counts.has('refused') ? EXIT.failed : EXIT.ok;
   });
@@ -82,8 +95,9 @@ async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['mem
     cli.out.data(wholeJson(ImportDocumentResponseSchema, answer), `${outcome}  ${file}  ${documentLine(document)}`);
     return outcome;
   } catch (error) {
-    if (!isRefused(error)) throw error;
-    cli.out.data({ file, outcome: 'refused', reason: error.details }, `refused  ${file}  ${error.details}`);
+    const reason = refusalOf(error);
+    if (reason === null) throw error;
+    cli.out.data({ file, outcome: 'refused', reason }, `refused  ${file}  ${reason}`);
     return 'refused';
   }
 }
@@ -91,10 +105,13 @@ async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['mem
 const documentLine = (document: Document | undefined) =>
   document === undefined ? '' : `${document.id}  ${plural(document.chunks, 'chunk')}  ${document.title}`;
 
-/** INVALID_ARGUMENT or RESOURCE_EXHAUSTED: it is this file, and not the gateway. */
-function isRefused(error: unknown): error is { readonly code: number; readonly details: string } {
-  const code = (error as { code?: unknown }).code;
-  return code === 3 || code === 8;
+/** Where it is this file, and not the gateway: too large, not to be read, or refused there. null for anything else. */
+export function refusalOf(error: unknown): string | null {
+  if (error instanceof CliError) return error.exit === EXIT.usage ? error.message : null;
+  if (isServiceError(error))
+    return error.code === status.INVALID_ARGUMENT || error.code === status.RESOURCE_EXHAUSTED ? error.details : null;
+  const { syscall, message } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? null : message;
 }
 
 export function listDocuments(cli: Cli, { agent = '', user = '', limit }: WhoseOptions & { readonly limit: number }): Promise<number> {

@@ -2,8 +2,21 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Document, ErasureReceipt, MemoryHit, MemoryRecord, MemoryStats } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { firstLine, table } from '../output.js';
 
+const isRank = (name: string) => name.endsWith('Rank') || name === 'rerank' || name === 'rerankFailed';
+
+const best = (hits: readonly MemoryHit[]) => Math.max(...hits.map(({ score }) => score));
+
+/** Under a heading for each layer, that with the best score first. The order within a layer is the search's. */
+export function hitLines(hits: readonly MemoryHit[]): string {
+  const layers = [...Map.groupBy(hits, ({ layer }) => layer)];
+  return layers
+    .toSorted(([, a], [, b]) => best(b) - best(a))
+    .flatMap(([layer, of]) => [`${layer}:`, ...of.map(hitText)])
+    .join('\n');
+}
+
 export function hitText({ id, layer, kind, title, text, similarity, score, explanation, sources }: MemoryHit): string {
-  const parts = Object.entries(explanation).map(([name, value]) => `${name} ${value.toFixed(3)}`);
+  const parts = Object.entries(explanation).map(([name, value]) => `${name} ${isRank(name) ? value : value.toFixed(3)}`);
   const lines = [
     `${layer} ${kind} ${id}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`,
     `  ${firstLine(text, 110)}`,
@@ -15,12 +28,21 @@ export function hitText({ id, layer, kind, title, text, similarity, score, expla
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
+/** Fields such as `updatedAt` are in ms since 1970. */
+const isTime = (name: string, value: unknown): value is number => /(?:At|^validTo)$/.test(name) && typeof value === 'number';
+
+const fieldText = (name: string, value: unknown): string => (isTime(name, value) ? new Date(value).toISOString() : text(value));
+
 /** Every field on a line of its own; those that say nothing are left out. */
 export function recordText({ id, layer, kind, agent, user, createTime, fields }: MemoryRecord): string {
   const head = `${layer} ${kind} ${id}`;
   const of = [`agent ${agent}`, user === '' ? '' : `user ${user}`, createTime ? new Date(timestampMs(createTime)).toISOString() : ''];
   const shown = Object.entries(fields ?? {}).filter(([name, value]) => tells(name, value));
-  return [head, `  ${of.filter((one) => one !== '').join('  ')}`, ...shown.map(([name, value]) => `  ${name}: ${text(value)}`)].join('\n');
+  return [
+    head,
+    `  ${of.filter((one) => one !== '').join('  ')}`,
+    ...shown.map(([name, value]) => `  ${name}: ${fieldText(name, value)}`),
+  ].join('\n');
 }
 
 const SHOWN_ABOVE: ReadonlySet<string> = new Set(['id', 'scope', 'createdAt']);

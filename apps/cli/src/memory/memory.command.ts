@@ -4,7 +4,15 @@ import { integer, repeated } from '../options.js';
 import { addCalibrate } from './calibrate.js';
 import { deleteDocument, importDocuments, type ImportOptions, listDocuments } from './import-documents.js';
 import { reembed, type ReembedOptions } from './reembed.js';
-import { getMemory, recall, type RecallOptions, searchMemory, type SearchOptions, type WhoseOptions } from './search-memory.js';
+import {
+  getMemory,
+  recall,
+  type RecallOptions,
+  searchMemory,
+  type SearchOptions,
+  TOKENS_USUAL,
+  type WhoseOptions,
+} from './search-memory.js';
 import {
   factHistory,
   type FactOptions,
@@ -80,7 +88,7 @@ function addReading(memory: Command, start: Start): void {
     .option('--facts <n>', 'at most (default: 5)', integer(0, 100))
     .option('--experiences <n>', 'at most (default: 3)', integer(0, 100))
     .option('--procedures <n>', 'at most (default: 3)', integer(0, 100))
-    .option('--tokens <n>', 'of all texts together', integer(1, 100_000), 2_000)
+    .option('--tokens <n>', 'of all texts together', integer(1, 100_000), TOKENS_USUAL)
     .option('--partial', 'where a layer cannot be searched, answer with the others')
     .action((context: string, options: RecallOptions, command: Command) => start(command, (cli) => recall(cli, context, options)));
   memory
@@ -140,7 +148,7 @@ function addTransfer(memory: Command, start: Start): void {
     .action((paths: string[], options: ImportOptions, command: Command) =>
       start(command, async (cli) => {
         const [first = ''] = paths;
-        return paths.length === 1 && (await isExport(first)) ? importMemory(cli, first) : importDocuments(cli, paths, options);
+        return (await isExport(paths)) ? importMemory(cli, first) : importDocuments(cli, paths, options);
       }),
     );
   exactly(memory.command('export'))

@@ -1,9 +1,11 @@
 import { MemoryRecordSchema, RecallResponseSchema, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, withGateway } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { wholeJson } from './memory-json.js';
-import { hitText, recordText } from './memory-lines.js';
+import { hitLines, hitText, recordText } from './memory-lines.js';
 
 export interface WhoseOptions {
   readonly agent?: string;
@@ -45,12 +47,14 @@ export function searchMemory(cli: Cli, query: string, options: SearchOptions): P
   return withGateway(cli, async (gateway) => {
     const request = { query, layers: [...layer], kinds: [...kind], agent, user, category, limit, explain, archived, rerank, partial };
     const found = await gateway.memory.searchMemory({ ...request, ...narrowed }, callSettings(cli));
-    cli.out.data(wholeJson(SearchMemoryResponseSchema, found), found.hits.map(hitText).join('\n'));
+    cli.out.data(wholeJson(SearchMemoryResponseSchema, found), hitLines(found.hits));
     noteMissing(cli, found.missingLayers);
     if (found.hits.length === 0) cli.out.note(nothingFound(layer, options));
     return EXIT.ok;
   });
 }
+
+export const TOKENS_USUAL = 2_000;
 
 export interface RecallOptions extends WhoseOptions {
   readonly facts?: number;
@@ -58,6 +62,13 @@ export interface RecallOptions extends WhoseOptions {
   readonly procedures?: number;
   readonly tokens: number;
   readonly partial?: boolean;
+}
+
+/** Whether the budget is to blame that nothing was recalled: asks once more, with the usual one. */
+async function fitsNothing(cli: Cli, gateway: Gateway, request: { readonly tokensMax: number }): Promise<boolean> {
+  if (request.tokensMax >= TOKENS_USUAL) return false;
+  const { facts, experiences, procedures } = await gateway.memory.recall({ ...request, tokensMax: TOKENS_USUAL }, callSettings(cli));
+  return facts.length + experiences.length + procedures.length > 0;
 }
 
 export function recall(cli: Cli, context: string, options: RecallOptions): Promise<number> {
@@ -70,7 +81,13 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
     );
     cli.out.data(wholeJson(RecallResponseSchema, found), parts.join('\n'));
     noteMissing(cli, found.missingLayers);
-    cli.out.note(parts.length === 0 ? 'nothing recalled' : `${found.tokens} tokens`);
+    if (parts.length > 0) cli.out.note(`${found.tokens} tokens`);
+    else
+      cli.out.note(
+        (await fitsNothing(cli, gateway, request))
+          ? `nothing fits into ${plural(tokens, 'token')}; --tokens gives it more`
+          : 'nothing recalled',
+      );
     return EXIT.ok;
   });
 }

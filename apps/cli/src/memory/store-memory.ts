@@ -77,7 +77,7 @@ export function storeEpisode(cli: Cli, argument: string, { agent, user = '', req
     const { context, actions, outcomes, skills_used: skillsUsed, reflection, importance } = readEpisode(await readArgument(argument));
     const told = { context, actions, outcomes: outcomes as JsonObject[], skillsUsed, reflection, importance };
     const stored = await gateway.memory.storeEpisode({ ...told, agent, user, requestId }, callSettings(cli));
-    cli.out.data(wholeJson(MemoryRecordSchema, stored), stored.id);
+    cli.out.data(wholeJson(MemoryRecordSchema, stored), `${stored.id}  stored`);
     return EXIT.ok;
   });
 }
@@ -87,7 +87,7 @@ export function storeProcedure(cli: Cli, name: string, argument: string, options
   return withGateway(cli, async (gateway) => {
     const prompt = await readArgument(argument);
     const stored = await gateway.memory.storeProcedure({ name, prompt, agent, user, requestId }, callSettings(cli));
-    cli.out.data(wholeJson(MemoryRecordSchema, stored), recordText(stored));
+    cli.out.data(wholeJson(MemoryRecordSchema, stored), `${stored.id}  stored`);
     return EXIT.ok;
   });
 }

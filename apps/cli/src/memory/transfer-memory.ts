@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createReadStream, createWriteStream, renameSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
@@ -7,7 +6,10 @@ import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
+import { Progress } from '../progress.js';
 import { ridingOut } from '../sandbox/ride-out.js';
+import { ExportFile } from './export-file.js';
+import { sayingHowToGoOn } from './interruption.js';
 import type { WhoseOptions } from './search-memory.js';
 
 /** Of one call: small enough to be answered soon, also where every text has to be embedded. */
@@ -15,31 +17,42 @@ const BATCH_LINES = 100;
 const BATCH_CHARS = 4_000_000;
 const BATCH_TIMEOUT_MS = 300_000;
 const REFUSED_SHOWN = 20;
+const NUMBERS_SHOWN = 5;
 
 export interface ExportOptions extends WhoseOptions {
   readonly output?: string;
 }
 
+/** Answers how many records. */
+async function receive(cli: Cli, gateway: Gateway, whose: Required<WhoseOptions>, write: (text: string) => unknown): Promise<number> {
+  const progress = new Progress(cli.out);
+  // The header is none.
+  let records = -1;
+  for await (const { lines } of gateway.memory.exportMemory(whose, { signal: cli.signal })) {
+    await write(lines.map((line) => `${line}\n`).join(''));
+    records += lines.length;
+    progress.tell(`exported ${plural(records, 'record')}`);
+  }
+  progress.end();
+  return records;
+}
+
 /** Into a file, which appears under its name once it is whole, or on stdout. */
 export function exportMemory(cli: Cli, { agent = '', user = '', output }: ExportOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
-    const partial = output === undefined ? null : `${output}.part`;
-    const file = partial === null ? null : createWriteStream(partial, { mode: 0o600 });
-    let records = -1;
-    for await (const { lines } of gateway.memory.exportMemory({ agent, user }, { signal: cli.signal })) {
-      const text = lines.map((line) => `${line}\n`).join('');
-      if (file === null) cli.out.stream('stdout', text);
-      else if (!file.write(text)) await once(file, 'drain', { signal: cli.signal });
-      records += lines.length;
-      cli.out.status(`exported ${plural(records, 'record')}`);
+    if (output === undefined) {
+      await receive(cli, gateway, { agent, user }, (text) => cli.out.stream('stdout', text));
+      return EXIT.ok;
     }
-    if (file !== null && partial !== null && output !== undefined) {
-      file.end();
-      await once(file, 'finish');
-      renameSync(partial, output);
+    const file = await ExportFile.create(output);
+    try {
+      const records = await receive(cli, gateway, { agent, user }, (text) => file.write(text));
+      await file.finish();
       cli.out.data({ file: output, records }, `${output}: ${plural(records, 'record')}`);
+    } catch (error) {
+      await file.discard();
+      throw error;
     }
-    cli.out.status('');
     return EXIT.ok;
   });
 }
@@ -91,32 +104,54 @@ async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, tot
   totals.refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));
 }
 
+/** Those with the same reason as one line, with the lines of the first of them. */
+export function refusalLines(refused: Totals['refused']): string[] {
+  const byReason = Map.groupBy(refused, ({ reason }) => reason);
+  const lines = [...byReason].slice(0, REFUSED_SHOWN).map(([reason, same]) => {
+    const numbers = same.slice(0, NUMBERS_SHOWN).map(({ line }) => line);
+    const more = same.length - numbers.length;
+    return `${same.length === 1 ? 'line' : 'lines'} ${numbers.join(', ')}${more > 0 ? ` and ${more} more` : ''}: ${reason}`;
+  });
+  return byReason.size > REFUSED_SHOWN ? [...lines, `and ${byReason.size - REFUSED_SHOWN} other reasons`] : lines;
+}
+
 /** Goes on where it was stopped when it is run again: what is there is passed over. */
 export function importMemory(cli: Cli, path: string): Promise<number> {
   const bytes = sizeOf(path);
   return withGateway(cli, async (gateway) => {
     const totals: Totals = { added: 0, unchanged: 0, refused: [] };
+    const progress = new Progress(cli.out);
     let sent = 0;
-    for await (const batch of batches(path)) {
-      await send(cli, gateway, batch, totals);
-      sent += batch.lines.slice(1).reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-      const percent = bytes > 0 ? ` (${Math.min(100, Math.floor((sent / bytes) * 100))} %)` : '';
-      cli.out.status(`imported ${plural(totals.added + totals.unchanged, 'record')}${percent}`);
-    }
-    cli.out.status('');
+    await sayingHowToGoOn(cli, async () => {
+      for await (const batch of batches(path)) {
+        await send(cli, gateway, batch, totals);
+        sent += batch.lines.slice(1).reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+        const percent = bytes > 0 ? ` (${Math.min(100, Math.floor((sent / bytes) * 100))} %)` : '';
+        progress.tell(`imported ${plural(totals.added + totals.unchanged, 'record')}${percent}`);
+      }
+    });
+    progress.end();
     const { added, unchanged, refused } = totals;
-    for (const { line, reason } of refused.slice(0, REFUSED_SHOWN)) cli.out.note(`line ${line}: ${reason}`);
-    if (refused.length > REFUSED_SHOWN) cli.out.note(`and ${refused.length - REFUSED_SHOWN} more`);
+    for (const line of refusalLines(refused)) cli.out.note(line);
     cli.out.data(totals, `${path}: ${added} added, ${unchanged} were there, ${refused.length} refused`);
     return refused.length > 0 ? EXIT.failed : EXIT.ok;
   });
 }
 
-/** Whether the file is an export of memory, by its first line. */
-export async function isExport(path: string): Promise<boolean> {
-  if (!/\.jsonl$/i.test(path)) return false;
+async function beginsAsExport(path: string): Promise<boolean> {
   for await (const line of createInterface({ input: createReadStream(path, { end: 65_536 }), crlfDelay: Infinity })) {
     return line.startsWith('{') && line.includes('"etude"');
   }
+  return true; // An empty one is refused where it is read.
+}
+
+/** Whether it is an export of memory. @throws CliError where a name that says so lies, or there are others beside it */
+export async function isExport(paths: readonly string[]): Promise<boolean> {
+  const [named] = paths.filter((path) => /\.jsonl$/i.test(path));
+  if (named === undefined) return false;
+  sizeOf(named);
+  if (!(await beginsAsExport(named)))
+    throw new CliError(EXIT.usage, `${named}: a .jsonl must be an export of memory; its first line is not`);
+  if (paths.length > 1) throw new CliError(EXIT.usage, `${named} is an export of memory; import it by itself`);
   return true;
 }
