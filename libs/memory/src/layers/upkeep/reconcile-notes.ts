@@ -5,7 +5,10 @@ import { noteRecords } from '../episode-notes.js';
 import { insertsOf } from '../record-inserts.js';
 import { parseBody } from '../stored-body.js';
 
-/** A summary or reflection that a crash has kept from being written is made again from its episode. */
+/**
+ * A summary or reflection that a crash has kept from being written is made again from its episode; one whose episode a crash has
+ * kept from being written goes, and comes with the episode when that is stored again.
+ */
 export async function reconcileNotes(store: RecordStore, embedder: Embedder, tenant: string): Promise<StoreReport> {
   const repaired: string[] = [];
   let episodes = 0;
@@ -13,7 +16,25 @@ export async function reconcileNotes(store: RecordStore, embedder: Embedder, ten
     episodes += page.length;
     for (const kind of ['summary', 'reflection'] as const) repaired.push(...(await mendPage(store, embedder, tenant, page, kind)));
   }
+  for (const kind of ['summary', 'reflection'] as const)
+    for await (const page of store.each({ tenant }, 'semantic', { kinds: [kind] }))
+      repaired.push(...(await dropOrphans(store, tenant, page, kind)));
   return { checked: { episodes }, repaired, problems: [] };
+}
+
+/** Where an episode comes in between, its note is missing and made again by the next look. */
+async function dropOrphans(
+  store: RecordStore,
+  tenant: string,
+  page: readonly StoredRecord[],
+  kind: 'summary' | 'reflection',
+): Promise<readonly string[]> {
+  const ids = page.map(({ key }) => key);
+  const there = new Set((await store.load({ tenant, agent: null }, 'episodic', 'episode', ids)).map(({ key }) => key));
+  const orphans = ids.filter((id) => !there.has(id));
+  if (orphans.length === 0) return [];
+  await store.remove({ tenant }, 'semantic', { kinds: [kind], where: { id: orphans } });
+  return orphans.map((id) => `the ${kind} of episode ${id}, which was cut off before it was stored, was removed`);
 }
 
 async function mendPage(
