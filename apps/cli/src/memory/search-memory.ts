@@ -81,7 +81,7 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
     );
     cli.out.data(wholeJson(RecallResponseSchema, found), parts.join('\n'));
     noteMissing(cli, found.missingLayers);
-    if (parts.length > 0) cli.out.note(`${found.tokens} tokens`);
+    if (parts.length > 0) cli.out.note(plural(found.tokens, 'token'));
     else
       cli.out.note(
         (await fitsNothing(cli, gateway, request))
