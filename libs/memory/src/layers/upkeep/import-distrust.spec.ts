@@ -10,6 +10,7 @@ import { chunkRecord, documentRecord } from '../document-records.js';
 import { noteRecords } from '../episode-notes.js';
 import { episodeRecord, transitionRecord } from '../episodic-records.js';
 import { insertsOf } from '../record-inserts.js';
+import { mendDocuments } from '../semantic-documents.js';
 import { factRecord } from '../semantic-records.js';
 import { skillRecord } from '../skill-records.js';
 import { bodyOf } from '../stored-body.js';
@@ -210,6 +211,14 @@ describe('numbers of an import', () => {
     const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
     const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
     expect(await reasonsOf(line.replace(String.raw`\"X\"`, deep))).toEqual(['body: is nested too deep']);
+  });
+});
+
+describe('a store that believed a chunk without a document', () => {
+  it('is reconciled all the same', async () => {
+    const { fields: _, ...poisoned } = chunkRecord({ document, digest: DIGEST }, chunk);
+    await write({ ...poisoned, fields: { id: 'c1' } }, chunkRecord({ document: { ...document, id: 'd2' }, digest: DIGEST }, chunk));
+    expect(await mendDocuments(store, 'acme')).toEqual(['took away 1 chunks of document d2 that an import had left behind']);
   });
 });
 

@@ -99,8 +99,9 @@ class Intake {
       return;
     }
     const read = await this.#read(text);
-    if ('refused' in read) this.#refuse(this.#lines, read.refused);
-    else await this.#takeRecord(read.line, read.chars);
+    if ('refused' in read) return this.#refuse(this.#lines, read.refused);
+    await letOthers();
+    await this.#takeRecord(read.line, read.chars);
   }
 
   async #read(text: string): ReturnType<typeof readLine> {

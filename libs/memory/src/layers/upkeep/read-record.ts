@@ -12,6 +12,9 @@ export interface Reader {
   readonly now: number;
 }
 
+/** Found by more than one text each. */
+const MANY_TEXTS: readonly RecordKind[] = ['fact', 'skill'];
+
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
 }
@@ -47,7 +50,8 @@ function recordOf({ tenant, now }: Reader, line: ExportLine): Rebuilt {
   const own = value.scope === undefined ? value : { ...value, scope };
   const made = rebuiltRecord({ line, scope, body: { value: own, taken } as StoredBody<never> });
   if ('refused' in made) return made;
-  if (indexedTextsOf(made.record).length > RECORD_TEXTS_MAX) return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
+  if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made.record).length > RECORD_TEXTS_MAX)
+    return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   return isAsSaid ? { record: { ...made.record, body: line.body } } : made;
