@@ -81,6 +81,8 @@ export interface RecallRequest {
   readonly procedures?: number;
   /** Tokens of all texts together; default 2,000. */
   readonly tokensMax?: number;
+  /** Calibrated similarity below which only telling words keep a memory; default 0.3. 0 keeps all that is found. */
+  readonly similarityMin?: number;
 }
 
 export interface Recollection {

@@ -37,6 +37,17 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect((await memory.recall(ALL, { context: CONTEXT, tokensMax: 20 })).tokens).toBeLessThanOrEqual(20);
     });
 
+    it('recalls nothing where nothing has to do with the context, unless that is asked for', async () => {
+      const memory = await opened();
+      await fill(memory);
+      const context = 'mooring a list in fog';
+      const { facts, experiences, procedures, tokens } = await memory.recall(ALL, { context });
+      expect([...facts, ...experiences, ...procedures].filter(({ similarity }) => similarity < 0.3)).toEqual([]);
+      const all = await memory.recall(ALL, { context, similarityMin: 0 });
+      expect(all.tokens).toBeGreaterThan(tokens);
+      expect([...all.facts, ...all.experiences, ...all.procedures].every((hit) => !('explanation' in hit))).toBe(true);
+    });
+
     it('gives any record by the id of its hit', async () => {
       const memory = await opened();
       await fill(memory);

@@ -75,5 +75,5 @@ it('asks only the layers of the policy, and takes as many as it says', async () 
     [],
   );
   expect(await recall(input({ layers: ['episodic'], recallCount: 7 }), layers)).toHaveLength(7);
-  expect(layers.queries).toEqual([{ text: 'the cue', limit: 14 }]);
+  expect(layers.queries).toEqual([{ text: 'the cue', limit: 14, explain: true }]);
 });

@@ -26,6 +26,11 @@ const asked: RecollectInput = {
   counts: { semantic: 2, episodic: 2, procedural: 2 },
   tokensMax: 2_000,
 };
+const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number) => ({
+  ...hit(id, layer, 'fact'),
+  similarity,
+  explanation: { bm25 },
+});
 const EPISODE = hit('tabcdefgh-r1', 'episodic', 'episode', ['tabcdefgh-r1']);
 
 it('shows an episode or its summary, not both', async () => {
@@ -62,4 +67,17 @@ it('names a layer that fails only where a partial answer will do', async () => {
   expect(await recollect({ ...asked, partial: true }, deps)).toMatchObject({ hits: [{ id: EPISODE.id }], missing: ['semantic'] });
   const broken = { ...deps, semantic: fails('TENANT_MISSING') };
   await expect(recollect({ ...asked, partial: true }, broken)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+});
+
+it('leaves out what has nothing to do with the cue, unless its words are telling', async () => {
+  const semantic = answers([found('near', 'semantic', 0.3, 0), found('far', 'semantic', 0.29, 5), found('worded', 'semantic', 0.1, 12)]);
+  const episodic = answers([found('noise', 'episodic', 0.13, 2)]);
+  const procedural = answers([{ skill: skillOf(), similarity: 0.23, score: 1, explanation: { bm25: 3 } }]);
+  const deps = { semantic, episodic, procedural };
+  const { hits } = await recollect(asked, deps);
+  expect(hits.map(({ id }) => id)).toEqual(['near', 'worded']);
+  expect(hits[0]).not.toHaveProperty('explanation');
+  expect((await recollect({ ...asked, similarityMin: 0.5 }, deps)).hits.map(({ id }) => id)).toEqual(['worded']);
+  const all = await recollect({ ...asked, counts: { semantic: 3, episodic: 2, procedural: 2 }, similarityMin: 0 }, deps);
+  expect(all.hits).toHaveLength(5);
 });

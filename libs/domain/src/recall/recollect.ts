@@ -3,6 +3,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/cut-middle.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { cameFrom, contentOf, nameOf } from './likeness.js';
+import { isRelevant, SIMILARITY_RELEVANT } from './relevance.js';
 
 export interface RecollectDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
@@ -17,6 +18,8 @@ export interface RecollectInput {
   readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
   /** Of all texts together. */
   readonly tokensMax: number;
+  /** Calibrated similarity below which only telling words keep a memory; default `SIMILARITY_RELEVANT`. */
+  readonly similarityMin?: number;
   /** Go on without a layer that cannot be searched now. */
   readonly partial?: boolean;
   readonly leaveOut?: (hit: MemoryHit) => boolean;
@@ -38,7 +41,7 @@ const CANDIDATES_PER_ITEM = 2;
 export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
- * The best memories of each layer for a cue, no two alike, within a budget of tokens. One of each layer in turn, so that none
+ * The best memories of each layer for a cue, as far as they have to do with it, no two alike, within a budget of tokens. One of each layer in turn, so that none
  * starves another; an episode that a skill of the same answer came from waits until all others had their turn.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE and what embedding throws, unless `partial`
@@ -47,8 +50,9 @@ export async function recollect(input: RecollectInput, deps: RecollectDeps): Pro
   const layers = Object.entries(input.counts).filter(([, count]) => count > 0) as Array<[MemoryLayer, number]>;
   const searched = await Promise.allSettled(layers.map(([layer, count]) => searchLayer(layer, count, input, deps)));
   const missing: MemoryLayer[] = [];
+  const { similarityMin = SIMILARITY_RELEVANT } = input;
   const found = searched.map((search, i) => {
-    if (search.status === 'fulfilled') return search.value.filter((hit) => !input.leaveOut?.(hit));
+    if (search.status === 'fulfilled') return search.value.filter((hit) => isRelevant(hit, similarityMin) && !input.leaveOut?.(hit));
     if (!input.partial || !isRetryable(search.reason)) throw search.reason;
     missing.push(...layers.slice(i, i + 1).map(([layer]) => layer));
     return [];
@@ -62,17 +66,18 @@ async function searchLayer(
   { scope, cue }: RecollectInput,
   { episodic, semantic, procedural }: RecollectDeps,
 ): Promise<readonly MemoryHit[]> {
-  const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit: count * CANDIDATES_PER_ITEM };
+  const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit: count * CANDIDATES_PER_ITEM, explain: true };
   if (layer === 'episodic') return episodic.search(scope, query);
   if (layer === 'semantic') return semantic.search(scope, query);
   return (await procedural.search(scope, query)).map(skillHit);
 }
 
-function skillHit({ skill, score, similarity }: Awaited<ReturnType<ProceduralMemory['search']>>[number]): MemoryHit {
+function skillHit({ skill, score, similarity, explanation }: Awaited<ReturnType<ProceduralMemory['search']>>[number]): MemoryHit {
   const { name, version, description, code, scope, updatedAt, sources } = skill;
   const text = [description, code].filter((part) => part.trim() !== '').join('\n\n');
   const shown = { id: `${name}@${version}`, layer: 'procedural', kind: 'skill', title: name, text } as const;
-  return { ...shown, score, similarity, agent: scope.agent, createdAt: updatedAt, sources };
+  const hit = { ...shown, score, similarity, agent: scope.agent, createdAt: updatedAt, sources };
+  return explanation === undefined ? hit : { ...hit, explanation };
 }
 
 function inTurns(layers: ReadonlyArray<readonly MemoryHit[]>): MemoryHit[] {
@@ -87,7 +92,7 @@ function withinBudget(candidates: readonly MemoryHit[], { counts, tokensMax }: R
   const hits: MemoryHit[] = [];
   const seen = new Set<string>();
   let tokens = 0;
-  for (const hit of candidates) {
+  for (const { explanation: _, ...hit } of candidates) {
     const text = cutMiddle(hit.text, ITEM_CHARS_MAX);
     const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
     const isAlike = seen.has(nameOf(hit)) || seen.has(contentOf(hit)) || hits.some((other) => cameFrom(other, hit));

@@ -22,7 +22,8 @@ export async function recallMemory(
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });
   const counts = { semantic: facts, episodic: experiences, procedural: procedures };
   const layers = { episodic, semantic: { search: knowledge }, procedural };
-  const { hits, tokens, missing } = await recollect({ scope, cue, counts, tokensMax, partial }, layers);
+  const floor = request.similarityMin === undefined ? {} : { similarityMin: request.similarityMin };
+  const { hits, tokens, missing } = await recollect({ scope, cue, counts, tokensMax, partial, ...floor }, layers);
   const of = (layer: keyof typeof counts) => hits.filter((hit) => hit.layer === layer);
   return { facts: of('semantic'), experiences: of('episodic'), procedures: of('procedural'), tokens, missing };
 }
