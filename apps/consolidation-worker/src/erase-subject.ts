@@ -30,17 +30,16 @@ export async function eraseSubject(
   context: JobContext,
 ): Promise<void> {
   const stored = await deps.store.loadErasure(tenant, id);
-  if (stored === null || stored.subject === null) return;
+  if (stored === null || stored.receipt.state === 'succeeded') return;
   const { subject } = stored;
   const erasure = new QueueErasure(deps.producer, {
     skillIsGone: (skill) => isGone(skill, deps.memory),
     ...(deps.stopWaitMs === undefined ? {} : { stopWaitMs: deps.stopWaitMs }),
   });
-  const run = new ErasureRun(stored, subject, erasure, deps);
+  const run = new ErasureRun(stored, erasure, deps);
   try {
-    await run.begin();
-    await run.remove(context.signal);
-    await run.prove();
+    if (subject !== null) await run.erase(subject, context.signal);
+    await run.finish(context.signal);
   } catch (error) {
     await run.recordFailure(error, context);
     throw error;
@@ -49,35 +48,50 @@ export async function eraseSubject(
 
 class ErasureRun {
   #stored: StoredErasure;
-  readonly #owners: Owners;
 
   constructor(
     stored: StoredErasure,
-    private readonly subject: ErasureSubject,
     private readonly erasure: QueueErasure,
     private readonly deps: EraseDeps,
   ) {
     this.#stored = stored;
-    this.#owners = { tenant: stored.receipt.tenant, ...('all' in subject ? {} : subject) };
+  }
+
+  async erase(subject: ErasureSubject, signal: AbortSignal): Promise<void> {
+    const owners = { tenant: this.#stored.receipt.tenant, ...('all' in subject ? {} : subject) };
+    await this.#begin(owners, subject);
+    await this.#remove(owners, subject, signal);
+    await this.#prove(owners, subject);
+  }
+
+  /** Nothing is left, and no name is written down any more: now what Redis wrote down of it on its disk can go. */
+  async finish(signal: AbortSignal): Promise<void> {
+    const notes = [...new Set([...this.#stored.receipt.notes, ...(await this.erasure.purge(signal))])];
+    await this.#put({ state: 'succeeded', notes, finishedAt: this.deps.clock.now() });
   }
 
   /** What there is is counted before anything is removed. */
-  async begin(): Promise<void> {
-    const found = Object.keys(this.#stored.found).length > 0 ? this.#stored.found : await this.#find();
-    await this.#put({ state: 'running', error: null, finishedAt: null }, found);
+  async #begin(owners: Owners, subject: ErasureSubject): Promise<void> {
+    const { found: before, newFrom } = this.#stored;
+    const found = Object.keys(before).length > 0 ? before : await this.#find(owners, subject, newFrom ?? Number.MAX_SAFE_INTEGER);
+    await this.#put({ state: 'running', error: null, finishedAt: null }, { found: { ...found } });
   }
 
-  async remove(signal: AbortSignal): Promise<void> {
-    const { tenant } = this.#owners;
+  async #remove(owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
+    const { upkeep } = this.deps.memory;
+    const { tenant } = owners;
     const notes = new Set(this.#stored.receipt.notes);
-    await this.#count(await this.erasure.erase(tenant, this.subject, signal));
-    await this.#count(await this.deps.memory.upkeep.erase(this.#owners, signal, (note) => notes.add(note)));
-    await this.#count(await this.erasure.erase(tenant, this.subject, signal));
+    await this.#count(await this.erasure.erase(tenant, subject, signal, this.#stored.newFrom ?? undefined));
+    const before = this.#stored.newFrom ?? (await upkeep.newFrom(owners));
+    // Once what ran has been stopped, and for good: a repeat takes nothing from who comes after.
+    await this.#put({}, { newFrom: before });
+    await this.#count(await upkeep.erase(owners, { before, signal, onNote: (note) => notes.add(note) }));
+    await this.#count(await this.erasure.erase(tenant, subject, signal, before));
     await this.#put({ notes: [...notes] });
   }
 
-  async prove(): Promise<void> {
-    const left = await this.#find();
+  async #prove(owners: Owners, subject: ErasureSubject): Promise<void> {
+    const left = await this.#find(owners, subject, this.#stored.newFrom ?? undefined);
     const { receipt, found } = this.#stored;
     // A worker that was killed may have removed more than it could write down.
     const removed = { ...receipt.removed };
@@ -86,7 +100,8 @@ class ErasureRun {
     await this.#put({ left: { ...places, ...left } });
     if (Object.keys(left).length > 0)
       throw new EtudeError('MEMORY_UNAVAILABLE', `${sentenceOf(left)} still there; it is tried again, once what runs has ended`);
-    await this.#put({ state: 'succeeded', removed, finishedAt: this.deps.clock.now() });
+    const notes = Object.keys(removed).length === 0 ? [NOTHING_FOUND, ...receipt.notes] : receipt.notes;
+    await this.#put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }
 
   /** A run that another attempt or another worker takes up is no failure yet. */
@@ -96,9 +111,9 @@ class ErasureRun {
     await this.#put({ state: 'failed', error: text, finishedAt: this.deps.clock.now() });
   }
 
-  async #find(): Promise<CountsByPlace> {
-    const inMemory = await this.deps.memory.upkeep.findErased(this.#owners);
-    return { ...inMemory, ...(await this.erasure.find(this.#owners.tenant, this.subject)) };
+  async #find(owners: Owners, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
+    const inMemory = await this.deps.memory.upkeep.findErased(owners, newFrom);
+    return { ...inMemory, ...(await this.erasure.find(owners.tenant, subject, newFrom)) };
   }
 
   async #count(counts: CountsByPlace): Promise<void> {
@@ -107,11 +122,13 @@ class ErasureRun {
     await this.#put({ removed });
   }
 
-  async #put(change: Partial<StoredErasure['receipt']>, found: CountsByPlace = this.#stored.found): Promise<void> {
-    this.#stored = { ...this.#stored, found: { ...found }, receipt: { ...this.#stored.receipt, ...change } };
+  async #put(receipt: Partial<StoredErasure['receipt']>, change: Partial<Omit<StoredErasure, 'receipt'>> = {}): Promise<void> {
+    this.#stored = { ...this.#stored, ...change, receipt: { ...this.#stored.receipt, ...receipt } };
     await this.deps.store.putErasure(this.#stored);
   }
 }
+
+const NOTHING_FOUND = 'nothing was found: check the name, if there should have been something';
 
 /** Another version may have taken its number. */
 async function isGone(

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EtudeError } from '@etude/contracts/errors';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
@@ -155,6 +156,42 @@ describe('memory upkeep', () => {
     expect(
       await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null), { timeoutMs: 20_000 }),
     ).toBe(true);
+  });
+
+  it('leaves what is stored under the name after it, however often it is tried again', async () => {
+    await live(BOB);
+    const { upkeep } = memory;
+    const erase = upkeep.erase.bind(upkeep);
+    let times = 0;
+    upkeep.erase = async (owners, options) => {
+      const removed = await erase(owners, options);
+      if ((times += 1) > 1) return removed;
+      await until(() => Date.now() > (options?.before ?? 0));
+      await memory.semantic.store(
+        'new',
+        factOf({ scope: BOB, id: 'new', text: 'Another person has this name now.', createdAt: Date.now() }),
+      );
+      throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
+    };
+    await work();
+    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const done = await ended(receipt.id);
+    expect(done).toMatchObject({
+      state: 'succeeded',
+      removed: { 'memory.semantic.fact': 1, 'memory.episodic.episode': 1, 'queue.tasks': 1 },
+    });
+    expect(times).toBe(2);
+    expect((await memory.semantic.list({ ...ALL, user: 'bob-user' }, 9)).map(({ text }) => text)).toEqual([
+      'Another person has this name now.',
+    ]);
+  });
+
+  it('says so when there was nothing', async () => {
+    await work();
+    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });
+    const done = await ended(receipt.id);
+    expect(done?.notes[0]).toContain('nothing was found');
+    expect(JSON.stringify(done)).not.toContain('nobody-known');
   });
 
   it('moves all vectors to another model, and drops those of a third', async () => {

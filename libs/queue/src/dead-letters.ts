@@ -94,9 +94,7 @@ export class DeadLetters {
     }
     const obstacle = declaration.name === RolloutRun.name ? await this.#requeueTask(RolloutRun.payload.parse(job.data)) : null;
     if (obstacle) return obstacle;
-    // BullMQ goes on counting the workers that a job has cost.
-    await this.#bounded(this.producer.redis.hdel(queue.toKey(id), 'stc'));
-    await this.#bounded(retryJob(job));
+    await this.#bounded(reviveJob(this.producer, queue, job));
     return null;
   }
 
@@ -109,6 +107,12 @@ export class DeadLetters {
   #bounded<T>(work: Promise<T>): Promise<T> {
     return whileRedisAnswers(this.producer.redis, work);
   }
+}
+
+/** Also one that has cost workers: BullMQ goes on counting them. */
+export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
+  await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
+  await retryJob(job);
 }
 
 /** A dead job waits again, as if it were new. */

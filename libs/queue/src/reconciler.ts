@@ -1,6 +1,6 @@
 import { MemoryUpkeepJob, MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
-import { retryJob } from './dead-letters.js';
+import { retryJob, reviveJob } from './dead-letters.js';
 import { readFailure } from './job-failure.js';
 import type { Producer } from './producer.js';
 import { isConnectionError } from './redis.js';
@@ -27,6 +27,8 @@ const ROLLOUT_AGE_MS = 2_000;
 const MEMORY_AGE_MS = 5_000;
 /** A write whose job is dead waits for an operator; it is looked at again to see a redrive through. */
 const DEAD_AGAIN_MS = 60_000;
+/** Times that the job of an erasure is made to wait again before it is given up. */
+const REVIVED_MAX = 3;
 const BATCH = 500;
 /** Workers stamp a death with their own clocks. */
 const CLOCK_MARGIN_MS = 10_000;
@@ -122,23 +124,48 @@ async function reconcileWrites(producer: Producer, now: number): Promise<number>
   return closed;
 }
 
-/** Erasures and the move to another model whose record says that there is work, but that have no job. */
+/** Erasures and the move to another model whose record says that there is work, but that have no job that would do it. */
 async function reconcileUpkeep(producer: Producer, now: number): Promise<number> {
   const { redis, keys } = producer;
-  const queue = producer.queue(MemoryUpkeepJob.name);
+  const store = new UpkeepStore(producer);
   let closed = 0;
   for (const member of await redis.zrangebyscore(keys.erasureOutbox, '-inf', now - MEMORY_AGE_MS, 'LIMIT', 0, BATCH)) {
     const parsed = parseMember(member);
-    if (parsed && !(await queue.getJob(`erase.${parsed.id}`))) {
-      await producer.add(MemoryUpkeepJob, { v: 1, work: 'erase', ...parsed });
-      closed++;
-    }
+    if (parsed && (await reconcileErasure(producer, store, parsed, now))) closed++;
     await redis.zadd(keys.erasureOutbox, 'XX', now, member);
   }
-  const { id, state, startedAt } = await new UpkeepStore(producer).reembedding();
-  if (state !== 'running' || startedAt > now - MEMORY_AGE_MS || (await queue.getJob(`reembed.${id}`))) return closed;
+  const { id, state, startedAt } = await store.reembedding();
+  if (state !== 'running' || startedAt > now - MEMORY_AGE_MS || (await producer.queue(MemoryUpkeepJob.name).getJob(`reembed.${id}`)))
+    return closed;
   await producer.add(MemoryUpkeepJob, { v: 1, work: 'reembed', id });
   return closed + 1;
+}
+
+/** A job that died without a word, such as with its worker, is tried again a few times; then the erasure has failed for its reason. */
+async function reconcileErasure(
+  producer: Producer,
+  store: UpkeepStore,
+  { tenant, id }: { readonly tenant: string; readonly id: string },
+  now: number,
+): Promise<boolean> {
+  const queue = producer.queue(MemoryUpkeepJob.name);
+  const job = (await queue.getJob(`erase.${id}`)) as Job | undefined;
+  if (job !== undefined && !job.finishedOn) return false;
+  const stored = await store.loadErasure(tenant, id);
+  if (stored?.receipt.state !== 'running') return false;
+  if (!job?.failedReason) {
+    await job?.remove();
+    await producer.add(MemoryUpkeepJob, { v: 1, work: 'erase', tenant, id });
+    return true;
+  }
+  if (stored.revived < REVIVED_MAX) {
+    await store.putErasure({ ...stored, revived: stored.revived + 1 });
+    await reviveJob(producer, queue, job);
+    return true;
+  }
+  const { code, message } = readFailure(job.failedReason);
+  await store.putErasure({ ...stored, receipt: { ...stored.receipt, state: 'failed', error: `${code}: ${message}`, finishedAt: now } });
+  return true;
 }
 
 /** Tasks whose job died where nobody was left to say so. */

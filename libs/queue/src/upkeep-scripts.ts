@@ -10,6 +10,13 @@ redis.call('ZADD', KEYS[3], now(), ARGV[5])
 return {'created', ARGV[1]}
 `;
 
+/** An erasure that goes on, also one that had failed. KEYS record, outbox. ARGV record, outbox member. */
+const keepErasure = `${PRELUDE}
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[2], 'NX', now(), ARGV[2])
+return 1
+`;
+
 /** The end of an erasure. KEYS record, outbox. ARGV record, ttl ms, outbox member. */
 const endErasure = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -49,6 +56,7 @@ return 1
 
 export const UPKEEP_SCRIPTS = {
   createErasure: { numberOfKeys: 3, lua: createErasure },
+  keepErasure: { numberOfKeys: 2, lua: keepErasure },
   endErasure: { numberOfKeys: 2, lua: endErasure },
   startReembedding: { numberOfKeys: 1, lua: startReembedding },
   stopReembedding: { numberOfKeys: 1, lua: stopReembedding },

@@ -13,11 +13,16 @@ import { memberOf } from './task-keys.js';
 /** Whose data: one agent's, one user's, or all of the tenant. */
 export type ErasureSubject = { readonly agent: string } | { readonly user: string } | { readonly all: true };
 
-/** What a worker needs to erase; the names are dropped with the success. */
+/** What a worker needs to erase; the names are dropped once nothing is left. */
 const StoredErasure = z.strictObject({
   receipt: ErasureReceipt,
   /** By place, what there was when it began: what a worker removed before it was killed is counted by it. */
   found: z.record(z.string(), z.number().int()).default({}),
+  /** What was made from then on (ms since 1970) is new, and stays however often it is repeated; null until what ran has been stopped. */
+  newFrom: z.number().int().nullable().default(null),
+  /** How often its dead job was made to wait again. */
+  revived: z.number().int().default(0),
+  /** null while it runs: nothing is left, and what is still to do needs no name. */
   subject: z
     .union([z.strictObject({ agent: z.string() }), z.strictObject({ user: z.string() }), z.strictObject({ all: z.literal(true) })])
     .nullable(),
@@ -35,6 +40,8 @@ export interface ReembeddingRequest {
 
 /** Receipts are kept that long after their end. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
+/** One that failed has a name in it, so that it can be tried again. */
+export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
 
 const IDLE: Reembedding = {
   id: '',
@@ -153,16 +160,15 @@ export class UpkeepStore {
     return text ? parseOr(StoredErasure, JSON.parse(text), 'INTERNAL', `the record of erasure ${id}`) : null;
   }
 
-  /** For the worker that holds the job: what it has removed so far, or how it ended. The names go with a success. */
-  async putErasure({ receipt, subject, found }: StoredErasure): Promise<void> {
+  /** For who holds the job: what was removed so far, or how it ended. The names go with a success, and after a time with a failure. */
+  async putErasure(stored: z.input<typeof StoredErasure>): Promise<void> {
     const { redis, keys } = this.producer;
-    const { tenant, id, state } = receipt;
-    if (state === 'running') {
-      await this.#bounded(redis.set(keys.erasure(tenant, id), JSON.stringify({ receipt, subject })));
-      return;
-    }
-    const kept = JSON.stringify({ receipt, found, subject: state === 'succeeded' ? null : subject });
-    await runScript(redis, 'endErasure', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, RECEIPT_KEPT_MS, memberOf(tenant, id)]);
+    const { tenant, id, state } = stored.receipt;
+    const kept = JSON.stringify({ ...stored, subject: state === 'succeeded' ? null : stored.subject });
+    const scriptKeys = [keys.erasure(tenant, id), keys.erasureOutbox];
+    const member = memberOf(tenant, id);
+    if (state === 'running') await runScript(redis, 'keepErasure', scriptKeys, [kept, member]);
+    else await runScript(redis, 'endErasure', scriptKeys, [kept, state === 'failed' ? FAILED_RECEIPT_KEPT_MS : RECEIPT_KEPT_MS, member]);
   }
 
   /** For the worker. False: it was stopped, or another one runs; then the worker stops and writes nothing more. */

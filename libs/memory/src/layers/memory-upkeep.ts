@@ -1,5 +1,6 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryLayer } from '@etude/contracts/task';
+import type { EraseOptions } from './upkeep/erase-owned.js';
 import type { ImportOptions } from './upkeep/import-lines.js';
 import type { Owners, RecordKind, StoreReport } from '../record-store.js';
 
@@ -61,10 +62,18 @@ export interface MemoryUpkeep {
   importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport>;
   /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */
   forbid(owners: Owners, at: number): Promise<void>;
-  /** Removed records by place, such as "memory.semantic.fact". Repeats until nothing is found. `onNote`: what was done beyond removing. */
-  erase(owners: Owners, signal?: AbortSignal, onNote?: (note: string) => void): Promise<Readonly<Record<string, number>>>;
-  /** What is left, by place; looks for records, vectors, words and parts. */
-  findErased(owners: Owners): Promise<Readonly<Record<string, number>>>;
+  /** From when on (ms since 1970) what these owners make is new to an erasure that begins now. */
+  newFrom(owners: Owners): Promise<number>;
+  /**
+   * Removed records by place, such as "memory.semantic.fact"; with each go its vectors, words and parts. Repeats until nothing is found.
+   * Asked again with the same `before`, it removes nothing that was made since.
+   */
+  erase(owners: Owners, options?: EraseOptions): Promise<Readonly<Record<string, number>>>;
+  /**
+   * Records that are left, by place, of what was made before `before` (or before the last erasure). Vectors, words and parts without
+   * a record are not among them: there are none but after a crash, and `reconcile` finds and removes those.
+   */
+  findErased(owners: Owners, before?: number): Promise<Readonly<Record<string, number>>>;
   /**
    * Fills the vectors of another model, for all tenants, while reads and writes go on; starts where it was stopped. `ready`: none
    * is missing, services may be started with it. Runs again (or goes on with `follow`) for what services of the old model write.

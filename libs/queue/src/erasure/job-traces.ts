@@ -71,13 +71,14 @@ const PAGE = 500;
 async function ownJob(erased: Erased, queueName: string, id: string): Promise<Job | null> {
   const job = (await erased.producer.queue(queueName).getJob(id)) as Job | undefined;
   const data = (job?.data ?? {}) as { tenant?: unknown };
-  if (job === undefined || data.tenant !== erased.tenant || isNew(job, erased.at)) return null;
+  if (job === undefined || data.tenant !== erased.tenant || isNew(job, queueName, erased.at)) return null;
   return (await isOwnJob(erased, queueName, data)) ? job : null;
 }
 
-/** One that ended after the mark may be somebody else's: its record is gone because it is done. */
-function isNew({ finishedOn, timestamp }: Job, at: number): boolean {
-  return (finishedOn ?? timestamp) >= at;
+/** One whose record goes when it is done may be somebody else's, where it ended after the mark. Of others it is told by what they name. */
+function isNew({ finishedOn, timestamp }: Job, queueName: string, at: number): boolean {
+  const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;
+  return ((isKnownByRecord ? finishedOn : undefined) ?? timestamp) >= at;
 }
 
 async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promise<boolean> {

@@ -5,7 +5,9 @@ import { TaskSpec, Usage } from '@etude/contracts/task';
 import { transitionOf } from '@etude/domain/testing/memory-records';
 import { until } from '@etude/test-support/until';
 import type { Redis } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../consolidation-store.js';
 import { ExecutionStore } from '../executions.js';
@@ -230,5 +232,39 @@ describe('erasing outside memory', () => {
     expect(await mentions(rig, 'acme')).toEqual([]);
     expect((await keysOf(rig, stranger)).length).toBeGreaterThan(4);
     expect(await rig.producer.queue(RolloutRun.name).getJob(`${stranger}-r1`)).toBeDefined();
+  });
+
+  it('leaves what came after, also when it is repeated with a later mark there', async () => {
+    const rig = start(500);
+    await live(rig, BOB);
+    const newFrom = Date.now() + 1;
+    await until(() => Date.now() > newFrom + 1);
+    const task = await live(rig, BOB, 'queued');
+    await rig.erasure.erase('acme', { user: 'bob-user' }, never(), newFrom);
+    expect(await rig.tasks.get('acme', task)).toMatchObject({ state: 'queued' });
+    expect(await rig.erasure.find('acme', { user: 'bob-user' }, newFrom)).toEqual({});
+    await rig.erasure.erase('acme', { user: 'bob-user' }, never(), newFrom);
+    expect(await rig.tasks.get('acme', task)).toMatchObject({ state: 'queued' });
+  });
+
+  it('has Redis write its append-only file anew where there is one, and says so where it may not', async () => {
+    const rig = start();
+    expect((await rig.erasure.purge(never()))[0]).toBe('Redis keeps no append-only file');
+    await rig.redis.config('SET', 'appendonly', 'yes');
+    onTestFinished(async () => void (await rig.redis.config('SET', 'appendonly', 'no')));
+    const aof = async () => {
+      const [, dir = ''] = (await rig.redis.config('GET', 'dir')) as string[];
+      const [, name = ''] = (await rig.redis.config('GET', 'appenddirname')) as string[];
+      const files = await readdir(join(dir, name));
+      return (await Promise.all(files.map((each) => readFile(join(dir, name, each), 'latin1')))).join('');
+    };
+    await rig.redis.set(`${rig.prefix}:x`, 'zanzibar');
+    await until(async () => (await aof()).includes('zanzibar'));
+    await rig.redis.del(`${rig.prefix}:x`);
+    expect((await rig.erasure.purge(never()))[0]).toBe('Redis wrote its append-only file anew, without what was removed');
+    expect(await aof()).not.toContain('zanzibar');
+    await rig.redis.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
+    onTestFinished(async () => void (await rig.redis.call('ACL', 'SETUSER', 'default', '+@all')));
+    expect((await rig.erasure.purge(never()))[0]).toMatch(/^Redis refused to write its append-only file anew.*NOPERM/);
   });
 });

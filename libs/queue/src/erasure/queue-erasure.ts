@@ -6,6 +6,7 @@ import { whileRedisAnswers } from '../redis.js';
 import { runScript } from '../run-script.js';
 import { TaskStore } from '../task-store.js';
 import type { ErasureSubject } from '../upkeep-store.js';
+import { rewriteAppendOnlyFile } from './append-only-file.js';
 import type { Erased, ErasurePlace } from './erasure-place.js';
 import { JOBS, QUEUE_EVENTS, SCHEDULES } from './job-traces.js';
 import { keysStartingWith } from './keyspace.js';
@@ -20,11 +21,14 @@ export interface QueueErasureOptions {
   readonly skillIsGone: Erased['skillIsGone'];
   /** How long running tasks, executions and jobs of the erased are waited for, after they were told to stop. Default 30,000. */
   readonly stopWaitMs?: number;
+  /** How long Redis is waited for while it writes its append-only file anew. Default 60,000. */
+  readonly rewriteWaitMs?: number;
 }
 
 /** What is found by what goes before what it is found by: executions and jobs before tasks. */
 const PLACES: readonly ErasurePlace[] = [SCHEDULES, OUTBOX, EXECUTIONS, JOBS, TASKS, CONSOLIDATIONS, REQUESTS, SESSIONS, QUEUE_EVENTS];
 const STOP_WAIT_MS = 30_000;
+const REWRITE_WAIT_MS = 60_000;
 const POLL_MS = 100;
 
 /**
@@ -42,10 +46,12 @@ export class QueueErasure {
   /**
    * Fences what is made already, stops what runs, and removes all that there is until a pass finds nothing. What did not stop in time
    * is left, and found by `find`.
+   *
+   * @param newFrom ms since 1970: what was made from then on stays. Absent: now.
    */
-  async erase(tenant: string, subject: ErasureSubject, signal: AbortSignal): Promise<CountsByPlace> {
+  async erase(tenant: string, subject: ErasureSubject, signal: AbortSignal, newFrom?: number): Promise<CountsByPlace> {
     const { redis, keys } = this.producer;
-    const at = Number(await runScript<string>(redis, 'markErased', [keys.erased(tenant)], [markOf(subject)]));
+    const at = Number(await runScript<string>(redis, 'markErased', [keys.erased(tenant)], [markOf(subject), newFrom ?? '']));
     const deadline = performance.now() + (this.options.stopWaitMs ?? STOP_WAIT_MS);
     await this.#stopTasks(tenant, subject, at, deadline, signal);
     const removed: Record<string, number> = {};
@@ -57,11 +63,11 @@ export class QueueErasure {
     }
   }
 
-  /** What is left of what was made before they were erased; without an erasure, all that they have. */
-  async find(tenant: string, subject: ErasureSubject): Promise<CountsByPlace> {
+  /** What is left of what was made before `newFrom`, or before they were erased; without an erasure, all that they have. */
+  async find(tenant: string, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
     const { redis, keys } = this.producer;
-    const mark = await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)));
-    const erased = await this.#erased(tenant, subject, mark === null ? Number.MAX_SAFE_INTEGER : Number(mark));
+    const at = newFrom ?? (await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)))) ?? Number.MAX_SAFE_INTEGER;
+    const erased = await this.#erased(tenant, subject, Number(at));
     const found: Record<string, number> = {};
     for (const place of PLACES)
       for await (const page of place.traces(erased)) {
@@ -69,6 +75,11 @@ export class QueueErasure {
         if (certain > 0) found[place.name] = (found[place.name] ?? 0) + certain;
       }
     return found;
+  }
+
+  /** What Redis keeps of removed things on its disk. Answers what was done, a sentence each. */
+  purge(signal: AbortSignal): Promise<readonly string[]> {
+    return rewriteAppendOnlyFile(this.producer.redis, { waitMs: this.options.rewriteWaitMs ?? REWRITE_WAIT_MS, signal });
   }
 
   async #pass(erased: Erased, signal: AbortSignal): Promise<{ done: CountsByPlace; left: number }> {

@@ -2,48 +2,75 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Owners, RecordStore } from '../../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
-import { addCounts, countOwned, removeOwned, totalOf } from './owned-records.js';
+import { addCounts, countOwned, LAYERS, removeOwned, totalOf } from './owned-records.js';
 import type { CountsByPlace } from './owned-records.js';
 import { cutRecalled } from './recalled-copies.js';
 
+export interface EraseOptions {
+  /**
+   * What was made from then on (ms since 1970) is new, and stays: `newFrom`, asked for once and kept for every repeat. Absent: nothing is
+   * new, also not what is written while it runs.
+   */
+  readonly before?: number;
+  readonly signal?: AbortSignal;
+  /** What was done beyond removing, a sentence each. */
+  readonly onNote?: (note: string) => void;
+}
+
 /** Writes that began before the mark land within moments; each pass takes what has landed since the last. */
 const PASSES_MAX = 1_000;
+/** Clocks of two machines may be so far apart. What claims to be made later still was not made when it says. */
+const AHEAD_MS = 60_000;
 
 /**
- * Removes every record of these owners, whenever it was made, also what is written while it runs. Of what they write after its last
- * mark nothing is touched: that is a new beginning.
- *
- * Killed anywhere, it is run again and goes on: the mark is written before anything is removed.
+ * Removes the records of these owners. Killed anywhere, it is run again and goes on: the mark is written before anything is removed.
  */
-export async function eraseOwned(store: RecordStore, clock: Clock, owners: Owners, signal?: AbortSignal): Promise<CountsByPlace> {
-  await forbid(store, owners, endOfNow(clock));
-  const recalled = await cutRecalled(store, owners, signal);
-  const all = await removeOwned(store, owners, {}, signal);
-  const since = await removeUntilNothing(store, clock, owners, signal);
-  return addCounts(addCounts(all, since), recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
+export async function eraseOwned(
+  store: RecordStore,
+  clock: Clock,
+  owners: Owners,
+  { before, signal }: EraseOptions,
+): Promise<CountsByPlace> {
+  const first = before ?? (await newFrom(store, clock, owners));
+  await forbid(store, owners, first);
+  const recalled = await cutRecalled(store, owners, first, signal);
+  let removed = await removeOwned(store, owners, { createdSince: clock.now() + AHEAD_MS }, signal);
+  removed = addCounts(removed, await removeUntilNothing(store, owners, first, signal));
+  if (before === undefined) {
+    const last = await newFrom(store, clock, owners);
+    await forbid(store, owners, last);
+    removed = addCounts(removed, await removeUntilNothing(store, owners, last, signal));
+  }
+  return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 
-/** What is left of what was made before the owners' mark; without a mark, all that they have. */
-export async function findOwned(store: RecordStore, owners: Owners): Promise<CountsByPlace> {
-  const at = await forbiddenAt(store, owners);
-  return countOwned(store, owners, at === null ? {} : { createdBefore: at });
+/** From when on what these owners make is new: from now, or behind what they have by a clock that is a little ahead. */
+export async function newFrom(store: RecordStore, clock: Clock, owners: Owners): Promise<number> {
+  const now = clock.now();
+  let newest = now;
+  for (const layer of LAYERS)
+    for await (const page of store.each(owners, layer, { createdSince: now, createdBefore: now + AHEAD_MS }))
+      for (const { kind, createdAt } of page) if (kind !== 'erasure') newest = Math.max(newest, createdAt);
+  // What is made in this very millisecond is before it.
+  return newest + 1;
 }
 
-async function removeUntilNothing(store: RecordStore, clock: Clock, owners: Owners, signal?: AbortSignal): Promise<CountsByPlace> {
-  const filter = { createdBefore: endOfNow(clock) };
-  await forbid(store, owners, filter.createdBefore);
+/** What is left of what was made before `before`, or before the owners' mark; with neither, all that they have. */
+export async function findOwned(store: RecordStore, clock: Clock, owners: Owners, before?: number): Promise<CountsByPlace> {
+  const at = before ?? (await forbiddenAt(store, owners));
+  if (at === null) return countOwned(store, owners, {});
+  const later = Math.max(at, clock.now() + AHEAD_MS);
+  return addCounts(await countOwned(store, owners, { createdBefore: at }), await countOwned(store, owners, { createdSince: later }));
+}
+
+async function removeUntilNothing(store: RecordStore, owners: Owners, before: number, signal?: AbortSignal): Promise<CountsByPlace> {
   let removed: CountsByPlace = {};
   let quiet = 0;
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
-    const counts = await removeOwned(store, owners, filter, signal);
+    const counts = await removeOwned(store, owners, { createdBefore: before }, signal);
     removed = addCounts(removed, counts);
     quiet = totalOf(counts) === 0 ? quiet + 1 : 0;
     if (quiet === 2) return removed;
   }
   throw new EtudeError('MEMORY_UNAVAILABLE', `records of an erased owner were still written after ${PASSES_MAX} passes; try again`);
-}
-
-/** What is made in this very millisecond is before it. */
-function endOfNow(clock: Clock): number {
-  return clock.now() + 1;
 }

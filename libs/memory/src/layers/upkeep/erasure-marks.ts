@@ -35,6 +35,7 @@ export async function findForbidden(
   tenant: string,
   made: ReadonlyArray<{ readonly scope: Scope; readonly createdAt: number }>,
 ): Promise<readonly Forbidden[]> {
+  if (made.length === 0) return [];
   const oldest = new Map<string, { owners: Owners; createdAt: number }>();
   for (const { scope, createdAt } of made)
     for (const { key, owners } of marksOf(scope)) {

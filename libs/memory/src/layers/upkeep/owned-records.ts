@@ -15,7 +15,7 @@ export type CountsByPlace = Readonly<Record<string, number>>;
 export async function removeOwned(
   store: RecordStore,
   owners: Owners,
-  filter: Pick<RecordFilter, 'createdBefore'>,
+  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
   signal?: AbortSignal,
 ): Promise<CountsByPlace> {
   return overKinds((layer, kind) => {
@@ -24,7 +24,11 @@ export async function removeOwned(
   });
 }
 
-export async function countOwned(store: RecordStore, owners: Owners, filter: Pick<RecordFilter, 'createdBefore'>): Promise<CountsByPlace> {
+export async function countOwned(
+  store: RecordStore,
+  owners: Owners,
+  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
+): Promise<CountsByPlace> {
   return overKinds((layer, kind) => store.count(owners, layer, { ...filter, kinds: [kind] }));
 }
 

@@ -9,11 +9,12 @@ import { updateEach } from './update-each.js';
  * Cuts what the transitions of others have recalled of these owners: a task of nobody in particular sees what is every user's, and keeps
  * it with its attempt. Goes before the removal, since what was recalled is known by its id.
  *
+ * @param before ms since 1970; of what they have made since, nothing is cut
  * @returns how many transitions were changed
  */
-export async function cutRecalled(store: RecordStore, owners: Owners, signal?: AbortSignal): Promise<number> {
+export async function cutRecalled(store: RecordStore, owners: Owners, before: number, signal?: AbortSignal): Promise<number> {
   if (owners.agent === undefined && owners.user === undefined) return 0;
-  const erased = await namesOf(store, owners, signal);
+  const erased = await namesOf(store, owners, before, signal);
   if (erased.size === 0) return 0;
   let changed = 0;
   for await (const page of store.each({ tenant: owners.tenant }, 'episodic', { kinds: ['transition'] })) {
@@ -24,10 +25,10 @@ export async function cutRecalled(store: RecordStore, owners: Owners, signal?: A
   return changed;
 }
 
-async function namesOf(store: RecordStore, owners: Owners, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+async function namesOf(store: RecordStore, owners: Owners, before: number, signal?: AbortSignal): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   for (const layer of LAYERS)
-    for await (const page of store.each(owners, layer, {})) {
+    for await (const page of store.each(owners, layer, { createdBefore: before })) {
       signal?.throwIfAborted();
       for (const record of page) names.add(nameOf(record.scope.agent, layer, idOf(record)));
     }

@@ -3,7 +3,7 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import type { Owners, RecordStore, StoreReport } from '../../record-store.js';
 import type { ArchivePolicy, ArchiveReport, ImportReport, MemoryStats, MemoryUpkeep, ReembedReport } from '../memory-upkeep.js';
 import { archiveRecords, restoreRecords } from './archive-records.js';
-import { eraseOwned, findOwned } from './erase-owned.js';
+import { eraseOwned, type EraseOptions, findOwned, newFrom } from './erase-owned.js';
 import { forbid } from './erasure-marks.js';
 import { exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
@@ -50,15 +50,19 @@ export class RecordUpkeep implements MemoryUpkeep {
     return forbid(this.#deps.store, owners, at);
   }
 
-  async erase(owners: Owners, signal?: AbortSignal, onNote?: (note: string) => void): Promise<Readonly<Record<string, number>>> {
+  newFrom(owners: Owners): Promise<number> {
+    return newFrom(this.#deps.store, this.#deps.clock, owners);
+  }
+
+  async erase(owners: Owners, options: EraseOptions = {}): Promise<Readonly<Record<string, number>>> {
     const { store, clock } = this.#deps;
-    const removed = await eraseOwned(store, clock, owners, signal);
-    for (const note of await store.purge()) onNote?.(note);
+    const removed = await eraseOwned(store, clock, owners, options);
+    for (const note of await store.purge()) options.onNote?.(note);
     return removed;
   }
 
-  findErased(owners: Owners): Promise<Readonly<Record<string, number>>> {
-    return findOwned(this.#deps.store, owners);
+  findErased(owners: Owners, before?: number): Promise<Readonly<Record<string, number>>> {
+    return findOwned(this.#deps.store, this.#deps.clock, owners, before);
   }
 
   reembed(to: Embedder, options: ReembedOptions): Promise<ReembedReport> {

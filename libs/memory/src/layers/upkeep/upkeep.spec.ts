@@ -101,6 +101,41 @@ describe('erasing', () => {
     expect(await plain.count(ACME, 'semantic', { kinds: ['fact'] })).toBe(0);
   });
 
+  it('takes nothing that was made since it began, however often it is repeated', async () => {
+    await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }));
+    const before = await upkeep.newFrom(BOB);
+    await upkeep.erase(BOB, { before });
+    now += 10_000;
+    await write(factRecord({ id: 'f2', scope: bobs, createdAt: now }));
+    expect(await upkeep.findErased(BOB, before)).toEqual({});
+    now += 1_000;
+    expect(await upkeep.erase(BOB, { before })).toEqual({});
+    expect(await shownKeys()).toEqual(['f2']);
+    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1 });
+  });
+
+  it('takes what is dated ahead, by a clock that is wrong or by somebody who is', async () => {
+    await write(
+      factRecord({ id: 'soon', scope: bobs, createdAt: now + 2_000 }),
+      factRecord({ id: 'never', scope: bobs, createdAt: now + 900 * DAY_MS }),
+    );
+    const before = await upkeep.newFrom(BOB);
+    expect(before).toBe(now + 2_001);
+    expect(await upkeep.findErased(BOB, before)).toEqual({ 'memory.semantic.fact': 2 });
+    expect(await upkeep.erase(BOB, { before })).toEqual({ 'memory.semantic.fact': 2 });
+    expect(await upkeep.findErased(BOB, before)).toEqual({});
+  });
+
+  it('is not undone by who changes a record that it has yet to remove', async () => {
+    await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }), factRecord({ id: 'f2', createdAt: now }));
+    const [bob, nobody] = await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['f1', 'f2']);
+    await upkeep.forbid(BOB, now + 1);
+    const update = (record: typeof bob) => store.write('acme', [{ do: 'update', record: record!, revision: 1 }]);
+    expect([await update(bob), await update(nobody)]).toEqual([[false], [true]]);
+    expect(await shownKeys()).toEqual(['f2']);
+    expect(await write(factRecord({ id: 'f1', scope: bobs, createdAt: now + 1 }))).toEqual([true]);
+  });
+
   it('keeps no name in its mark, and its mark when all is erased', async () => {
     await upkeep.erase({ ...ACME, agent: 'secret-agent', user: 'secret-user' });
     await upkeep.erase(ACME);
@@ -252,6 +287,15 @@ describe('reconciling', () => {
     await write(episodeRecord(episode), ...noteRecords(episode).slice(0, 1));
     const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
     expect((await named.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
+    expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('takes away the notes of an episode that a crash cut off before it', async () => {
+    const [kept, cut] = [episodeOf({ id: 'kept', reflection: 'Look twice.' }), episodeOf({ id: 'cut', reflection: 'Never told.' })];
+    await write(episodeRecord(kept), ...noteRecords(kept), ...noteRecords(cut));
+    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    expect((await named.reconcile()).repaired).toHaveLength(2);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
     expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 });
