@@ -101,6 +101,25 @@ describe('a stack in the background', () => {
     expect(again).toMatchObject({ exit: 0, stdout: expect.stringContaining('already running') });
   });
 
+  it('says where memory is and what it is searched with', async () => {
+    const { stdout } = await run('status');
+    expect(stdout).toContain(join(home, 'memory.sqlite'));
+    expect(stdout).toMatch(/embedder +lexical/);
+    expect(readFileSync(join(home, 'embedder'), 'utf8')).toBe('lexical\n');
+  });
+
+  it(
+    'names the vectors that there are where there are none to drop',
+    async () => {
+      expect(await run('memory', 'reembed', '--drop', 'sentence')).toMatchObject({
+        exit: 1,
+        stdout: expect.stringMatching(/no vectors of all-minilm-l6-v2 .*those of lexical-hash-1/),
+      });
+      expect(await run('memory', 'reembed', '--drop', 'lexical')).toMatchObject({ exit: 6 });
+    },
+    TIMEOUT_MS,
+  );
+
   it(
     'solves a task and tells that a script did',
     async () => {

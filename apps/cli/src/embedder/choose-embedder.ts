@@ -83,7 +83,10 @@ export function chooseEmbedder(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Em
   if (wanted === 'sentence') return sentence(folder);
   if (asked === 'lexical') return lexical('lexical, built in, works offline; ETUDE_EMBEDDER asks for it');
   if (wanted === 'lexical')
-    return lexical('lexical, built in, works offline; memory here was made with it', `./etude memory reembed moves it to another`);
+    return lexical(
+      'lexical, built in, works offline; memory here was made with it',
+      `./etude memory reembed --to sentence; what comes then is in docs/embeddings.md, "Moving to another embedder"`,
+    );
   return fetched ? sentence(folder) : lexical(`lexical, built in, works offline; the sentence model is not in ${folder}`, FETCH);
 }
 

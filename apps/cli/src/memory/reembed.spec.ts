@@ -5,7 +5,7 @@ import { readSettings } from '../settings.js';
 import { checkFlags, nextStep } from './reembed.js';
 
 const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
-const move = { model: 'all-minilm-l6-v2', dimension: 0, drop: '', used: 'lexical-hash-1' };
+const move = { model: 'all-minilm-l6-v2', dimension: 0, drop: '', used: 'lexical-hash-1', adapter: 'sqlite' };
 
 describe('checkFlags', () => {
   it.each([
@@ -28,6 +28,10 @@ describe('nextStep', () => {
       '  ETUDE_EMBEDDER=sentence ./etude up',
       '  ./etude memory reembed --drop lexical-hash-1',
     ]);
+  });
+
+  it('starts a stack again where its memory is', () => {
+    expect(nextStep(cli, 'ready', { ...move, adapter: 'qdrant' })).toContain('./etude up --memory qdrant');
   });
 
   it('knows what is done already', () => {

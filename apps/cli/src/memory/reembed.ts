@@ -29,6 +29,8 @@ interface Move {
   readonly drop: string;
   /** What services search by now. */
   readonly used: string;
+  /** "sqlite" or "qdrant". */
+  readonly adapter: string;
 }
 
 const wrong = (message: string) => new CliError(EXIT.usage, message);
@@ -48,7 +50,7 @@ function reembedText({ model, state, done, total, error }: Reembedding): string 
 
 /** What to do next; null for nothing. Only lines that can be repeated as they are. */
 export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state: Reembedding['state'], move: Move): string | null {
-  const { model, drop, used } = move;
+  const { model, drop, used, adapter } = move;
   const line = (words: string) => commandLine(cli, words);
   if (state === 'stopped') return `the same again goes on: ${line(`memory reembed --to ${model}`)}`;
   if (state !== 'ready') return null;
@@ -57,7 +59,7 @@ export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state:
   return [
     `every record has vectors of ${model}; services search by ${used} still. Restart them with the new one, then drop the old ones:`,
     `  ${line('down')}`,
-    `  ${embedderSetting(model)} ${line('up')}`,
+    `  ${embedderSetting(model)} ${line(adapter === 'qdrant' ? 'up --memory qdrant' : 'up')}`,
     `  ${line(`memory reembed --drop ${used}`)}`,
   ].join('\n');
 }
@@ -92,7 +94,7 @@ async function moveOf(cli: Cli, gateway: Gateway, { to, dimension = 0, drop }: R
   const stats = await gateway.memory.getMemoryStats({}, callSettings(cli));
   const used = stats.embeddingModel;
   const target = to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension };
-  return { ...target, drop: drop === undefined ? '' : modelNameOf(drop), used };
+  return { ...target, drop: drop === undefined ? '' : modelNameOf(drop), used, adapter: stats.adapter };
 }
 
 /** With neither `to` nor `drop`: how far it is. */
@@ -106,7 +108,7 @@ export function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
       return show(
         cli,
         state,
-        state.state === 'stopped' ? nextStep(cli, 'stopped', { model: state.model, dimension: 0, drop: '', used: '' }) : null,
+        state.state === 'stopped' ? nextStep(cli, 'stopped', { model: state.model, dimension: 0, drop: '', used: '', adapter: '' }) : null,
       );
     }
     const move = await moveOf(cli, gateway, options);
