@@ -28,7 +28,7 @@ export function reinforce(known: Fact, again: Fact): Fact {
   };
 }
 
-/** A skill after one more use: counts, its rate by exponential moving average, and after a success its new cue. */
+/** A skill after one more use: counts, its rate by exponential moving average, and after a success its new cue and fingerprint. */
 export function afterUse(skill: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Skill {
   const { success, cue, fingerprint, at } = use;
   return {
@@ -36,12 +36,15 @@ export function afterUse(skill: Skill, use: Extract<MemoryWrite, { kind: 'skill_
     executionCount: skill.executionCount + 1,
     successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
     cues: success && mayBeTold(skill, use) && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
-    fingerprints: success ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
+    fingerprints: success && mayBeTold(skill, use) ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
     updatedAt: Math.max(skill.updatedAt, at),
   };
 }
 
-/** What a user asked for stays with what is theirs: others would find it in a skill that they share, and erasing would miss it. */
+/**
+ * What a user asked for, its digest too, stays with what is theirs: others would find it in a skill that they share, and erasing
+ * would miss it. Such a user finds a shared skill by likeness alone.
+ */
 function mayBeTold({ scope }: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): boolean {
   return use.scope.user === null || use.scope.user === scope.user;
 }

@@ -154,8 +154,12 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
     it('keeps what a user asked for out of a skill that is shared', async () => {
       const memory = await start(make);
       await memory.store(ACTIVE);
-      await memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts' }));
-      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues });
+      const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
+      await memory.recordUse('u1', skillUseOf(secret));
+      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ACTIVE.fingerprints });
+      const own = await memory.store({ ...ACTIVE, scope: secret.scope });
+      await memory.recordUse('u2', skillUseOf({ ...secret, version: own.version }));
+      expect((await memory.byFingerprint({ ...ALL, user: 'ann' }, 'debts')).map(({ version }) => version)).toEqual([own.version]);
     });
 
     it('keeps a bounded number of cues and every fingerprint', async () => {
