@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { abortError } from './abort.js';
 
@@ -42,9 +43,18 @@ export class CachedEmbedder implements Embedder {
       else missing.set(key, texts[i] ?? '');
     }
     const made = missing.size > 0 ? await this.#inner.embed([...missing.values()], signal) : [];
-    [...missing.keys()].forEach((key, i) => found.set(key, made[i] as Float32Array));
+    [...missing.keys()].forEach((key, i) => found.set(key, this.#required(made[i])));
     for (const [key, vector] of found) this.#use(key, vector);
     return keys.map((key) => found.get(key) as Float32Array);
+  }
+
+  /** Whatever an embedder's types promise: some answer with holes. @throws EtudeError EMBEDDING_LENGTH_WRONG */
+  #required(vector: Float32Array | null | undefined): Float32Array {
+    if (vector !== undefined && vector !== null) return vector;
+    throw new EtudeError(
+      'EMBEDDING_LENGTH_WRONG',
+      `${this.profile.model} answered no vector for one of the texts; check the embedder's settings`,
+    );
   }
 
   /** A digest: a key as long as its text would make the cache as large as the texts. */

@@ -109,6 +109,18 @@ describe('CachedEmbedder', () => {
     return { embedder: new CachedEmbedder(embedder), close };
   });
 
+  it('refuses an answer with holes, and keeps none of it', async () => {
+    let answer: unknown[] = [new Float32Array([1]), undefined];
+    const inner = {
+      profile: { model: 'm', dimension: 1, denseWeight: 1, calibrate: (cosineValue: number) => cosineValue },
+      embed: async () => answer as Float32Array[],
+    };
+    const cached = new CachedEmbedder(inner);
+    await expect(cached.embed(['a', 'b'])).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
+    answer = [new Float32Array([2]), new Float32Array([3])];
+    expect(await cached.embed(['a', 'b'])).toEqual(answer);
+  });
+
   it('asks once for the same text and forgets the one used longest ago', async () => {
     const asked: string[][] = [];
     const inner = {

@@ -48,10 +48,11 @@ describe('a search of a layer', () => {
     expect(Object.keys(hit?.explanation ?? {}).toSorted()).toEqual(names.toSorted());
   });
 
-  it('refuses vectors of a wrong length and those that are no numbers', async () => {
+  it('refuses vectors of a wrong length, those that are no numbers, and holes in their place', async () => {
     const { deps } = layers();
-    for (const vector of [new Float32Array(3), new Float32Array(deps.embedder.profile.dimension).fill(Number.NaN)]) {
-      const embedder = { profile: deps.embedder.profile, embed: (texts: readonly string[]) => Promise.resolve(texts.map(() => vector)) };
+    for (const vector of [new Float32Array(3), new Float32Array(deps.embedder.profile.dimension).fill(Number.NaN), undefined]) {
+      const embed = (texts: readonly string[]) => Promise.resolve(texts.map(() => vector as Float32Array));
+      const embedder = { profile: deps.embedder.profile, embed };
       const episodic = new RecordEpisodicLayer({ ...deps, embedder });
       await expect(episodic.search(ALL, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
       await expect(episodic.storeTransition(transitionOf())).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });

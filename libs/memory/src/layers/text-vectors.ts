@@ -23,11 +23,17 @@ function directed(vector: Float32Array | undefined): Float32Array | null {
   return vector?.some((value) => value !== 0) ? vector : null;
 }
 
-function requireVectors({ profile: { model, dimension } }: Embedder, vectors: readonly Float32Array[], texts: number): void {
-  const wrong = vectors.find((vector) => vector.length !== dimension || !vector.every(Number.isFinite));
-  if (vectors.length === texts && wrong === undefined) return;
+/** Whatever an embedder's types promise: some answer with holes. */
+function requireVectors(
+  { profile: { model, dimension } }: Embedder,
+  vectors: ReadonlyArray<Float32Array | null | undefined>,
+  texts: number,
+): void {
+  const isWrong = (vector: Float32Array | null | undefined) => vector?.length !== dimension || !vector.every(Number.isFinite);
+  const at = Array.from(vectors).findIndex(isWrong);
+  if (vectors.length === texts && at === -1) return;
   throw new EtudeError(
     'EMBEDDING_LENGTH_WRONG',
-    `${model} answered ${vectors.length} vectors for ${texts} texts, with ${wrong?.length ?? dimension} numbers instead of ${dimension} finite ones; check the embedder's settings`,
+    `${model} answered ${vectors.length} vectors for ${texts} texts, with ${at === -1 ? dimension : (vectors[at]?.length ?? 0)} numbers instead of ${dimension} finite ones; check the embedder's settings`,
   );
 }
