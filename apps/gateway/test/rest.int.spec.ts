@@ -83,6 +83,27 @@ describe('JSON over HTTP', () => {
     expect(answer.body['error']).toMatchObject({ code: expect.any(String) as string, message: expect.any(String) as string });
   });
 
+  it('names the field that it does not know', async () => {
+    const { body } = await ask('POST', '/v1/memory:search', { query: 'x', tenant: 'globex' });
+    expect(body['error']).toMatchObject({ fields: [{ field: 'tenant' }] });
+  });
+
+  it('answers ALREADY_EXISTS where a request id was used by somebody else', async () => {
+    const tell = (user: string, text: string) => ask('POST', '/v1/memory/facts', { agent: 'scout', user, text, request_id: 'rest-1' });
+    expect(await tell('ann', 'The safe opens with 4711.')).toMatchObject({ status: 200 });
+    const refused = await tell('bob', 'The gate is green.');
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: 'ALREADY_EXISTS' } } });
+    expect(JSON.stringify(refused.body)).not.toContain('4711');
+  });
+
+  it('explains scores where that is asked for, and else leaves it out', async () => {
+    const search = (more: object) => ask('POST', '/v1/memory:search', { query: 'what is the quay made of', layers: ['semantic'], ...more });
+    const [plain] = (await search({})).body['hits'] as object[];
+    const [explained] = (await search({ explain: true })).body['hits'] as object[];
+    expect(plain).not.toHaveProperty('explanation');
+    expect(explained).toHaveProperty('explanation.similarity');
+  });
+
   it('shows nothing of another tenant', async () => {
     const theirs = await ask('POST', '/v1/memory:search', { query: 'granite quay' }, { authorization: `Bearer ${KEYS.globex}` });
     expect(theirs.body['hits']).toEqual([]);
@@ -92,9 +113,52 @@ describe('JSON over HTTP', () => {
     const { body } = await ask('GET', '/openapi.json');
     const paths = body['paths'] as Record<string, unknown>;
     expect(paths).toHaveProperty(['/v1/memory:search', 'post', 'operationId'], 'SearchMemory');
+    expect(
+      Object.values(paths)
+        .flatMap((verbs) => Object.values(verbs as Record<string, { summary?: string }>))
+        .every(({ summary = '' }) => summary !== ''),
+    ).toBe(true);
+    expect(paths).toHaveProperty(['/v1/memory/facts', 'post', 'summary'], 'Store a fact');
+    expect((await fetch(`${base}/openapi.json`, { method: 'HEAD' })).status).toBe(200);
     const text = JSON.stringify(body);
     const named = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1] ?? '');
     const schemas = (body['components'] as { schemas: Record<string, unknown> }).schemas;
     expect(named.filter((name) => !(name in schemas))).toEqual([]);
+  });
+});
+
+const episode = (text: string) => ({ agent: 'scout', context: [text] });
+
+describe('a body', () => {
+  it('is not read for a key that is not known', async () => {
+    const sent = { authorization: 'Bearer wrong' };
+    const answer = await ask('POST', '/v1/memory/episodes', `{"context":["${'x'.repeat(14_000_000)}"]}`, sent);
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHENTICATED' } } });
+    expect(await ask('POST', '/v1/memory:search', '{', sent)).toMatchObject({ status: 401 });
+  });
+
+  it.each([
+    ['a search', '/v1/memory:search', { query: 'x'.repeat(1_100_000) }, '1048576'],
+    ['an episode', '/v1/memory/episodes', episode('x'.repeat(2_200_000)), '2097152'],
+    [
+      'an episode that tells too much',
+      '/v1/memory/episodes',
+      { ...episode('x'), actions: ['x'.repeat(600_000), 'x'.repeat(600_000)] },
+      '1048576',
+    ],
+    ['an import', '/v1/memory:import', 'x'.repeat(16_000_000), '15728640'],
+    ['an import that grows', '/v1/memory:import', 'x\n'.repeat(7_000_000), ''],
+  ])('of %s is refused where it is too large, with its limit', async (_what, path, body, limit) => {
+    const answer = await ask('POST', path, body);
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE' } } });
+    expect(JSON.stringify(answer.body)).toContain(limit);
+  });
+
+  it('is refused where it is nested deep, or its lists are long', async () => {
+    const nested = `{"agent":"scout","context":["x"],"outcomes":[${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}]}`;
+    expect(await ask('POST', '/v1/memory/episodes', nested)).toMatchObject({ status: 400 });
+    const outcomes = Array.from({ length: 500_000 }, () => ({}));
+    const long = await ask('POST', '/v1/memory/episodes', { ...episode('x'), outcomes });
+    expect(long).toMatchObject({ status: 400, body: { error: { fields: [{ field: 'outcomes' }] } } });
   });
 });

@@ -2,9 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue, type Message, ScalarType } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { limitsOf } from '../calls/request-limits.js';
-import { NESTING_MAX } from '../wire/unknown-fields.js';
 import { invalidField, refuseAny } from '../wire/validation.js';
 import { isDeeperThan } from './json-depth.js';
+
+/** Of lists and objects in a body; decoders of messages go no deeper. */
+const NESTING_MAX = 100;
 
 /**
  * The request message of a call: what the body says, then the query, then the path.

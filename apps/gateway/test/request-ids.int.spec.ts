@@ -1,0 +1,74 @@
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile, refusal } from './gateway.harness.js';
+
+const rig = gatewayForFile();
+const memory = () => rig.client(Memory);
+const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };
+
+/** Each stores a record of what it is told. */
+const CALLS = {
+  facts: (text: string, owner: object) => memory().storeFact({ ...owner, text }),
+  episodes: (text: string, owner: object) => memory().storeEpisode({ ...owner, context: [text], outcomes: [{ b: 1, a: 2 }] }),
+  procedures: (text: string, owner: object) => memory().storeProcedure({ ...owner, name: 'open_safe', prompt: text }),
+};
+
+const told = (answer: object) => JSON.stringify(answer, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+
+describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
+  const secret = 'The safe opens with 4711.';
+
+  it('gives the same answer to the same request', async () => {
+    const first = told(await store(secret, ann));
+    expect(first).toContain('4711');
+    expect(told(await store(secret, ann)).replace('unchanged', 'added')).toBe(first);
+  });
+
+  it.each([
+    ['another text', { ...ann }, 'The gate is green.'],
+    ['another user', { ...ann, user: 'bob' }, 'The gate is green.'],
+    ['another user with the same text', { ...ann, user: 'bob' }, secret],
+    ['nobody in particular', { ...ann, user: '' }, secret],
+    ['another agent', { ...ann, agent: 'other' }, secret],
+  ])('is refused with %s, and shows nothing', async (_how, owner, text) => {
+    const refused = await refusal(store(text, owner));
+    expect(refused).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
+    expect(refused.message).not.toContain('4711');
+    expect(refused.message).toContain('request_id');
+  });
+
+  it('is another one in another tenant', async () => {
+    const theirs = await rig.client(Memory, 'globex').storeFact({ ...ann, requestId: 'r1', text: 'The gate is green.' });
+    expect(told(theirs)).not.toContain('4711');
+  });
+});
+
+it('a prompt that comes back takes the place of the one between', async () => {
+  const tell = (prompt: string) => memory().storeProcedure({ agent: 'scout', name: 'light_fire', prompt });
+  await tell('Strike a match.');
+  await tell('Use a flint.');
+  expect((await tell('Strike a match.')).fields).toMatchObject({ description: 'Strike a match.' });
+});
+
+describe('a skill', () => {
+  it('has one id in every answer, and is found by each of its names', async () => {
+    const stored = await memory().storeProcedure({ agent: 'scout', name: 'moor_boat', prompt: 'Throw the bow line to the quay first.' });
+    const query = 'throw the bow line to the quay';
+    const { hits } = await memory().searchMemory({ query, kinds: ['skill'], successRateMin: 0 });
+    const { procedures } = await memory().recall({ context: query, facts: 0, experiences: 0 });
+    const plan = await memory().archiveMemory({ layers: ['procedural'], scoreMax: 1, olderThanDays: 0, dryRun: true });
+    expect([stored.id, hits[0]?.id, procedures[0]?.id]).toEqual(['moor_boat@1', 'moor_boat@1', 'moor_boat@1']);
+    expect(plan.examples.map(({ id }) => id)).toContain('moor_boat@1');
+    for (const id of ['moor_boat@1', 'moor_boat', 'skills/moor_boat', 'skills/moor_boat@1'])
+      expect(await memory().getMemory({ layer: 'procedural', id })).toMatchObject({ id: 'moor_boat@1', kind: 'skill' });
+    for (const id of ['moor_boat@2', 'moor', 'skills/', '']) {
+      expect((await refusal(memory().getMemory({ layer: 'procedural', id }))).status).toBe(status.NOT_FOUND);
+    }
+  });
+});
+
+it('the size of the whole store is told to operators only', async () => {
+  expect(await memory().getMemoryStats({})).toMatchObject({ diskBytes: 0n, memoryBytes: 0n });
+  expect((await rig.client(Memory, 'ops').getMemoryStats({})).diskBytes).toBeGreaterThan(0n);
+});
