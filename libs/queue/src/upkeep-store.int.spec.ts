@@ -59,23 +59,24 @@ describe('erasures', () => {
   });
 });
 
-describe('erasures whose job is dead', () => {
-  async function dead() {
-    const rig = start();
-    const { producer, tasks, queue, store, redis: client, keys } = rig;
-    const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob' });
-    const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
-    onTestFinished(() => reconciler.close());
-    const fail = () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down'));
-    startConsumer(MemoryUpkeepJob, fail, { redisUrl: redis.server.url, prefix: keys.prefix, concurrency: 1 });
-    const pass = async () => {
-      await until(async () => (await queue.getFailedCount()) === 1);
-      await client.zadd(keys.erasureOutbox, 'XX', 1, `acme/${receipt.id}`);
-      return reconciler.runOnce();
-    };
-    return { ...rig, receipt, pass };
-  }
+const fail = () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down'));
 
+async function dead() {
+  const rig = start();
+  const { producer, tasks, queue, store, redis: client, keys } = rig;
+  const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob' });
+  const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
+  onTestFinished(() => reconciler.close());
+  startConsumer(MemoryUpkeepJob, fail, { redisUrl: redis.server.url, prefix: keys.prefix, concurrency: 1 });
+  const pass = async () => {
+    await until(async () => (await queue.getFailedCount()) === 1);
+    await client.zadd(keys.erasureOutbox, 'XX', 1, `acme/${receipt.id}`);
+    return reconciler.runOnce();
+  };
+  return { ...rig, receipt, pass };
+}
+
+describe('erasures whose job is dead', () => {
   it('are tried again a few times, and have failed then, with the reason', async () => {
     const { store, receipt, pass, redis: client, keys } = await dead();
     for (let i = 0; i < 3; i += 1) {

@@ -182,7 +182,8 @@ function ownersOf({ tenant, agent, user }: DocumentRecord['scope']): Owners {
 }
 
 function digestOf({ fields }: StoredRecord): string {
-  return fields.digest as string;
+  // One without a digest is of no edition.
+  return typeof fields.digest === 'string' ? fields.digest : '';
 }
 
 function documentOf(record: StoredRecord): DocumentRecord {

@@ -253,8 +253,8 @@ describe('erasing outside memory', () => {
     await rig.redis.config('SET', 'appendonly', 'yes');
     onTestFinished(async () => void (await rig.redis.config('SET', 'appendonly', 'no')));
     const aof = async () => {
-      const [, dir = ''] = (await rig.redis.config('GET', 'dir')) as string[];
-      const [, name = ''] = (await rig.redis.config('GET', 'appenddirname')) as string[];
+      const [, dir = ''] = await rig.redis.config('GET', 'dir');
+      const [, name = ''] = await rig.redis.config('GET', 'appenddirname');
       const files = await readdir(join(dir, name));
       return (await Promise.all(files.map((each) => readFile(join(dir, name, each), 'latin1')))).join('');
     };

@@ -130,7 +130,7 @@ describe('erasing', () => {
     await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }), factRecord({ id: 'f2', createdAt: now }));
     const [bob, nobody] = await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['f1', 'f2']);
     await upkeep.forbid(BOB, now + 1);
-    const update = (record: typeof bob) => store.write('acme', [{ do: 'update', record: record!, revision: 1 }]);
+    const update = (record: typeof bob) => store.write('acme', record === undefined ? [] : [{ do: 'update', record, revision: 1 }]);
     expect([await update(bob), await update(nobody)]).toEqual([[false], [true]]);
     expect(await shownKeys()).toEqual(['f2']);
     expect(await write(factRecord({ id: 'f1', scope: bobs, createdAt: now + 1 }))).toEqual([true]);
@@ -297,6 +297,17 @@ describe('reconciling', () => {
     expect((await named.reconcile()).repaired).toHaveLength(2);
     expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
     expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('reports a record that cannot be read, and goes on with the others', async () => {
+    const odd = { ...episodeRecord(episodeOf({ id: 'odd' })), key: 'odd', body: '{"value":7}' };
+    const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }].map((record) => ({ do: 'insert', record, indexed: [] }) as const);
+    await store.write('acme', bare);
+    await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })));
+    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    const { repaired, problems } = await named.reconcile();
+    expect(repaired).toHaveLength(2);
+    expect(problems).toEqual([expect.stringContaining('episode "odd" of acme'), expect.stringContaining('the facts of acme were not')]);
   });
 });
 
