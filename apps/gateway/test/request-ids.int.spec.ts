@@ -44,11 +44,12 @@ describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
   });
 });
 
+const lightFire = (prompt: string) => memory().storeProcedure({ agent: 'scout', name: 'light_fire', prompt });
+
 it('a prompt that comes back takes the place of the one between', async () => {
-  const tell = (prompt: string) => memory().storeProcedure({ agent: 'scout', name: 'light_fire', prompt });
-  await tell('Strike a match.');
-  await tell('Use a flint.');
-  expect((await tell('Strike a match.')).fields).toMatchObject({ description: 'Strike a match.' });
+  await lightFire('Strike a match.');
+  await lightFire('Use a flint.');
+  expect((await lightFire('Strike a match.')).fields).toMatchObject({ description: 'Strike a match.' });
 });
 
 describe('a skill', () => {

@@ -28,6 +28,9 @@ async function ask(verb: string, path: string, body?: unknown, headers: Record<s
   return { status: response.status, headers: response.headers, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
 }
 
+const tell = (user: string, text: string) => ask('POST', '/v1/memory/facts', { agent: 'scout', user, text, request_id: 'rest-1' });
+const search = (more: object) => ask('POST', '/v1/memory:search', { query: 'what is the quay made of', layers: ['semantic'], ...more });
+
 describe('JSON over HTTP', () => {
   it('stores, finds and shows, in the names of the proto', async () => {
     const stored = await ask('POST', '/v1/memory/facts', { agent: 'scout', text: 'The quay is made of granite.', category: 'quay' });
@@ -89,7 +92,6 @@ describe('JSON over HTTP', () => {
   });
 
   it('answers ALREADY_EXISTS where a request id was used by somebody else', async () => {
-    const tell = (user: string, text: string) => ask('POST', '/v1/memory/facts', { agent: 'scout', user, text, request_id: 'rest-1' });
     expect(await tell('ann', 'The safe opens with 4711.')).toMatchObject({ status: 200 });
     const refused = await tell('bob', 'The gate is green.');
     expect(refused).toMatchObject({ status: 409, body: { error: { code: 'ALREADY_EXISTS' } } });
@@ -97,7 +99,6 @@ describe('JSON over HTTP', () => {
   });
 
   it('explains scores where that is asked for, and else leaves it out', async () => {
-    const search = (more: object) => ask('POST', '/v1/memory:search', { query: 'what is the quay made of', layers: ['semantic'], ...more });
     const [plain] = (await search({})).body['hits'] as object[];
     const [explained] = (await search({ explain: true })).body['hits'] as object[];
     expect(plain).not.toHaveProperty('explanation');
