@@ -62,6 +62,17 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(await embedder.embed(['and another'])).toHaveLength(1);
   });
 
+  it('is closed in the middle of a run without harm', async () => {
+    const embedder = start();
+    await embedder.embed(['loaded']);
+    const stop = new AbortController();
+    const under = Array.from({ length: 8 }, (_, i) => embedder.embed([`text ${i} `.repeat(200)], stop.signal).catch(() => 'given up'));
+    await embedder.embed(['a question']);
+    stop.abort();
+    await embedder.close();
+    expect(new Set(await Promise.all(under))).toEqual(new Set(['given up']));
+  });
+
   it('answers questions before imports that came earlier', async () => {
     const embedder = start();
     await embedder.embed(['loaded']);

@@ -62,7 +62,12 @@ export class SentenceEmbedder implements Embedder {
   async close(): Promise<void> {
     const thread = this.#thread;
     this.#failed('it was closed');
-    await thread?.terminate();
+    if (thread === null) return;
+    thread.ref();
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    // Ended from outside in the middle of a run, the library would take the process with it.
+    thread.postMessage('close' satisfies ToSentenceThread, []);
+    await ended;
   }
 
   #ask(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array> {

@@ -14,7 +14,7 @@ export interface SentenceThreadData {
   readonly graph: string;
   readonly threads: number;
 }
-export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number };
+export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number } | 'close';
 export type FromSentenceThread =
   /** One vector after the other, each of length 1. */
   { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
@@ -167,15 +167,21 @@ export class CallTurns<T> {
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
   const turns = new CallTurns<Call>();
   const arrivals = new EventEmitter();
+  const closing = new AbortController();
   port.on('message', (message: ToSentenceThread) => {
+    if (message === 'close') {
+      closing.abort();
+      port.close();
+      return arrivals.emit('call');
+    }
     if ('cancel' in message) return turns.remove(message.cancel);
     const { id, texts } = message;
     turns.add(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), rows: [], next: 0 }, isUrgent(texts));
-    arrivals.emit('call');
+    return arrivals.emit('call');
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
-  for (;;) {
+  while (!closing.signal.aborted) {
     const turn = turns.next();
     if (turn === undefined) await once(arrivals, 'call');
     else await take(turn, { port, turns, session, encode });
