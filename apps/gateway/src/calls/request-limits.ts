@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { REQUEST_LINES_MAX } from '@etude/memory/layers/upkeep/import-lines';
 import { invalidField } from '../wire/validation.js';
 
 const MIB = 1024 * 1024;
@@ -17,7 +18,7 @@ const LIMITS: Readonly<Record<string, RequestLimits>> = {
   StoreEpisode: { bytesMax: 2 * MIB, entriesMax: { context: 1_000, actions: 10_000, outcomes: 10_000, skills_used: 1_000 } },
   StoreProcedure: { bytesMax: 4 * MIB, entriesMax: {} },
   ImportDocument: { bytesMax: 2 * MIB, entriesMax: {} },
-  ImportMemory: { bytesMax: 16 * MIB, entriesMax: { lines: 200_000 } },
+  ImportMemory: { bytesMax: 16 * MIB, entriesMax: { lines: REQUEST_LINES_MAX } },
 };
 
 /** What a request of `etude.v1.Memory` may be, by the name of its call. */
