@@ -56,7 +56,12 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
     const model = chatModelFrom(config);
     const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const memory = await memoryFrom(config, { embedder, chatModel: model, judge: model, log: (message, details) => logger.warn(details, message) });
+    const memory = await memoryFrom(config, {
+      embedder,
+      chatModel: model,
+      judge: model,
+      log: (message, details) => logger.warn(details, message),
+    });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));
     await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
