@@ -109,7 +109,11 @@ describe('procedures', () => {
 describe('recall', () => {
   it('answers with each kind, no two alike, within its budget', async () => {
     await store('The north buoy is red.');
-    const found = await memory().recall({ context: 'fog in the channel: sound the horn, slow down, where is the north buoy', agent: AGENT, tokensMax: 200 });
+    const found = await memory().recall({
+      context: 'fog in the channel: sound the horn, slow down, where is the north buoy',
+      agent: AGENT,
+      tokensMax: 200,
+    });
     expect(found.facts.map(({ text }) => text)).toContain('The north buoy is red.');
     expect(found.experiences.length).toBeGreaterThan(0);
     expect(found.tokens).toBeLessThanOrEqual(200);
