@@ -14,12 +14,14 @@ const DIRECTION = {
   'type:domain': ['type:contracts'],
   'type:platform': ['type:contracts'],
   'type:adapter': ['type:contracts', 'type:domain'],
-  'type:app': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter'],
-  'type:cli': ['type:contracts'],
+  // The same server for the gateway, over HTTP, and for the command line, over stdio: it knows the gateway's calls only.
+  'type:mcp': ['type:contracts'],
+  'type:app': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp'],
+  'type:cli': ['type:contracts', 'type:mcp'],
   'type:support': [],
-  'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support'],
+  'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support'],
   // Benchmarks of sandboxes start the tests' cluster.
-  'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:support', 'type:test'],
+  'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support', 'type:test'],
 };
 
 /** Vendors that only one library knows; benchmarks may measure against the bare vendor. */
@@ -34,6 +36,13 @@ const VENDORS = {
   'node:sqlite': '@etude/memory',
   unpdf: '@etude/documents',
   parse5: '@etude/documents',
+  yauzl: '@etude/documents',
+  yazl: '@etude/documents',
+  'tar-stream': '@etude/documents',
+  '@astral-sh/ruff-wasm-nodejs': '@etude/analysis',
+  '@secretlint/core': '@etude/analysis',
+  '@modelcontextprotocol/server': '@etude/mcp',
+  '@modelcontextprotocol/node': '@etude/mcp',
   '@kubernetes/client-node': '@etude/sandbox',
 };
 
@@ -54,6 +63,7 @@ const OUTSIDE = {
     /^rxjs$/,
     /^@bufbuild\/protobuf$/,
     /^reflect-metadata$/,
+    /^diff$/,
     /^node:/,
   ],
   'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^node:/],

@@ -1,4 +1,5 @@
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillVerifications } from '@etude/domain/consolidation/consolidate';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/admit-skill';

@@ -10,6 +10,13 @@ const slug = (max = 64) =>
 export const TenantId = slug();
 export const AgentId = slug();
 export const UserId = slug(128);
+/** Owners of skills that more than one agent reads: `user` of one user, `tenant` of all, and in no tenant's name for all tenants. */
+export const USER_AGENT = '@user';
+export const TENANT_AGENT = '@tenant';
+export const GLOBAL_TENANT = '@global';
+/** Who owns a record. No caller is authenticated as, or may name, one that starts with "@". */
+export const OwnerTenant = z.union([TenantId, z.literal(GLOBAL_TENANT)]);
+export const OwnerAgent = z.union([AgentId, z.literal([USER_AGENT, TENANT_AGENT])]);
 export const RequestId = slug(128);
 /** `t` and a time-ordered unique part, so that the order of ids is the order of creation. */
 export const TaskId = z.string().regex(/^t[0-9a-z]{8,40}$/);

@@ -1,9 +1,22 @@
 import { z } from 'zod';
-import { AgentId, SkillName, TenantId, UserId } from './ids.js';
+import { OwnerAgent, OwnerTenant, SkillName, TenantId, UserId } from './ids.js';
+import {
+  SkillCategory,
+  SkillChange,
+  SkillContract,
+  SkillDependency,
+  SkillFile,
+  SkillOriginKind,
+  SkillPackage,
+  SkillParameter,
+  SkillProof,
+  SkillStatus,
+  SkillUsage,
+} from './skill-proof.js';
 import { Verdict } from './task.js';
 
 /** Who owns a record. The tenant comes from authentication; search is always inside it. */
-export const Scope = z.strictObject({ tenant: TenantId, agent: AgentId, user: UserId.nullable().default(null) });
+export const Scope = z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.nullable().default(null) });
 export type Scope = z.infer<typeof Scope>;
 
 export const RecalledItem = z.strictObject({
@@ -205,10 +218,6 @@ export const Reembedding = z.strictObject({
 });
 export type Reembedding = z.infer<typeof Reembedding>;
 
-export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'active', 'deprecated', 'archived', 'rejected'] as const;
-export const SkillStatus = z.enum(SKILL_STATUSES);
-export type SkillStatus = z.infer<typeof SkillStatus>;
-
 export const Skill = z.strictObject({
   name: SkillName,
   version: z.number().int().min(1),
@@ -218,17 +227,8 @@ export const Skill = z.strictObject({
   code: z.string(),
   /** null: a program that reads stdin and writes stdout. */
   entryPoint: z.string().nullable(),
-  parameters: z
-    .array(
-      z.strictObject({
-        name: z.string(),
-        type: z.string(),
-        description: z.string(),
-        required: z.boolean(),
-        defaultValue: z.json().optional(),
-      }),
-    )
-    .default([]),
+  /** As the author declared them; what the code says is in `contract`. */
+  parameters: z.array(SkillParameter).default([]),
   tests: z.array(SkillTest),
   tags: z.array(z.string()).default([]),
   /** Task texts this skill has solved; its retrieval cues beside the description. */
@@ -242,10 +242,34 @@ export const Skill = z.strictObject({
   sources: z.array(z.string()),
   model: z.string().nullable(),
   scripted: z.boolean(),
+  /** Uses that succeeded. */
   executionCount: z.number().int().default(0),
   successRate: z.number().min(0).max(1).default(1),
   createdAt: z.number().int(),
   updatedAt: z.number().int(),
+  displayName: z.string().max(200).optional(),
+  category: SkillCategory.optional(),
+  examplePrompts: z.array(z.string()).optional(),
+  /** Skills that its code calls; part of the digest. */
+  dependencies: z.array(SkillDependency).optional(),
+  /** Part of the digest. */
+  packages: z.array(SkillPackage).optional(),
+  /** Tests that verification runs and nobody is shown; they go from version to version. */
+  heldOut: z.array(SkillTest).optional(),
+  /** Read from the code by verification. */
+  contract: SkillContract.optional(),
+  proof: SkillProof.optional(),
+  /** Every change of status, oldest first. */
+  history: z.array(SkillChange).optional(),
+  origin: SkillOriginKind.optional(),
+  /** Why it is never approved automatically, one reason each: what it was learned from is not trusted. */
+  untrusted: z.array(z.string()).optional(),
+  /** Name of the skill that is used in its place. */
+  replacedBy: SkillName.optional(),
+  usage: SkillUsage.optional(),
+  /** Of the Agent Skills format: files beside the code, and fields that Etude has no own place for. */
+  files: z.array(SkillFile).optional(),
+  metadata: z.record(z.string(), z.json()).optional(),
 });
 export type Skill = z.infer<typeof Skill>;
 
@@ -264,6 +288,15 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     fingerprint: z.string(),
     cue: z.string(),
     at: z.number().int(),
+    /** Whose the skill is, where it is not the user's own agent's. */
+    owner: z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent }).optional(),
+    /** Digests of what went in and what came out. */
+    inputDigest: z.string().optional(),
+    outputDigest: z.string().optional(),
+    /** Of a use that failed. */
+    failure: z.strictObject({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
+    /** A model had to do the work afterwards. */
+    fellBack: z.boolean().optional(),
   }),
 ]);
 export type MemoryWrite = z.infer<typeof MemoryWrite>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AgentId, RolloutId, SkillName, TaskId, TenantId } from './ids.js';
+import { AgentId, OwnerAgent, OwnerTenant, RolloutId, SkillName, TaskId, TenantId } from './ids.js';
 
 export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly name: string;
@@ -96,17 +96,32 @@ export const SkillVerify = queue({
   name: 'skill.verify',
   payload: z.strictObject({
     v: z.literal(1),
-    tenant: TenantId,
-    agent: AgentId,
+    tenant: OwnerTenant,
+    agent: OwnerAgent,
     name: SkillName,
     version: z.number().int().min(1),
     digest: z.string().length(64),
+    /** Raised where the same content is verified again. */
+    round: z.number().int().min(1).optional(),
   }),
   result: z.strictObject({ status: z.string() }),
-  jobId: (p) => `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}`,
+  jobId: (p) =>
+    `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}${p.round === undefined ? '' : `~${p.round}`}`,
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,
+  workersLostMax: WORKERS_LOST_MAX,
+});
+
+/** The skill architect writes a skill that somebody missed. The wish is kept under its id. */
+export const SkillRequest = queue({
+  name: 'skill.request',
+  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
+  result: z.strictObject({ state: z.enum(['registered', 'failed']) }),
+  jobId: (p) => `${p.tenant}~${p.id}`,
+  attemptsMax: 4,
+  backoffMs: 2_000,
+  timeoutMs: 900_000,
   workersLostMax: WORKERS_LOST_MAX,
 });
 
@@ -142,4 +157,12 @@ export const MemoryUpkeepJob = queue({
   firing: (template, firedAtMs) => ({ ...template, id: `${template.id}-${firedAtMs}` }),
 });
 
-export const QUEUES = [RolloutRun, SandboxExecute, MemoryWriteJob, ConsolidationRunJob, SkillVerify, MemoryUpkeepJob] as const;
+export const QUEUES = [
+  RolloutRun,
+  SandboxExecute,
+  MemoryWriteJob,
+  ConsolidationRunJob,
+  SkillVerify,
+  SkillRequest,
+  MemoryUpkeepJob,
+] as const;

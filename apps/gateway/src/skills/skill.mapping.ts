@@ -1,7 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type SkillSchema, SkillStatus as StatusMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillResourceName } from '@etude/contracts/ids';
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { timestampAt } from '../wire/duration.js';
 import { invalidField } from '../wire/validation.js';
 

@@ -18,7 +18,7 @@ const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the ski
 
 /** `etude.v1.Skills`, read from memory directly; approving is the one thing that it changes. */
 @Controller()
-export class SkillsController implements GrpcController<typeof Skills> {
+export class SkillsController implements Pick<GrpcController<typeof Skills>, 'listSkills' | 'getSkill' | 'approveSkill'> {
   constructor(private readonly memory: MemoryAccess) {}
 
   @GrpcMethod('Skills')

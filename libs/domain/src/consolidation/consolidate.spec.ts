@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Episode, Fact, MemoryWrite, Skill, SkillStatus, SkillTest } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';

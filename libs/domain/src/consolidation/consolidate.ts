@@ -1,5 +1,6 @@
 import type { ConsolidationRecord } from '@etude/contracts/consolidation';
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';

@@ -1,4 +1,5 @@
-import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, SkillStatus, Transition } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 
 export interface SearchQuery {
   readonly text: string;

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 
 export interface SkillKey {
   readonly name: string;

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { SKILL_STATUSES, type Skill, type SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import { SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';

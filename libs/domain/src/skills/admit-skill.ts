@@ -1,5 +1,6 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { Sandboxes } from '../ports/sandboxes.js';

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skill, SkillStatus } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '../ports/memory.js';
 import type { Verification } from './verify-skill.js';
 

@@ -1,4 +1,5 @@
-import type { MemoryWrite, Scope, Skill, SkillStatus } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
 import type { ProceduralMemory, ReadScope, SearchQuery } from '../ports/memory.js';
 import { skillEntries } from '../retrieval/entries.js';

@@ -4,15 +4,327 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { ListValue, Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file etude/v1/skills.proto.
  */
 export const file_etude_v1_skills: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9za2lsbHMucHJvdG8SCGV0dWRlLnYxIsADCgVTa2lsbBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBGtpbmQYAyABKAkSDwoHdmVyc2lvbhgEIAEoBRIlCgZzdGF0dXMYBSABKA4yFS5ldHVkZS52MS5Ta2lsbFN0YXR1cxIVCg1zdGF0dXNfcmVhc29uGAYgASgJEhMKC2Rlc2NyaXB0aW9uGAcgASgJEgwKBGNvZGUYCCABKAkSEwoLZW50cnlfcG9pbnQYCSABKAkSDAoEdGFncxgKIAMoCRIXCg9leGVjdXRpb25fY291bnQYCyABKAMSFAoMc3VjY2Vzc19yYXRlGAwgASgBEhAKCGV2aWRlbmNlGA0gAygJEg8KB3NvdXJjZXMYDiADKAkSDQoFbW9kZWwYDyABKAkSEAoIc2NyaXB0ZWQYECABKAgSDgoGZGlnZXN0GBEgASgJEi8KC2NyZWF0ZV90aW1lGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGVzdF9jb3VudBgUIAEoBSJwChFMaXN0U2tpbGxzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRINCgVhZ2VudBgDIAEoCRIlCgZzdGF0dXMYBCABKA4yFS5ldHVkZS52MS5Ta2lsbFN0YXR1cyJOChJMaXN0U2tpbGxzUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8uZXR1ZGUudjEuU2tpbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KD0dldFNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJIkcKE0FwcHJvdmVTa2lsbFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKcmVxdWVzdF9pZBgDIAEoCSrvAQoLU2tpbGxTdGF0dXMSHAoYU0tJTExfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGgoWU0tJTExfU1RBVFVTX0NBTkRJREFURRABEhkKFVNLSUxMX1NUQVRVU19WRVJJRklFRBACEh8KG1NLSUxMX1NUQVRVU19QRU5ESU5HX1JFVklFVxADEhcKE1NLSUxMX1NUQVRVU19BQ1RJVkUQBBIbChdTS0lMTF9TVEFUVVNfREVQUkVDQVRFRBAFEhkKFVNLSUxMX1NUQVRVU19BUkNISVZFRBAGEhkKFVNLSUxMX1NUQVRVU19SRUpFQ1RFRBAHMskBCgZTa2lsbHMSRwoKTGlzdFNraWxscxIbLmV0dWRlLnYxLkxpc3RTa2lsbHNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdFNraWxsc1Jlc3BvbnNlEjYKCEdldFNraWxsEhkuZXR1ZGUudjEuR2V0U2tpbGxSZXF1ZXN0Gg8uZXR1ZGUudjEuU2tpbGwSPgoMQXBwcm92ZVNraWxsEh0uZXR1ZGUudjEuQXBwcm92ZVNraWxsUmVxdWVzdBoPLmV0dWRlLnYxLlNraWxsYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9za2lsbHMucHJvdG8SCGV0dWRlLnYxIoIBCg5Ta2lsbFBhcmFtZXRlchIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEAoIcmVxdWlyZWQYBCABKAgSLQoNZGVmYXVsdF92YWx1ZRgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSJACg9Ta2lsbERlcGVuZGVuY3kSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEg4KBmRpZ2VzdBgDIAEoCSJfCgxTa2lsbEZpbmRpbmcSEAoIYW5hbHlzZXIYASABKAkSDAoEcnVsZRgCIAEoCRIQCghzZXZlcml0eRgDIAEoCRIMCgRsaW5lGAQgASgFEg8KB21lc3NhZ2UYBSABKAki9wIKClNraWxsUHJvb2YSDgoGZGlnZXN0GAEgASgJEi8KC3ZlcmlmeV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgx0ZXN0c19wYXNzZWQYAyABKAUSFwoPaGVsZF9vdXRfcGFzc2VkGAQgASgFEhQKDG11dGFudHNfbWFkZRgFIAEoBRIXCg9tdXRhbnRzX25vdGljZWQYBiABKAUSGAoQbXV0YW50c19zdXJ2aXZlZBgHIAMoCRIoCghmaW5kaW5ncxgIIAMoCzIWLmV0dWRlLnYxLlNraWxsRmluZGluZxInCgRrZXB0GAkgAygLMhkuZXR1ZGUudjEuU2tpbGxEZXBlbmRlbmN5EhIKCmNvbmZpZGVuY2UYCiABKAESEQoJc2lnbmF0dXJlGAsgASgJEg4KBmtleV9pZBgMIAEoCRImCgVhbGlrZRgNIAMoCzIXLmV0dWRlLnYxLlNraWxsTGlrZW5lc3MiewoNU2tpbGxMaWtlbmVzcxIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEg8KB3ZlcnNpb24YAyABKAUSEgoKc2ltaWxhcml0eRgEIAEoARIVCg1wYXNzZXNfdGhlaXJzGAUgASgIEhEKCXRoZXlfcGFzcxgGIAEoCCKbAQoLU2tpbGxDaGFuZ2USKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAiABKAkSIwoEZnJvbRgDIAEoDjIVLmV0dWRlLnYxLlNraWxsU3RhdHVzEiEKAnRvGAQgASgOMhUuZXR1ZGUudjEuU2tpbGxTdGF0dXMSDgoGcmVhc29uGAUgASgJIlYKDFNraWxsRmFpbHVyZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVpbnB1dBgCIAEoCRINCgVlcnJvchgDIAEoCSLTCAoFU2tpbGwSDAoEbmFtZRgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgRraW5kGAMgASgJEg8KB3ZlcnNpb24YBCABKAUSJQoGc3RhdHVzGAUgASgOMhUuZXR1ZGUudjEuU2tpbGxTdGF0dXMSFQoNc3RhdHVzX3JlYXNvbhgGIAEoCRITCgtkZXNjcmlwdGlvbhgHIAEoCRIMCgRjb2RlGAggASgJEhMKC2VudHJ5X3BvaW50GAkgASgJEgwKBHRhZ3MYCiADKAkSFwoPZXhlY3V0aW9uX2NvdW50GAsgASgDEhQKDHN1Y2Nlc3NfcmF0ZRgMIAEoARIQCghldmlkZW5jZRgNIAMoCRIPCgdzb3VyY2VzGA4gAygJEg0KBW1vZGVsGA8gASgJEhAKCHNjcmlwdGVkGBAgASgIEg4KBmRpZ2VzdBgRIAEoCRIvCgtjcmVhdGVfdGltZRgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnRlc3RfY291bnQYFCABKAUSDAoEdXNlchgVIAEoCRIjCgVzY29wZRgWIAEoDjIULmV0dWRlLnYxLlNraWxsU2NvcGUSFAoMZGlzcGxheV9uYW1lGBcgASgJEhAKCGNhdGVnb3J5GBggASgJEhcKD2V4YW1wbGVfcHJvbXB0cxgZIAMoCRIsCgpwYXJhbWV0ZXJzGBogAygLMhguZXR1ZGUudjEuU2tpbGxQYXJhbWV0ZXISLQoMaW5wdXRfc2NoZW1hGBsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIuCg1vdXRwdXRfc2NoZW1hGBwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgxkZXBlbmRlbmNpZXMYHSADKAsyGS5ldHVkZS52MS5Ta2lsbERlcGVuZGVuY3kSEAoIcGFja2FnZXMYHiADKAkSIwoFcHJvb2YYHyABKAsyFC5ldHVkZS52MS5Ta2lsbFByb29mEiYKB2hpc3RvcnkYICADKAsyFS5ldHVkZS52MS5Ta2lsbENoYW5nZRIOCgZvcmlnaW4YISABKAkSEQoJdW50cnVzdGVkGCIgAygJEhMKC3JlcGxhY2VkX2J5GCMgASgJEhUKDW9mZmVyZWRfY291bnQYJCABKAMSEgoKdXNlZF9jb3VudBglIAEoAxIXCg9mZWxsX2JhY2tfY291bnQYJiABKAMSMQoNbGFzdF91c2VfdGltZRgnIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQbm9uZGV0ZXJtaW5pc3RpYxgoIAEoCBIoCghmYWlsdXJlcxgpIAMoCzIWLmV0dWRlLnYxLlNraWxsRmFpbHVyZRINCgVmaWxlcxgqIAMoCSKeAQoRTGlzdFNraWxsc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDQoFYWdlbnQYAyABKAkSJQoGc3RhdHVzGAQgASgOMhUuZXR1ZGUudjEuU2tpbGxTdGF0dXMSEAoIY2F0ZWdvcnkYBSABKAkSDAoEdXNlchgGIAEoCRIMCgR0YWdzGAcgAygJIk4KEkxpc3RTa2lsbHNSZXNwb25zZRIfCgZza2lsbHMYASADKAsyDy5ldHVkZS52MS5Ta2lsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiTQoPR2V0U2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFIpQBChNTZWFyY2hTa2lsbHNSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGFncxgEIAMoCRIbCg5taW5fc2ltaWxhcml0eRgFIAEoAUgAiAEBEhMKC21heF9yZXN1bHRzGAYgASgFQhEKD19taW5fc2ltaWxhcml0eSKDAQoUU2VhcmNoU2tpbGxzUmVzcG9uc2USMAoEaGl0cxgBIAMoCzIiLmV0dWRlLnYxLlNlYXJjaFNraWxsc1Jlc3BvbnNlLkhpdBo5CgNIaXQSHgoFc2tpbGwYASABKAsyDy5ldHVkZS52MS5Ta2lsbBISCgpzaW1pbGFyaXR5GAIgASgBIkkKGkxpc3RTa2lsbENhdGVnb3JpZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDgoGcGFyZW50GAMgASgJIpQBChtMaXN0U2tpbGxDYXRlZ29yaWVzUmVzcG9uc2USQgoKY2F0ZWdvcmllcxgBIAMoCzIuLmV0dWRlLnYxLkxpc3RTa2lsbENhdGVnb3JpZXNSZXNwb25zZS5DYXRlZ29yeRoxCghDYXRlZ29yeRIQCghjYXRlZ29yeRgBIAEoCRITCgtza2lsbF9jb3VudBgCIAEoBSJFChhMaXN0U2tpbGxWZXJzaW9uc1JlcXVlc3QSDAoEbmFtZRgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJIjwKGUxpc3RTa2lsbFZlcnNpb25zUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8uZXR1ZGUudjEuU2tpbGwiZwoQRGlmZlNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSFAoMZnJvbV92ZXJzaW9uGAQgASgFEhIKCnRvX3ZlcnNpb24YBSABKAUiZQoRRGlmZlNraWxsUmVzcG9uc2USFAoMZnJvbV92ZXJzaW9uGAEgASgFEhIKCnRvX3ZlcnNpb24YAiABKAUSEQoJY29kZV9kaWZmGAMgASgJEhMKC2ZpZWxkc19kaWZmGAQgASgJIsYDCg1Ta2lsbFRlc3RDYXNlEiwKBGNhbGwYASABKAsyHC5ldHVkZS52MS5Ta2lsbFRlc3RDYXNlLkNhbGxIABIyCgdwcm9ncmFtGAIgASgLMh8uZXR1ZGUudjEuU2tpbGxUZXN0Q2FzZS5Qcm9ncmFtSAASMAoGcHl0aG9uGAMgASgLMh4uZXR1ZGUudjEuU2tpbGxUZXN0Q2FzZS5QeXRob25IABqWAQoEQ2FsbBIoCgRhcmdzGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRInCgZrd2FyZ3MYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKCGV4cGVjdGVkGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEhEKCXRvbGVyYW5jZRgEIAEoARpYCgdQcm9ncmFtEg0KBXN0ZGluGAEgASgJEhcKD2V4cGVjdGVkX3N0ZG91dBgCIAEoCRISCgpjb21wYXJpc29uGAMgASgJEhEKCXRvbGVyYW5jZRgEIAEoARomCgZQeXRob24SDQoFc2V0dXAYASABKAkSDQoFdGVzdHMYAiABKAlCBgoEdGVzdCK+AwoKU2tpbGxEcmFmdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSIwoFc2NvcGUYBCABKA4yFC5ldHVkZS52MS5Ta2lsbFNjb3BlEgwKBGtpbmQYBSABKAkSFAoMZGlzcGxheV9uYW1lGAYgASgJEhMKC2Rlc2NyaXB0aW9uGAcgASgJEgwKBGNvZGUYCCABKAkSEwoLZW50cnlfcG9pbnQYCSABKAkSEgoKaXNfcHJvZ3JhbRgKIAEoCBIsCgpwYXJhbWV0ZXJzGAsgAygLMhguZXR1ZGUudjEuU2tpbGxQYXJhbWV0ZXISJgoFdGVzdHMYDCADKAsyFy5ldHVkZS52MS5Ta2lsbFRlc3RDYXNlEi8KDmhlbGRfb3V0X3Rlc3RzGA0gAygLMhcuZXR1ZGUudjEuU2tpbGxUZXN0Q2FzZRIMCgR0YWdzGA4gAygJEhAKCGNhdGVnb3J5GA8gASgJEhcKD2V4YW1wbGVfcHJvbXB0cxgQIAMoCRIQCghwYWNrYWdlcxgRIAMoCRIPCgdzb3VyY2VzGBIgAygJEg0KBW1vZGVsGBMgASgJIjgKEUNoZWNrU2tpbGxSZXF1ZXN0EiMKBXNraWxsGAEgASgLMhQuZXR1ZGUudjEuU2tpbGxEcmFmdCLdAgoSQ2hlY2tTa2lsbFJlc3BvbnNlEg4KBnBhc3NlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkSEAoIZXZpZGVuY2UYAyADKAkSKAoIZmluZGluZ3MYBCADKAsyFi5ldHVkZS52MS5Ta2lsbEZpbmRpbmcSLAoKcGFyYW1ldGVycxgFIAMoCzIYLmV0dWRlLnYxLlNraWxsUGFyYW1ldGVyEi0KDGlucHV0X3NjaGVtYRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLgoNb3V0cHV0X3NjaGVtYRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoMZGVwZW5kZW5jaWVzGAggAygLMhkuZXR1ZGUudjEuU2tpbGxEZXBlbmRlbmN5EhQKDG11dGFudHNfbWFkZRgJIAEoBRIXCg9tdXRhbnRzX25vdGljZWQYCiABKAUicwoUUmVnaXN0ZXJTa2lsbFJlcXVlc3QSIwoFc2tpbGwYASABKAsyFC5ldHVkZS52MS5Ta2lsbERyYWZ0EhQKDGJhc2VfdmVyc2lvbhgCIAEoBRISCgpyZXF1ZXN0X2lkGAMgASgJEgwKBHdhaXQYBCABKAgiZAoSVmVyaWZ5U2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFEhIKCnJlcXVlc3RfaWQYBSABKAkiUwoVR2V0U2tpbGxSZXZpZXdSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFIuMBCgtTa2lsbFJldmlldxIeCgVza2lsbBgBIAEoCzIPLmV0dWRlLnYxLlNraWxsEikKBGRpZmYYAiABKAsyGy5ldHVkZS52MS5EaWZmU2tpbGxSZXNwb25zZRINCgV0ZXN0cxgDIAMoCRIWCg5oZWxkX291dF9jb3VudBgEIAEoBRIzCgdzaW1pbGFyGAUgAygLMiIuZXR1ZGUudjEuU2VhcmNoU2tpbGxzUmVzcG9uc2UuSGl0Ei0KCmRlcGVuZGVudHMYBiADKAsyGS5ldHVkZS52MS5Ta2lsbERlcGVuZGVuY3kihAEKE0FwcHJvdmVTa2lsbFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZkaWdlc3QYAiABKAkSEgoKcmVxdWVzdF9pZBgDIAEoCRINCgVhZ2VudBgEIAEoCRIMCgR1c2VyGAUgASgJEg8KB3ZlcnNpb24YBiABKAUSDQoFbWVyZ2UYByABKAkidAoSUmVqZWN0U2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFEg4KBnJlYXNvbhgFIAEoCRISCgpyZXF1ZXN0X2lkGAYgASgJInkKFFJvbGxiYWNrU2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRISCgp0b192ZXJzaW9uGAQgASgFEg4KBnJlYXNvbhgFIAEoCRISCgpyZXF1ZXN0X2lkGAYgASgJIowBChVEZXByZWNhdGVTa2lsbFJlcXVlc3QSDAoEbmFtZRgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEg8KB3ZlcnNpb24YBCABKAUSDgoGcmVhc29uGAUgASgJEhIKCnJlcXVlc3RfaWQYBiABKAkSEwoLcmVwbGFjZWRfYnkYByABKAkidQoTQXJjaGl2ZVNraWxsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHdmVyc2lvbhgEIAEoBRIOCgZyZWFzb24YBSABKAkSEgoKcmVxdWVzdF9pZBgGIAEoCSJ1ChNSZXN0b3JlU2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFEg4KBnJlYXNvbhgFIAEoCRISCgpyZXF1ZXN0X2lkGAYgASgJIooBChNQcm9tb3RlU2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFEiMKBXNjb3BlGAUgASgOMhQuZXR1ZGUudjEuU2tpbGxTY29wZRISCgpyZXF1ZXN0X2lkGAYgASgJIowBCg9Vc2VTa2lsbFJlcXVlc3QSDAoEbmFtZRgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEisKCnBhcmFtZXRlcnMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCnJlcXVlc3RfaWQYBSABKAkSDQoFc3RkaW4YBiABKAki1QEKEFVzZVNraWxsUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBImCgZyZXN1bHQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGb3V0cHV0GAMgASgJEg0KBWVycm9yGAQgASgJEgwKBG5hbWUYBSABKAkSDwoHdmVyc2lvbhgGIAEoBRITCgtkdXJhdGlvbl9tcxgHIAEoARIfChdza2lsbF9yZXF1ZXN0X3N1Ym1pdHRlZBgIIAEoCBIUCgx3YW50ZWRfc2tpbGwYCSABKAkiQgoUTG9hZEZ1bmN0aW9uc1JlcXVlc3QSDQoFbmFtZXMYASADKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCSLFAQoVTG9hZEZ1bmN0aW9uc1Jlc3BvbnNlEjsKCWZ1bmN0aW9ucxgBIAMoCzIoLmV0dWRlLnYxLkxvYWRGdW5jdGlvbnNSZXNwb25zZS5GdW5jdGlvbhIMCgRjb2RlGAIgASgJGmEKCEZ1bmN0aW9uEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoBRIRCglzaWduYXR1cmUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSDgoGZGlnZXN0GAUgASgJIpMBChNSZXF1ZXN0U2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDQoFYWdlbnQYAyABKAkSDAoEdXNlchgEIAEoCRISCgpyZXF1ZXN0X2lkGAUgASgJEigKB2V4YW1wbGUYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqoCCgtXYW50ZWRTa2lsbBIMCgRuYW1lGAEgASgJEg0KBXNraWxsGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBWFnZW50GAQgASgJEgwKBHVzZXIYBSABKAkSDQoFc3RhdGUYBiABKAkSDgoGcmVhc29uGAcgASgJEhAKCHByaW9yaXR5GAggASgFEg0KBWFza2VkGAkgASgFEi8KC2NyZWF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcmVnaXN0ZXJlZF9za2lsbBgMIAEoCRIQCghzY3JpcHRlZBgNIAEoCCIlChVHZXRXYW50ZWRTa2lsbFJlcXVlc3QSDAoEbmFtZRgBIAEoCSJPChdMaXN0V2FudGVkU2tpbGxzUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJhChhMaXN0V2FudGVkU2tpbGxzUmVzcG9uc2USLAoNd2FudGVkX3NraWxscxgBIAMoCzIVLmV0dWRlLnYxLldhbnRlZFNraWxsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKlAgoSSW1wb3J0U2tpbGxSZXF1ZXN0EjEKBGhlYWQYASABKAsyIS5ldHVkZS52MS5JbXBvcnRTa2lsbFJlcXVlc3QuSGVhZEgAEjEKBGZpbGUYAiABKAsyIS5ldHVkZS52MS5JbXBvcnRTa2lsbFJlcXVlc3QuRmlsZUgAGn0KBEhlYWQSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIjCgVzY29wZRgDIAEoDjIULmV0dWRlLnYxLlNraWxsU2NvcGUSEgoKcmVxdWVzdF9pZBgEIAEoCRIOCgZmb3JtYXQYBSABKAkSDwoHZHJ5X3J1bhgGIAEoCBoiCgRGaWxlEgwKBHBhdGgYASABKAkSDAoEZGF0YRgCIAEoDEIGCgRwYXJ0IkUKE0ltcG9ydFNraWxsUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8uZXR1ZGUudjEuU2tpbGwSDQoFbm90ZXMYAiADKAkiUAoSRXhwb3J0U2tpbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIPCgd2ZXJzaW9uGAQgASgFImwKE0V4cG9ydFNraWxsUmVzcG9uc2USMQoFZmlsZXMYASADKAsyIi5ldHVkZS52MS5FeHBvcnRTa2lsbFJlc3BvbnNlLkZpbGUaIgoERmlsZRIMCgRwYXRoGAEgASgJEgwKBGRhdGEYAiABKAwiqgEKElBydW5lU2tpbGxzUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIPCgdkcnlfcnVuGAIgASgIEhMKC3VudXNlZF9kYXlzGAMgASgFEhgKEGZhaWxpbmdfcmF0ZV9tYXgYBCABKAESGAoQZmFpbGluZ191c2VzX21pbhgFIAEoBRIXCg9zdXBlcnNlZGVkX2RheXMYBiABKAUSEgoKcmVxdWVzdF9pZBgHIAEoCSKlAQoTUHJ1bmVTa2lsbHNSZXNwb25zZRI0CgZwcnVuZWQYASADKAsyJC5ldHVkZS52MS5QcnVuZVNraWxsc1Jlc3BvbnNlLlBydW5lZBIQCghwcnVuZV9pZBgCIAEoCRpGCgZQcnVuZWQSDAoEbmFtZRgBIAEoCRINCgVhZ2VudBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEg4KBnJlYXNvbhgEIAEoCSI4ChBVbmRvUHJ1bmVSZXF1ZXN0EhAKCHBydW5lX2lkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiNAoRVW5kb1BydW5lUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8uZXR1ZGUudjEuU2tpbGwiWgoTUmV2b2tlU291cmNlUmVxdWVzdBIOCgZzb3VyY2UYASABKAkSDwoHZHJ5X3J1bhgCIAEoCBIOCgZyZWFzb24YAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJGChRSZXZva2VTb3VyY2VSZXNwb25zZRIfCgZza2lsbHMYASADKAsyDy5ldHVkZS52MS5Ta2lsbBINCgVmYWN0cxgCIAMoCSIlChRHZXRTa2lsbFN0YXRzUmVxdWVzdBINCgVhZ2VudBgBIAEoCSKzAwoVR2V0U2tpbGxTdGF0c1Jlc3BvbnNlEjoKBmFnZW50cxgBIAMoCzIqLmV0dWRlLnYxLkdldFNraWxsU3RhdHNSZXNwb25zZS5BZ2VudFN0YXRzEiIKCW1vc3RfdXNlZBgCIAMoCzIPLmV0dWRlLnYxLlNraWxsEiAKB2ZhaWxpbmcYAyADKAsyDy5ldHVkZS52MS5Ta2lsbBIfCgZ1bnVzZWQYBCADKAsyDy5ldHVkZS52MS5Ta2lsbBr2AQoKQWdlbnRTdGF0cxINCgVhZ2VudBgBIAEoCRJLCglieV9zdGF0dXMYAiADKAsyOC5ldHVkZS52MS5HZXRTa2lsbFN0YXRzUmVzcG9uc2UuQWdlbnRTdGF0cy5CeVN0YXR1c0VudHJ5EhUKDW9mZmVyZWRfY291bnQYAyABKAMSEgoKdXNlZF9jb3VudBgEIAEoAxIXCg9zdWNjZWVkZWRfY291bnQYBSABKAMSFwoPZmVsbF9iYWNrX2NvdW50GAYgASgDGi8KDUJ5U3RhdHVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASrvAQoLU2tpbGxTdGF0dXMSHAoYU0tJTExfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGgoWU0tJTExfU1RBVFVTX0NBTkRJREFURRABEhkKFVNLSUxMX1NUQVRVU19WRVJJRklFRBACEh8KG1NLSUxMX1NUQVRVU19QRU5ESU5HX1JFVklFVxADEhcKE1NLSUxMX1NUQVRVU19BQ1RJVkUQBBIbChdTS0lMTF9TVEFUVVNfREVQUkVDQVRFRBAFEhkKFVNLSUxMX1NUQVRVU19BUkNISVZFRBAGEhkKFVNLSUxMX1NUQVRVU19SRUpFQ1RFRBAHKoYBCgpTa2lsbFNjb3BlEhsKF1NLSUxMX1NDT1BFX1VOU1BFQ0lGSUVEEAASFQoRU0tJTExfU0NPUEVfQUdFTlQQARIUChBTS0lMTF9TQ09QRV9VU0VSEAISFgoSU0tJTExfU0NPUEVfVEVOQU5UEAMSFgoSU0tJTExfU0NPUEVfR0xPQkFMEAQyhBAKBlNraWxscxJHCgpMaXN0U2tpbGxzEhsuZXR1ZGUudjEuTGlzdFNraWxsc1JlcXVlc3QaHC5ldHVkZS52MS5MaXN0U2tpbGxzUmVzcG9uc2USNgoIR2V0U2tpbGwSGS5ldHVkZS52MS5HZXRTa2lsbFJlcXVlc3QaDy5ldHVkZS52MS5Ta2lsbBJNCgxTZWFyY2hTa2lsbHMSHS5ldHVkZS52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh4uZXR1ZGUudjEuU2VhcmNoU2tpbGxzUmVzcG9uc2USYgoTTGlzdFNraWxsQ2F0ZWdvcmllcxIkLmV0dWRlLnYxLkxpc3RTa2lsbENhdGVnb3JpZXNSZXF1ZXN0GiUuZXR1ZGUudjEuTGlzdFNraWxsQ2F0ZWdvcmllc1Jlc3BvbnNlElwKEUxpc3RTa2lsbFZlcnNpb25zEiIuZXR1ZGUudjEuTGlzdFNraWxsVmVyc2lvbnNSZXF1ZXN0GiMuZXR1ZGUudjEuTGlzdFNraWxsVmVyc2lvbnNSZXNwb25zZRJECglEaWZmU2tpbGwSGi5ldHVkZS52MS5EaWZmU2tpbGxSZXF1ZXN0GhsuZXR1ZGUudjEuRGlmZlNraWxsUmVzcG9uc2USRwoKQ2hlY2tTa2lsbBIbLmV0dWRlLnYxLkNoZWNrU2tpbGxSZXF1ZXN0GhwuZXR1ZGUudjEuQ2hlY2tTa2lsbFJlc3BvbnNlEkAKDVJlZ2lzdGVyU2tpbGwSHi5ldHVkZS52MS5SZWdpc3RlclNraWxsUmVxdWVzdBoPLmV0dWRlLnYxLlNraWxsEjwKC1ZlcmlmeVNraWxsEhwuZXR1ZGUudjEuVmVyaWZ5U2tpbGxSZXF1ZXN0Gg8uZXR1ZGUudjEuU2tpbGwSSAoOR2V0U2tpbGxSZXZpZXcSHy5ldHVkZS52MS5HZXRTa2lsbFJldmlld1JlcXVlc3QaFS5ldHVkZS52MS5Ta2lsbFJldmlldxI+CgxBcHByb3ZlU2tpbGwSHS5ldHVkZS52MS5BcHByb3ZlU2tpbGxSZXF1ZXN0Gg8uZXR1ZGUudjEuU2tpbGwSPAoLUmVqZWN0U2tpbGwSHC5ldHVkZS52MS5SZWplY3RTa2lsbFJlcXVlc3QaDy5ldHVkZS52MS5Ta2lsbBJACg1Sb2xsYmFja1NraWxsEh4uZXR1ZGUudjEuUm9sbGJhY2tTa2lsbFJlcXVlc3QaDy5ldHVkZS52MS5Ta2lsbBJCCg5EZXByZWNhdGVTa2lsbBIfLmV0dWRlLnYxLkRlcHJlY2F0ZVNraWxsUmVxdWVzdBoPLmV0dWRlLnYxLlNraWxsEj4KDEFyY2hpdmVTa2lsbBIdLmV0dWRlLnYxLkFyY2hpdmVTa2lsbFJlcXVlc3QaDy5ldHVkZS52MS5Ta2lsbBI+CgxSZXN0b3JlU2tpbGwSHS5ldHVkZS52MS5SZXN0b3JlU2tpbGxSZXF1ZXN0Gg8uZXR1ZGUudjEuU2tpbGwSPgoMUHJvbW90ZVNraWxsEh0uZXR1ZGUudjEuUHJvbW90ZVNraWxsUmVxdWVzdBoPLmV0dWRlLnYxLlNraWxsEkEKCFVzZVNraWxsEhkuZXR1ZGUudjEuVXNlU2tpbGxSZXF1ZXN0GhouZXR1ZGUudjEuVXNlU2tpbGxSZXNwb25zZRJQCg1Mb2FkRnVuY3Rpb25zEh4uZXR1ZGUudjEuTG9hZEZ1bmN0aW9uc1JlcXVlc3QaHy5ldHVkZS52MS5Mb2FkRnVuY3Rpb25zUmVzcG9uc2USRAoMUmVxdWVzdFNraWxsEh0uZXR1ZGUudjEuUmVxdWVzdFNraWxsUmVxdWVzdBoVLmV0dWRlLnYxLldhbnRlZFNraWxsEkgKDkdldFdhbnRlZFNraWxsEh8uZXR1ZGUudjEuR2V0V2FudGVkU2tpbGxSZXF1ZXN0GhUuZXR1ZGUudjEuV2FudGVkU2tpbGwSWQoQTGlzdFdhbnRlZFNraWxscxIhLmV0dWRlLnYxLkxpc3RXYW50ZWRTa2lsbHNSZXF1ZXN0GiIuZXR1ZGUudjEuTGlzdFdhbnRlZFNraWxsc1Jlc3BvbnNlEkwKC0ltcG9ydFNraWxsEhwuZXR1ZGUudjEuSW1wb3J0U2tpbGxSZXF1ZXN0Gh0uZXR1ZGUudjEuSW1wb3J0U2tpbGxSZXNwb25zZSgBEkoKC0V4cG9ydFNraWxsEhwuZXR1ZGUudjEuRXhwb3J0U2tpbGxSZXF1ZXN0Gh0uZXR1ZGUudjEuRXhwb3J0U2tpbGxSZXNwb25zZRJKCgtQcnVuZVNraWxscxIcLmV0dWRlLnYxLlBydW5lU2tpbGxzUmVxdWVzdBodLmV0dWRlLnYxLlBydW5lU2tpbGxzUmVzcG9uc2USRAoJVW5kb1BydW5lEhouZXR1ZGUudjEuVW5kb1BydW5lUmVxdWVzdBobLmV0dWRlLnYxLlVuZG9QcnVuZVJlc3BvbnNlEk0KDFJldm9rZVNvdXJjZRIdLmV0dWRlLnYxLlJldm9rZVNvdXJjZVJlcXVlc3QaHi5ldHVkZS52MS5SZXZva2VTb3VyY2VSZXNwb25zZRJQCg1HZXRTa2lsbFN0YXRzEh4uZXR1ZGUudjEuR2V0U2tpbGxTdGF0c1JlcXVlc3QaHy5ldHVkZS52MS5HZXRTa2lsbFN0YXRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+
+/**
+ * @generated from message etude.v1.SkillParameter
+ */
+export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * As Python writes it, such as "str" or "list[int]".
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * @generated from field: bool required = 4;
+   */
+  required: boolean;
+
+  /**
+   * Absent: it has none.
+   *
+   * @generated from field: google.protobuf.Value default_value = 5;
+   */
+  defaultValue?: Value | undefined;
+};
+
+/**
+ * Describes the message etude.v1.SkillParameter.
+ * Use `create(SkillParameterSchema)` to create a new message.
+ */
+export const SkillParameterSchema: GenMessage<SkillParameter> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 0);
+
+/**
+ * @generated from message etude.v1.SkillDependency
+ */
+export type SkillDependency = Message<"etude.v1.SkillDependency"> & {
+  /**
+   * "skills/{skill}"
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int32 version = 2;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillDependency.
+ * Use `create(SkillDependencySchema)` to create a new message.
+ */
+export const SkillDependencySchema: GenMessage<SkillDependency> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 1);
+
+/**
+ * What a static analyser says about the code.
+ *
+ * @generated from message etude.v1.SkillFinding
+ */
+export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
+  /**
+   * @generated from field: string analyser = 1;
+   */
+  analyser: string;
+
+  /**
+   * @generated from field: string rule = 2;
+   */
+  rule: string;
+
+  /**
+   * info, warning or error; an error is never approved automatically.
+   *
+   * @generated from field: string severity = 3;
+   */
+  severity: string;
+
+  /**
+   * From 1; 0: the whole code.
+   *
+   * @generated from field: int32 line = 4;
+   */
+  line: number;
+
+  /**
+   * @generated from field: string message = 5;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillFinding.
+ * Use `create(SkillFindingSchema)` to create a new message.
+ */
+export const SkillFindingSchema: GenMessage<SkillFinding> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 2);
+
+/**
+ * What verification found, for exactly the code, tests and dependencies with this digest.
+ *
+ * @generated from message etude.v1.SkillProof
+ */
+export type SkillProof = Message<"etude.v1.SkillProof"> & {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp verify_time = 2;
+   */
+  verifyTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 tests_passed = 3;
+   */
+  testsPassed: number;
+
+  /**
+   * @generated from field: int32 held_out_passed = 4;
+   */
+  heldOutPassed: number;
+
+  /**
+   * @generated from field: int32 mutants_made = 5;
+   */
+  mutantsMade: number;
+
+  /**
+   * @generated from field: int32 mutants_noticed = 6;
+   */
+  mutantsNoticed: number;
+
+  /**
+   * Mutants that the tests did not notice, one phrase each.
+   *
+   * @generated from field: repeated string mutants_survived = 7;
+   */
+  mutantsSurvived: string[];
+
+  /**
+   * @generated from field: repeated etude.v1.SkillFinding findings = 8;
+   */
+  findings: SkillFinding[];
+
+  /**
+   * Skills whose tests passed with it: the version before, and those that depend on it.
+   *
+   * @generated from field: repeated etude.v1.SkillDependency kept = 9;
+   */
+  kept: SkillDependency[];
+
+  /**
+   * 0 to 1, from tests and mutants.
+   *
+   * @generated from field: double confidence = 10;
+   */
+  confidence: number;
+
+  /**
+   * Ed25519 over the proof, base64; and which key it was.
+   *
+   * @generated from field: string signature = 11;
+   */
+  signature: string;
+
+  /**
+   * @generated from field: string key_id = 12;
+   */
+  keyId: string;
+
+  /**
+   * @generated from field: repeated etude.v1.SkillLikeness alike = 13;
+   */
+  alike: SkillLikeness[];
+};
+
+/**
+ * Describes the message etude.v1.SkillProof.
+ * Use `create(SkillProofSchema)` to create a new message.
+ */
+export const SkillProofSchema: GenMessage<SkillProof> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 3);
+
+/**
+ * A skill that does much the same.
+ *
+ * @generated from message etude.v1.SkillLikeness
+ */
+export type SkillLikeness = Message<"etude.v1.SkillLikeness"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * @generated from field: double similarity = 4;
+   */
+  similarity: number;
+
+  /**
+   * This one passes the other's tests, and the other this one's.
+   *
+   * @generated from field: bool passes_theirs = 5;
+   */
+  passesTheirs: boolean;
+
+  /**
+   * @generated from field: bool they_pass = 6;
+   */
+  theyPass: boolean;
+};
+
+/**
+ * Describes the message etude.v1.SkillLikeness.
+ * Use `create(SkillLikenessSchema)` to create a new message.
+ */
+export const SkillLikenessSchema: GenMessage<SkillLikeness> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 4);
+
+/**
+ * @generated from message etude.v1.SkillChange
+ */
+export type SkillChange = Message<"etude.v1.SkillChange"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: etude.v1.SkillStatus from = 3;
+   */
+  from: SkillStatus;
+
+  /**
+   * @generated from field: etude.v1.SkillStatus to = 4;
+   */
+  to: SkillStatus;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillChange.
+ * Use `create(SkillChangeSchema)` to create a new message.
+ */
+export const SkillChangeSchema: GenMessage<SkillChange> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 5);
+
+/**
+ * @generated from message etude.v1.SkillFailure
+ */
+export type SkillFailure = Message<"etude.v1.SkillFailure"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * JSON of the arguments, cut at 4,000 characters.
+   *
+   * @generated from field: string input = 2;
+   */
+  input: string;
+
+  /**
+   * @generated from field: string error = 3;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillFailure.
+ * Use `create(SkillFailureSchema)` to create a new message.
+ */
+export const SkillFailureSchema: GenMessage<SkillFailure> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 6);
 
 /**
  * @generated from message etude.v1.Skill
@@ -75,6 +387,8 @@ export type Skill = Message<"etude.v1.Skill"> & {
   tags: string[];
 
   /**
+   * Uses that succeeded.
+   *
    * @generated from field: int64 execution_count = 11;
    */
   executionCount: bigint;
@@ -111,7 +425,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   scripted: boolean;
 
   /**
-   * sha256 over code and tests.
+   * sha256 over code, contract, tests and pinned dependencies.
    *
    * @generated from field: string digest = 17;
    */
@@ -131,6 +445,134 @@ export type Skill = Message<"etude.v1.Skill"> & {
    * @generated from field: int32 test_count = 20;
    */
   testCount: number;
+
+  /**
+   * @generated from field: string user = 21;
+   */
+  user: string;
+
+  /**
+   * @generated from field: etude.v1.SkillScope scope = 22;
+   */
+  scope: SkillScope;
+
+  /**
+   * @generated from field: string display_name = 23;
+   */
+  displayName: string;
+
+  /**
+   * "combat.melee.swords"
+   *
+   * @generated from field: string category = 24;
+   */
+  category: string;
+
+  /**
+   * @generated from field: repeated string example_prompts = 25;
+   */
+  examplePrompts: string[];
+
+  /**
+   * From the code where it was read, else as the author declared them.
+   *
+   * @generated from field: repeated etude.v1.SkillParameter parameters = 26;
+   */
+  parameters: SkillParameter[];
+
+  /**
+   * @generated from field: google.protobuf.Struct input_schema = 27;
+   */
+  inputSchema?: JsonObject | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Struct output_schema = 28;
+   */
+  outputSchema?: JsonObject | undefined;
+
+  /**
+   * @generated from field: repeated etude.v1.SkillDependency dependencies = 29;
+   */
+  dependencies: SkillDependency[];
+
+  /**
+   * "numpy==2.3.1"
+   *
+   * @generated from field: repeated string packages = 30;
+   */
+  packages: string[];
+
+  /**
+   * @generated from field: etude.v1.SkillProof proof = 31;
+   */
+  proof?: SkillProof | undefined;
+
+  /**
+   * @generated from field: repeated etude.v1.SkillChange history = 32;
+   */
+  history: SkillChange[];
+
+  /**
+   * rollout, consolidation, tool, person, import or request.
+   *
+   * @generated from field: string origin = 33;
+   */
+  origin: string;
+
+  /**
+   * Why it is not trusted to be approved automatically; empty: it is.
+   *
+   * @generated from field: repeated string untrusted = 34;
+   */
+  untrusted: string[];
+
+  /**
+   * "skills/{skill}" that is used in its place.
+   *
+   * @generated from field: string replaced_by = 35;
+   */
+  replacedBy: string;
+
+  /**
+   * Offered to a model, used, and fell back to the model afterwards.
+   *
+   * @generated from field: int64 offered_count = 36;
+   */
+  offeredCount: bigint;
+
+  /**
+   * @generated from field: int64 used_count = 37;
+   */
+  usedCount: bigint;
+
+  /**
+   * @generated from field: int64 fell_back_count = 38;
+   */
+  fellBackCount: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_use_time = 39;
+   */
+  lastUseTime?: Timestamp | undefined;
+
+  /**
+   * The same input gave other outputs.
+   *
+   * @generated from field: bool nondeterministic = 40;
+   */
+  nondeterministic: boolean;
+
+  /**
+   * @generated from field: repeated etude.v1.SkillFailure failures = 41;
+   */
+  failures: SkillFailure[];
+
+  /**
+   * Files beside the code, of the Agent Skills format; paths only.
+   *
+   * @generated from field: repeated string files = 42;
+   */
+  files: string[];
 };
 
 /**
@@ -138,7 +580,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
  * Use `create(SkillSchema)` to create a new message.
  */
 export const SkillSchema: GenMessage<Skill> = /*@__PURE__*/
-  messageDesc(file_etude_v1_skills, 0);
+  messageDesc(file_etude_v1_skills, 7);
 
 /**
  * @generated from message etude.v1.ListSkillsRequest
@@ -163,6 +605,25 @@ export type ListSkillsRequest = Message<"etude.v1.ListSkillsRequest"> & {
    * @generated from field: etude.v1.SkillStatus status = 4;
    */
   status: SkillStatus;
+
+  /**
+   * A category with all below it.
+   *
+   * @generated from field: string category = 5;
+   */
+  category: string;
+
+  /**
+   * @generated from field: string user = 6;
+   */
+  user: string;
+
+  /**
+   * All of them.
+   *
+   * @generated from field: repeated string tags = 7;
+   */
+  tags: string[];
 };
 
 /**
@@ -170,7 +631,7 @@ export type ListSkillsRequest = Message<"etude.v1.ListSkillsRequest"> & {
  * Use `create(ListSkillsRequestSchema)` to create a new message.
  */
 export const ListSkillsRequestSchema: GenMessage<ListSkillsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_skills, 1);
+  messageDesc(file_etude_v1_skills, 8);
 
 /**
  * @generated from message etude.v1.ListSkillsResponse
@@ -192,7 +653,7 @@ export type ListSkillsResponse = Message<"etude.v1.ListSkillsResponse"> & {
  * Use `create(ListSkillsResponseSchema)` to create a new message.
  */
 export const ListSkillsResponseSchema: GenMessage<ListSkillsResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_skills, 2);
+  messageDesc(file_etude_v1_skills, 9);
 
 /**
  * @generated from message etude.v1.GetSkillRequest
@@ -202,6 +663,23 @@ export type GetSkillRequest = Message<"etude.v1.GetSkillRequest"> & {
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * 0: the newest.
+   *
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
 };
 
 /**
@@ -209,7 +687,768 @@ export type GetSkillRequest = Message<"etude.v1.GetSkillRequest"> & {
  * Use `create(GetSkillRequestSchema)` to create a new message.
  */
 export const GetSkillRequestSchema: GenMessage<GetSkillRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_skills, 3);
+  messageDesc(file_etude_v1_skills, 10);
+
+/**
+ * @generated from message etude.v1.SearchSkillsRequest
+ */
+export type SearchSkillsRequest = Message<"etude.v1.SearchSkillsRequest"> & {
+  /**
+   * @generated from field: string query = 1;
+   */
+  query: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: repeated string tags = 4;
+   */
+  tags: string[];
+
+  /**
+   * 0 to 1; absent: 0.7.
+   *
+   * @generated from field: optional double min_similarity = 5;
+   */
+  minSimilarity?: number | undefined;
+
+  /**
+   * 0: 5.
+   *
+   * @generated from field: int32 max_results = 6;
+   */
+  maxResults: number;
+};
+
+/**
+ * Describes the message etude.v1.SearchSkillsRequest.
+ * Use `create(SearchSkillsRequestSchema)` to create a new message.
+ */
+export const SearchSkillsRequestSchema: GenMessage<SearchSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 11);
+
+/**
+ * @generated from message etude.v1.SearchSkillsResponse
+ */
+export type SearchSkillsResponse = Message<"etude.v1.SearchSkillsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.SearchSkillsResponse.Hit hits = 1;
+   */
+  hits: SearchSkillsResponse_Hit[];
+};
+
+/**
+ * Describes the message etude.v1.SearchSkillsResponse.
+ * Use `create(SearchSkillsResponseSchema)` to create a new message.
+ */
+export const SearchSkillsResponseSchema: GenMessage<SearchSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 12);
+
+/**
+ * @generated from message etude.v1.SearchSkillsResponse.Hit
+ */
+export type SearchSkillsResponse_Hit = Message<"etude.v1.SearchSkillsResponse.Hit"> & {
+  /**
+   * @generated from field: etude.v1.Skill skill = 1;
+   */
+  skill?: Skill | undefined;
+
+  /**
+   * @generated from field: double similarity = 2;
+   */
+  similarity: number;
+};
+
+/**
+ * Describes the message etude.v1.SearchSkillsResponse.Hit.
+ * Use `create(SearchSkillsResponse_HitSchema)` to create a new message.
+ */
+export const SearchSkillsResponse_HitSchema: GenMessage<SearchSkillsResponse_Hit> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 12, 0);
+
+/**
+ * @generated from message etude.v1.ListSkillCategoriesRequest
+ */
+export type ListSkillCategoriesRequest = Message<"etude.v1.ListSkillCategoriesRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Empty: those at the top.
+   *
+   * @generated from field: string parent = 3;
+   */
+  parent: string;
+};
+
+/**
+ * Describes the message etude.v1.ListSkillCategoriesRequest.
+ * Use `create(ListSkillCategoriesRequestSchema)` to create a new message.
+ */
+export const ListSkillCategoriesRequestSchema: GenMessage<ListSkillCategoriesRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 13);
+
+/**
+ * @generated from message etude.v1.ListSkillCategoriesResponse
+ */
+export type ListSkillCategoriesResponse = Message<"etude.v1.ListSkillCategoriesResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.ListSkillCategoriesResponse.Category categories = 1;
+   */
+  categories: ListSkillCategoriesResponse_Category[];
+};
+
+/**
+ * Describes the message etude.v1.ListSkillCategoriesResponse.
+ * Use `create(ListSkillCategoriesResponseSchema)` to create a new message.
+ */
+export const ListSkillCategoriesResponseSchema: GenMessage<ListSkillCategoriesResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 14);
+
+/**
+ * @generated from message etude.v1.ListSkillCategoriesResponse.Category
+ */
+export type ListSkillCategoriesResponse_Category = Message<"etude.v1.ListSkillCategoriesResponse.Category"> & {
+  /**
+   * Whole path.
+   *
+   * @generated from field: string category = 1;
+   */
+  category: string;
+
+  /**
+   * Active skills in it and below.
+   *
+   * @generated from field: int32 skill_count = 2;
+   */
+  skillCount: number;
+};
+
+/**
+ * Describes the message etude.v1.ListSkillCategoriesResponse.Category.
+ * Use `create(ListSkillCategoriesResponse_CategorySchema)` to create a new message.
+ */
+export const ListSkillCategoriesResponse_CategorySchema: GenMessage<ListSkillCategoriesResponse_Category> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 14, 0);
+
+/**
+ * @generated from message etude.v1.ListSkillVersionsRequest
+ */
+export type ListSkillVersionsRequest = Message<"etude.v1.ListSkillVersionsRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message etude.v1.ListSkillVersionsRequest.
+ * Use `create(ListSkillVersionsRequestSchema)` to create a new message.
+ */
+export const ListSkillVersionsRequestSchema: GenMessage<ListSkillVersionsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 15);
+
+/**
+ * @generated from message etude.v1.ListSkillVersionsResponse
+ */
+export type ListSkillVersionsResponse = Message<"etude.v1.ListSkillVersionsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Skill skills = 1;
+   */
+  skills: Skill[];
+};
+
+/**
+ * Describes the message etude.v1.ListSkillVersionsResponse.
+ * Use `create(ListSkillVersionsResponseSchema)` to create a new message.
+ */
+export const ListSkillVersionsResponseSchema: GenMessage<ListSkillVersionsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 16);
+
+/**
+ * @generated from message etude.v1.DiffSkillRequest
+ */
+export type DiffSkillRequest = Message<"etude.v1.DiffSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * 0: the one before `to_version`.
+   *
+   * @generated from field: int32 from_version = 4;
+   */
+  fromVersion: number;
+
+  /**
+   * 0: the newest.
+   *
+   * @generated from field: int32 to_version = 5;
+   */
+  toVersion: number;
+};
+
+/**
+ * Describes the message etude.v1.DiffSkillRequest.
+ * Use `create(DiffSkillRequestSchema)` to create a new message.
+ */
+export const DiffSkillRequestSchema: GenMessage<DiffSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 17);
+
+/**
+ * @generated from message etude.v1.DiffSkillResponse
+ */
+export type DiffSkillResponse = Message<"etude.v1.DiffSkillResponse"> & {
+  /**
+   * @generated from field: int32 from_version = 1;
+   */
+  fromVersion: number;
+
+  /**
+   * @generated from field: int32 to_version = 2;
+   */
+  toVersion: number;
+
+  /**
+   * @generated from field: string code_diff = 3;
+   */
+  codeDiff: string;
+
+  /**
+   * Of everything else: description, parameters, tests, dependencies, packages.
+   *
+   * @generated from field: string fields_diff = 4;
+   */
+  fieldsDiff: string;
+};
+
+/**
+ * Describes the message etude.v1.DiffSkillResponse.
+ * Use `create(DiffSkillResponseSchema)` to create a new message.
+ */
+export const DiffSkillResponseSchema: GenMessage<DiffSkillResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 18);
+
+/**
+ * @generated from message etude.v1.SkillTestCase
+ */
+export type SkillTestCase = Message<"etude.v1.SkillTestCase"> & {
+  /**
+   * @generated from oneof etude.v1.SkillTestCase.test
+   */
+  test: {
+    /**
+     * @generated from field: etude.v1.SkillTestCase.Call call = 1;
+     */
+    value: SkillTestCase_Call;
+    case: "call";
+  } | {
+    /**
+     * @generated from field: etude.v1.SkillTestCase.Program program = 2;
+     */
+    value: SkillTestCase_Program;
+    case: "program";
+  } | {
+    /**
+     * @generated from field: etude.v1.SkillTestCase.Python python = 3;
+     */
+    value: SkillTestCase_Python;
+    case: "python";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message etude.v1.SkillTestCase.
+ * Use `create(SkillTestCaseSchema)` to create a new message.
+ */
+export const SkillTestCaseSchema: GenMessage<SkillTestCase> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 19);
+
+/**
+ * A call of the entry point.
+ *
+ * @generated from message etude.v1.SkillTestCase.Call
+ */
+export type SkillTestCase_Call = Message<"etude.v1.SkillTestCase.Call"> & {
+  /**
+   * @generated from field: google.protobuf.ListValue args = 1;
+   */
+  args?: ListValue | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Struct kwargs = 2;
+   */
+  kwargs?: JsonObject | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Value expected = 3;
+   */
+  expected?: Value | undefined;
+
+  /**
+   * @generated from field: double tolerance = 4;
+   */
+  tolerance: number;
+};
+
+/**
+ * Describes the message etude.v1.SkillTestCase.Call.
+ * Use `create(SkillTestCase_CallSchema)` to create a new message.
+ */
+export const SkillTestCase_CallSchema: GenMessage<SkillTestCase_Call> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 19, 0);
+
+/**
+ * A run of the program.
+ *
+ * @generated from message etude.v1.SkillTestCase.Program
+ */
+export type SkillTestCase_Program = Message<"etude.v1.SkillTestCase.Program"> & {
+  /**
+   * @generated from field: string stdin = 1;
+   */
+  stdin: string;
+
+  /**
+   * @generated from field: string expected_stdout = 2;
+   */
+  expectedStdout: string;
+
+  /**
+   * whitespace (default), exact or numeric
+   *
+   * @generated from field: string comparison = 3;
+   */
+  comparison: string;
+
+  /**
+   * @generated from field: double tolerance = 4;
+   */
+  tolerance: number;
+};
+
+/**
+ * Describes the message etude.v1.SkillTestCase.Program.
+ * Use `create(SkillTestCase_ProgramSchema)` to create a new message.
+ */
+export const SkillTestCase_ProgramSchema: GenMessage<SkillTestCase_Program> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 19, 1);
+
+/**
+ * Python with assertions; it imports nothing of the skill and calls the entry point by its name.
+ *
+ * @generated from message etude.v1.SkillTestCase.Python
+ */
+export type SkillTestCase_Python = Message<"etude.v1.SkillTestCase.Python"> & {
+  /**
+   * @generated from field: string setup = 1;
+   */
+  setup: string;
+
+  /**
+   * @generated from field: string tests = 2;
+   */
+  tests: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillTestCase.Python.
+ * Use `create(SkillTestCase_PythonSchema)` to create a new message.
+ */
+export const SkillTestCase_PythonSchema: GenMessage<SkillTestCase_Python> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 19, 2);
+
+/**
+ * A skill as its author writes it.
+ *
+ * @generated from message etude.v1.SkillDraft
+ */
+export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
+  /**
+   * Without "skills/": small letters, digits and "_".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * Unspecified: agent.
+   *
+   * @generated from field: etude.v1.SkillScope scope = 4;
+   */
+  scope: SkillScope;
+
+  /**
+   * function (default), snippet or procedure.
+   *
+   * @generated from field: string kind = 5;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string display_name = 6;
+   */
+  displayName: string;
+
+  /**
+   * @generated from field: string description = 7;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string code = 8;
+   */
+  code: string;
+
+  /**
+   * Empty: the only function at the top of the code, or the one with the skill's name; a program where there is none.
+   *
+   * @generated from field: string entry_point = 9;
+   */
+  entryPoint: string;
+
+  /**
+   * @generated from field: bool is_program = 10;
+   */
+  isProgram: boolean;
+
+  /**
+   * Checked against the code where they are given.
+   *
+   * @generated from field: repeated etude.v1.SkillParameter parameters = 11;
+   */
+  parameters: SkillParameter[];
+
+  /**
+   * @generated from field: repeated etude.v1.SkillTestCase tests = 12;
+   */
+  tests: SkillTestCase[];
+
+  /**
+   * Run by verification and never shown.
+   *
+   * @generated from field: repeated etude.v1.SkillTestCase held_out_tests = 13;
+   */
+  heldOutTests: SkillTestCase[];
+
+  /**
+   * @generated from field: repeated string tags = 14;
+   */
+  tags: string[];
+
+  /**
+   * @generated from field: string category = 15;
+   */
+  category: string;
+
+  /**
+   * @generated from field: repeated string example_prompts = 16;
+   */
+  examplePrompts: string[];
+
+  /**
+   * @generated from field: repeated string packages = 17;
+   */
+  packages: string[];
+
+  /**
+   * Where it was learned from.
+   *
+   * @generated from field: repeated string sources = 18;
+   */
+  sources: string[];
+
+  /**
+   * @generated from field: string model = 19;
+   */
+  model: string;
+};
+
+/**
+ * Describes the message etude.v1.SkillDraft.
+ * Use `create(SkillDraftSchema)` to create a new message.
+ */
+export const SkillDraftSchema: GenMessage<SkillDraft> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 20);
+
+/**
+ * @generated from message etude.v1.CheckSkillRequest
+ */
+export type CheckSkillRequest = Message<"etude.v1.CheckSkillRequest"> & {
+  /**
+   * @generated from field: etude.v1.SkillDraft skill = 1;
+   */
+  skill?: SkillDraft | undefined;
+};
+
+/**
+ * Describes the message etude.v1.CheckSkillRequest.
+ * Use `create(CheckSkillRequestSchema)` to create a new message.
+ */
+export const CheckSkillRequestSchema: GenMessage<CheckSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 21);
+
+/**
+ * @generated from message etude.v1.CheckSkillResponse
+ */
+export type CheckSkillResponse = Message<"etude.v1.CheckSkillResponse"> & {
+  /**
+   * @generated from field: bool passed = 1;
+   */
+  passed: boolean;
+
+  /**
+   * Why it did not.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: repeated string evidence = 3;
+   */
+  evidence: string[];
+
+  /**
+   * @generated from field: repeated etude.v1.SkillFinding findings = 4;
+   */
+  findings: SkillFinding[];
+
+  /**
+   * @generated from field: repeated etude.v1.SkillParameter parameters = 5;
+   */
+  parameters: SkillParameter[];
+
+  /**
+   * @generated from field: google.protobuf.Struct input_schema = 6;
+   */
+  inputSchema?: JsonObject | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Struct output_schema = 7;
+   */
+  outputSchema?: JsonObject | undefined;
+
+  /**
+   * @generated from field: repeated etude.v1.SkillDependency dependencies = 8;
+   */
+  dependencies: SkillDependency[];
+
+  /**
+   * @generated from field: int32 mutants_made = 9;
+   */
+  mutantsMade: number;
+
+  /**
+   * @generated from field: int32 mutants_noticed = 10;
+   */
+  mutantsNoticed: number;
+};
+
+/**
+ * Describes the message etude.v1.CheckSkillResponse.
+ * Use `create(CheckSkillResponseSchema)` to create a new message.
+ */
+export const CheckSkillResponseSchema: GenMessage<CheckSkillResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 22);
+
+/**
+ * @generated from message etude.v1.RegisterSkillRequest
+ */
+export type RegisterSkillRequest = Message<"etude.v1.RegisterSkillRequest"> & {
+  /**
+   * @generated from field: etude.v1.SkillDraft skill = 1;
+   */
+  skill?: SkillDraft | undefined;
+
+  /**
+   * Version that was edited; 0: a new skill, or whatever is newest. Another one than the newest is refused with ABORTED and what
+   * changed since.
+   *
+   * @generated from field: int32 base_version = 2;
+   */
+  baseVersion: number;
+
+  /**
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+
+  /**
+   * Answers once it was verified and settled, or the deadline is near.
+   *
+   * @generated from field: bool wait = 4;
+   */
+  wait: boolean;
+};
+
+/**
+ * Describes the message etude.v1.RegisterSkillRequest.
+ * Use `create(RegisterSkillRequestSchema)` to create a new message.
+ */
+export const RegisterSkillRequestSchema: GenMessage<RegisterSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 23);
+
+/**
+ * @generated from message etude.v1.VerifySkillRequest
+ */
+export type VerifySkillRequest = Message<"etude.v1.VerifySkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string request_id = 5;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.VerifySkillRequest.
+ * Use `create(VerifySkillRequestSchema)` to create a new message.
+ */
+export const VerifySkillRequestSchema: GenMessage<VerifySkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 24);
+
+/**
+ * @generated from message etude.v1.GetSkillReviewRequest
+ */
+export type GetSkillReviewRequest = Message<"etude.v1.GetSkillReviewRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+};
+
+/**
+ * Describes the message etude.v1.GetSkillReviewRequest.
+ * Use `create(GetSkillReviewRequestSchema)` to create a new message.
+ */
+export const GetSkillReviewRequestSchema: GenMessage<GetSkillReviewRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 25);
+
+/**
+ * @generated from message etude.v1.SkillReview
+ */
+export type SkillReview = Message<"etude.v1.SkillReview"> & {
+  /**
+   * @generated from field: etude.v1.Skill skill = 1;
+   */
+  skill?: Skill | undefined;
+
+  /**
+   * The version that is active now; empty code where there is none.
+   *
+   * @generated from field: etude.v1.DiffSkillResponse diff = 2;
+   */
+  diff?: DiffSkillResponse | undefined;
+
+  /**
+   * Its tests as JSON, one per element. Held-out ones are counted only.
+   *
+   * @generated from field: repeated string tests = 3;
+   */
+  tests: string[];
+
+  /**
+   * @generated from field: int32 held_out_count = 4;
+   */
+  heldOutCount: number;
+
+  /**
+   * @generated from field: repeated etude.v1.SearchSkillsResponse.Hit similar = 5;
+   */
+  similar: SearchSkillsResponse_Hit[];
+
+  /**
+   * @generated from field: repeated etude.v1.SkillDependency dependents = 6;
+   */
+  dependents: SkillDependency[];
+};
+
+/**
+ * Describes the message etude.v1.SkillReview.
+ * Use `create(SkillReviewSchema)` to create a new message.
+ */
+export const SkillReviewSchema: GenMessage<SkillReview> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 26);
 
 /**
  * @generated from message etude.v1.ApproveSkillRequest
@@ -231,6 +1470,30 @@ export type ApproveSkillRequest = Message<"etude.v1.ApproveSkillRequest"> & {
    * @generated from field: string request_id = 3;
    */
   requestId: string;
+
+  /**
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 5;
+   */
+  user: string;
+
+  /**
+   * 0: the newest that waits.
+   *
+   * @generated from field: int32 version = 6;
+   */
+  version: number;
+
+  /**
+   * "skills/{skill}" that does the same: it is deprecated, and its uses go to this one.
+   *
+   * @generated from field: string merge = 7;
+   */
+  merge: string;
 };
 
 /**
@@ -238,7 +1501,1151 @@ export type ApproveSkillRequest = Message<"etude.v1.ApproveSkillRequest"> & {
  * Use `create(ApproveSkillRequestSchema)` to create a new message.
  */
 export const ApproveSkillRequestSchema: GenMessage<ApproveSkillRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_skills, 4);
+  messageDesc(file_etude_v1_skills, 27);
+
+/**
+ * @generated from message etude.v1.RejectSkillRequest
+ */
+export type RejectSkillRequest = Message<"etude.v1.RejectSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.RejectSkillRequest.
+ * Use `create(RejectSkillRequestSchema)` to create a new message.
+ */
+export const RejectSkillRequestSchema: GenMessage<RejectSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 28);
+
+/**
+ * @generated from message etude.v1.RollbackSkillRequest
+ */
+export type RollbackSkillRequest = Message<"etude.v1.RollbackSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * 0: the newest that was active before.
+   *
+   * @generated from field: int32 to_version = 4;
+   */
+  toVersion: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.RollbackSkillRequest.
+ * Use `create(RollbackSkillRequestSchema)` to create a new message.
+ */
+export const RollbackSkillRequestSchema: GenMessage<RollbackSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 29);
+
+/**
+ * @generated from message etude.v1.DeprecateSkillRequest
+ */
+export type DeprecateSkillRequest = Message<"etude.v1.DeprecateSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+
+  /**
+   * "skills/{skill}" that is used in its place; empty: none.
+   *
+   * @generated from field: string replaced_by = 7;
+   */
+  replacedBy: string;
+};
+
+/**
+ * Describes the message etude.v1.DeprecateSkillRequest.
+ * Use `create(DeprecateSkillRequestSchema)` to create a new message.
+ */
+export const DeprecateSkillRequestSchema: GenMessage<DeprecateSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 30);
+
+/**
+ * @generated from message etude.v1.ArchiveSkillRequest
+ */
+export type ArchiveSkillRequest = Message<"etude.v1.ArchiveSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * 0: every version.
+   *
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.ArchiveSkillRequest.
+ * Use `create(ArchiveSkillRequestSchema)` to create a new message.
+ */
+export const ArchiveSkillRequestSchema: GenMessage<ArchiveSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 31);
+
+/**
+ * @generated from message etude.v1.RestoreSkillRequest
+ */
+export type RestoreSkillRequest = Message<"etude.v1.RestoreSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.RestoreSkillRequest.
+ * Use `create(RestoreSkillRequestSchema)` to create a new message.
+ */
+export const RestoreSkillRequestSchema: GenMessage<RestoreSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 32);
+
+/**
+ * @generated from message etude.v1.PromoteSkillRequest
+ */
+export type PromoteSkillRequest = Message<"etude.v1.PromoteSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+
+  /**
+   * @generated from field: etude.v1.SkillScope scope = 5;
+   */
+  scope: SkillScope;
+
+  /**
+   * @generated from field: string request_id = 6;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.PromoteSkillRequest.
+ * Use `create(PromoteSkillRequestSchema)` to create a new message.
+ */
+export const PromoteSkillRequestSchema: GenMessage<PromoteSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 33);
+
+/**
+ * @generated from message etude.v1.UseSkillRequest
+ */
+export type UseSkillRequest = Message<"etude.v1.UseSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: google.protobuf.Struct parameters = 4;
+   */
+  parameters?: JsonObject | undefined;
+
+  /**
+   * The same again is counted and run once.
+   *
+   * @generated from field: string request_id = 5;
+   */
+  requestId: string;
+
+  /**
+   * For a program.
+   *
+   * @generated from field: string stdin = 6;
+   */
+  stdin: string;
+};
+
+/**
+ * Describes the message etude.v1.UseSkillRequest.
+ * Use `create(UseSkillRequestSchema)` to create a new message.
+ */
+export const UseSkillRequestSchema: GenMessage<UseSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 34);
+
+/**
+ * @generated from message etude.v1.UseSkillResponse
+ */
+export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
+  /**
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Value result = 2;
+   */
+  result?: Value | undefined;
+
+  /**
+   * @generated from field: string output = 3;
+   */
+  output: string;
+
+  /**
+   * @generated from field: string error = 4;
+   */
+  error: string;
+
+  /**
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int32 version = 6;
+   */
+  version: number;
+
+  /**
+   * @generated from field: double duration_ms = 7;
+   */
+  durationMs: number;
+
+  /**
+   * There is no such skill; it was asked for.
+   *
+   * @generated from field: bool skill_request_submitted = 8;
+   */
+  skillRequestSubmitted: boolean;
+
+  /**
+   * "wantedSkills/{id}"
+   *
+   * @generated from field: string wanted_skill = 9;
+   */
+  wantedSkill: string;
+};
+
+/**
+ * Describes the message etude.v1.UseSkillResponse.
+ * Use `create(UseSkillResponseSchema)` to create a new message.
+ */
+export const UseSkillResponseSchema: GenMessage<UseSkillResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 35);
+
+/**
+ * @generated from message etude.v1.LoadFunctionsRequest
+ */
+export type LoadFunctionsRequest = Message<"etude.v1.LoadFunctionsRequest"> & {
+  /**
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message etude.v1.LoadFunctionsRequest.
+ * Use `create(LoadFunctionsRequestSchema)` to create a new message.
+ */
+export const LoadFunctionsRequestSchema: GenMessage<LoadFunctionsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 36);
+
+/**
+ * @generated from message etude.v1.LoadFunctionsResponse
+ */
+export type LoadFunctionsResponse = Message<"etude.v1.LoadFunctionsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.LoadFunctionsResponse.Function functions = 1;
+   */
+  functions: LoadFunctionsResponse_Function[];
+
+  /**
+   * Python that defines them.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+};
+
+/**
+ * Describes the message etude.v1.LoadFunctionsResponse.
+ * Use `create(LoadFunctionsResponseSchema)` to create a new message.
+ */
+export const LoadFunctionsResponseSchema: GenMessage<LoadFunctionsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 37);
+
+/**
+ * @generated from message etude.v1.LoadFunctionsResponse.Function
+ */
+export type LoadFunctionsResponse_Function = Message<"etude.v1.LoadFunctionsResponse.Function"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int32 version = 2;
+   */
+  version: number;
+
+  /**
+   * "def parse_csv(text: str, sep: str = ',') -> list"
+   *
+   * @generated from field: string signature = 3;
+   */
+  signature: string;
+
+  /**
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string digest = 5;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message etude.v1.LoadFunctionsResponse.Function.
+ * Use `create(LoadFunctionsResponse_FunctionSchema)` to create a new message.
+ */
+export const LoadFunctionsResponse_FunctionSchema: GenMessage<LoadFunctionsResponse_Function> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 37, 0);
+
+/**
+ * @generated from message etude.v1.RequestSkillRequest
+ */
+export type RequestSkillRequest = Message<"etude.v1.RequestSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string agent = 3;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 4;
+   */
+  user: string;
+
+  /**
+   * @generated from field: string request_id = 5;
+   */
+  requestId: string;
+
+  /**
+   * What it would have been called with.
+   *
+   * @generated from field: google.protobuf.Struct example = 6;
+   */
+  example?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message etude.v1.RequestSkillRequest.
+ * Use `create(RequestSkillRequestSchema)` to create a new message.
+ */
+export const RequestSkillRequestSchema: GenMessage<RequestSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 38);
+
+/**
+ * @generated from message etude.v1.WantedSkill
+ */
+export type WantedSkill = Message<"etude.v1.WantedSkill"> & {
+  /**
+   * "wantedSkills/{id}"
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string skill = 2;
+   */
+  skill: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 5;
+   */
+  user: string;
+
+  /**
+   * waiting, writing, registered, failed
+   *
+   * @generated from field: string state = 6;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: int32 priority = 8;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: int32 asked = 9;
+   */
+  asked: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 10;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp update_time = 11;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * "skills/{skill}" that came of it.
+   *
+   * @generated from field: string registered_skill = 12;
+   */
+  registeredSkill: string;
+
+  /**
+   * @generated from field: bool scripted = 13;
+   */
+  scripted: boolean;
+};
+
+/**
+ * Describes the message etude.v1.WantedSkill.
+ * Use `create(WantedSkillSchema)` to create a new message.
+ */
+export const WantedSkillSchema: GenMessage<WantedSkill> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 39);
+
+/**
+ * @generated from message etude.v1.GetWantedSkillRequest
+ */
+export type GetWantedSkillRequest = Message<"etude.v1.GetWantedSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message etude.v1.GetWantedSkillRequest.
+ * Use `create(GetWantedSkillRequestSchema)` to create a new message.
+ */
+export const GetWantedSkillRequestSchema: GenMessage<GetWantedSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 40);
+
+/**
+ * @generated from message etude.v1.ListWantedSkillsRequest
+ */
+export type ListWantedSkillsRequest = Message<"etude.v1.ListWantedSkillsRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListWantedSkillsRequest.
+ * Use `create(ListWantedSkillsRequestSchema)` to create a new message.
+ */
+export const ListWantedSkillsRequestSchema: GenMessage<ListWantedSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 41);
+
+/**
+ * @generated from message etude.v1.ListWantedSkillsResponse
+ */
+export type ListWantedSkillsResponse = Message<"etude.v1.ListWantedSkillsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.WantedSkill wanted_skills = 1;
+   */
+  wantedSkills: WantedSkill[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListWantedSkillsResponse.
+ * Use `create(ListWantedSkillsResponseSchema)` to create a new message.
+ */
+export const ListWantedSkillsResponseSchema: GenMessage<ListWantedSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 42);
+
+/**
+ * @generated from message etude.v1.ImportSkillRequest
+ */
+export type ImportSkillRequest = Message<"etude.v1.ImportSkillRequest"> & {
+  /**
+   * @generated from oneof etude.v1.ImportSkillRequest.part
+   */
+  part: {
+    /**
+     * @generated from field: etude.v1.ImportSkillRequest.Head head = 1;
+     */
+    value: ImportSkillRequest_Head;
+    case: "head";
+  } | {
+    /**
+     * @generated from field: etude.v1.ImportSkillRequest.File file = 2;
+     */
+    value: ImportSkillRequest_File;
+    case: "file";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message etude.v1.ImportSkillRequest.
+ * Use `create(ImportSkillRequestSchema)` to create a new message.
+ */
+export const ImportSkillRequestSchema: GenMessage<ImportSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 43);
+
+/**
+ * @generated from message etude.v1.ImportSkillRequest.Head
+ */
+export type ImportSkillRequest_Head = Message<"etude.v1.ImportSkillRequest.Head"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * @generated from field: etude.v1.SkillScope scope = 3;
+   */
+  scope: SkillScope;
+
+  /**
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
+
+  /**
+   * "folder": files follow, each with its path. "zip" or "tar.gz": the bytes of one archive follow.
+   *
+   * @generated from field: string format = 5;
+   */
+  format: string;
+
+  /**
+   * @generated from field: bool dry_run = 6;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message etude.v1.ImportSkillRequest.Head.
+ * Use `create(ImportSkillRequest_HeadSchema)` to create a new message.
+ */
+export const ImportSkillRequest_HeadSchema: GenMessage<ImportSkillRequest_Head> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 43, 0);
+
+/**
+ * @generated from message etude.v1.ImportSkillRequest.File
+ */
+export type ImportSkillRequest_File = Message<"etude.v1.ImportSkillRequest.File"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * A part of it; the same path again continues it.
+   *
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message etude.v1.ImportSkillRequest.File.
+ * Use `create(ImportSkillRequest_FileSchema)` to create a new message.
+ */
+export const ImportSkillRequest_FileSchema: GenMessage<ImportSkillRequest_File> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 43, 1);
+
+/**
+ * @generated from message etude.v1.ImportSkillResponse
+ */
+export type ImportSkillResponse = Message<"etude.v1.ImportSkillResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Skill skills = 1;
+   */
+  skills: Skill[];
+
+  /**
+   * What was left out or changed, and why.
+   *
+   * @generated from field: repeated string notes = 2;
+   */
+  notes: string[];
+};
+
+/**
+ * Describes the message etude.v1.ImportSkillResponse.
+ * Use `create(ImportSkillResponseSchema)` to create a new message.
+ */
+export const ImportSkillResponseSchema: GenMessage<ImportSkillResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 44);
+
+/**
+ * @generated from message etude.v1.ExportSkillRequest
+ */
+export type ExportSkillRequest = Message<"etude.v1.ExportSkillRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 version = 4;
+   */
+  version: number;
+};
+
+/**
+ * Describes the message etude.v1.ExportSkillRequest.
+ * Use `create(ExportSkillRequestSchema)` to create a new message.
+ */
+export const ExportSkillRequestSchema: GenMessage<ExportSkillRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 45);
+
+/**
+ * @generated from message etude.v1.ExportSkillResponse
+ */
+export type ExportSkillResponse = Message<"etude.v1.ExportSkillResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.ExportSkillResponse.File files = 1;
+   */
+  files: ExportSkillResponse_File[];
+};
+
+/**
+ * Describes the message etude.v1.ExportSkillResponse.
+ * Use `create(ExportSkillResponseSchema)` to create a new message.
+ */
+export const ExportSkillResponseSchema: GenMessage<ExportSkillResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 46);
+
+/**
+ * @generated from message etude.v1.ExportSkillResponse.File
+ */
+export type ExportSkillResponse_File = Message<"etude.v1.ExportSkillResponse.File"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message etude.v1.ExportSkillResponse.File.
+ * Use `create(ExportSkillResponse_FileSchema)` to create a new message.
+ */
+export const ExportSkillResponse_FileSchema: GenMessage<ExportSkillResponse_File> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 46, 0);
+
+/**
+ * @generated from message etude.v1.PruneSkillsRequest
+ */
+export type PruneSkillsRequest = Message<"etude.v1.PruneSkillsRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: bool dry_run = 2;
+   */
+  dryRun: boolean;
+
+  /**
+   * Active and not used for so long; 0: not looked at.
+   *
+   * @generated from field: int32 unused_days = 3;
+   */
+  unusedDays: number;
+
+  /**
+   * Active with a lower success rate after at least `failing_uses_min` uses; 0: not looked at.
+   *
+   * @generated from field: double failing_rate_max = 4;
+   */
+  failingRateMax: number;
+
+  /**
+   * @generated from field: int32 failing_uses_min = 5;
+   */
+  failingUsesMin: number;
+
+  /**
+   * Deprecated for so long; 0: not looked at.
+   *
+   * @generated from field: int32 superseded_days = 6;
+   */
+  supersededDays: number;
+
+  /**
+   * @generated from field: string request_id = 7;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.PruneSkillsRequest.
+ * Use `create(PruneSkillsRequestSchema)` to create a new message.
+ */
+export const PruneSkillsRequestSchema: GenMessage<PruneSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 47);
+
+/**
+ * @generated from message etude.v1.PruneSkillsResponse
+ */
+export type PruneSkillsResponse = Message<"etude.v1.PruneSkillsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.PruneSkillsResponse.Pruned pruned = 1;
+   */
+  pruned: PruneSkillsResponse_Pruned[];
+
+  /**
+   * For `UndoPrune`; empty after a dry run.
+   *
+   * @generated from field: string prune_id = 2;
+   */
+  pruneId: string;
+};
+
+/**
+ * Describes the message etude.v1.PruneSkillsResponse.
+ * Use `create(PruneSkillsResponseSchema)` to create a new message.
+ */
+export const PruneSkillsResponseSchema: GenMessage<PruneSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 48);
+
+/**
+ * @generated from message etude.v1.PruneSkillsResponse.Pruned
+ */
+export type PruneSkillsResponse_Pruned = Message<"etude.v1.PruneSkillsResponse.Pruned"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message etude.v1.PruneSkillsResponse.Pruned.
+ * Use `create(PruneSkillsResponse_PrunedSchema)` to create a new message.
+ */
+export const PruneSkillsResponse_PrunedSchema: GenMessage<PruneSkillsResponse_Pruned> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 48, 0);
+
+/**
+ * @generated from message etude.v1.UndoPruneRequest
+ */
+export type UndoPruneRequest = Message<"etude.v1.UndoPruneRequest"> & {
+  /**
+   * @generated from field: string prune_id = 1;
+   */
+  pruneId: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.UndoPruneRequest.
+ * Use `create(UndoPruneRequestSchema)` to create a new message.
+ */
+export const UndoPruneRequestSchema: GenMessage<UndoPruneRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 49);
+
+/**
+ * @generated from message etude.v1.UndoPruneResponse
+ */
+export type UndoPruneResponse = Message<"etude.v1.UndoPruneResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Skill skills = 1;
+   */
+  skills: Skill[];
+};
+
+/**
+ * Describes the message etude.v1.UndoPruneResponse.
+ * Use `create(UndoPruneResponseSchema)` to create a new message.
+ */
+export const UndoPruneResponseSchema: GenMessage<UndoPruneResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 50);
+
+/**
+ * @generated from message etude.v1.RevokeSourceRequest
+ */
+export type RevokeSourceRequest = Message<"etude.v1.RevokeSourceRequest"> & {
+  /**
+   * "tasks/{task}", "episodes/{id}", "documents/{id}", "wantedSkills/{id}" or "users/{user}".
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * @generated from field: bool dry_run = 2;
+   */
+  dryRun: boolean;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.RevokeSourceRequest.
+ * Use `create(RevokeSourceRequestSchema)` to create a new message.
+ */
+export const RevokeSourceRequestSchema: GenMessage<RevokeSourceRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 51);
+
+/**
+ * @generated from message etude.v1.RevokeSourceResponse
+ */
+export type RevokeSourceResponse = Message<"etude.v1.RevokeSourceResponse"> & {
+  /**
+   * Withdrawn, or, in a dry run, what would be.
+   *
+   * @generated from field: repeated etude.v1.Skill skills = 1;
+   */
+  skills: Skill[];
+
+  /**
+   * Texts of facts that rest on nothing else.
+   *
+   * @generated from field: repeated string facts = 2;
+   */
+  facts: string[];
+};
+
+/**
+ * Describes the message etude.v1.RevokeSourceResponse.
+ * Use `create(RevokeSourceResponseSchema)` to create a new message.
+ */
+export const RevokeSourceResponseSchema: GenMessage<RevokeSourceResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 52);
+
+/**
+ * @generated from message etude.v1.GetSkillStatsRequest
+ */
+export type GetSkillStatsRequest = Message<"etude.v1.GetSkillStatsRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+};
+
+/**
+ * Describes the message etude.v1.GetSkillStatsRequest.
+ * Use `create(GetSkillStatsRequestSchema)` to create a new message.
+ */
+export const GetSkillStatsRequestSchema: GenMessage<GetSkillStatsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 53);
+
+/**
+ * @generated from message etude.v1.GetSkillStatsResponse
+ */
+export type GetSkillStatsResponse = Message<"etude.v1.GetSkillStatsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.GetSkillStatsResponse.AgentStats agents = 1;
+   */
+  agents: GetSkillStatsResponse_AgentStats[];
+
+  /**
+   * @generated from field: repeated etude.v1.Skill most_used = 2;
+   */
+  mostUsed: Skill[];
+
+  /**
+   * @generated from field: repeated etude.v1.Skill failing = 3;
+   */
+  failing: Skill[];
+
+  /**
+   * @generated from field: repeated etude.v1.Skill unused = 4;
+   */
+  unused: Skill[];
+};
+
+/**
+ * Describes the message etude.v1.GetSkillStatsResponse.
+ * Use `create(GetSkillStatsResponseSchema)` to create a new message.
+ */
+export const GetSkillStatsResponseSchema: GenMessage<GetSkillStatsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 54);
+
+/**
+ * @generated from message etude.v1.GetSkillStatsResponse.AgentStats
+ */
+export type GetSkillStatsResponse_AgentStats = Message<"etude.v1.GetSkillStatsResponse.AgentStats"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: map<string, int32> by_status = 2;
+   */
+  byStatus: { [key: string]: number };
+
+  /**
+   * @generated from field: int64 offered_count = 3;
+   */
+  offeredCount: bigint;
+
+  /**
+   * @generated from field: int64 used_count = 4;
+   */
+  usedCount: bigint;
+
+  /**
+   * @generated from field: int64 succeeded_count = 5;
+   */
+  succeededCount: bigint;
+
+  /**
+   * @generated from field: int64 fell_back_count = 6;
+   */
+  fellBackCount: bigint;
+};
+
+/**
+ * Describes the message etude.v1.GetSkillStatsResponse.AgentStats.
+ * Use `create(GetSkillStatsResponse_AgentStatsSchema)` to create a new message.
+ */
+export const GetSkillStatsResponse_AgentStatsSchema: GenMessage<GetSkillStatsResponse_AgentStats> = /*@__PURE__*/
+  messageDesc(file_etude_v1_skills, 54, 0);
 
 /**
  * @generated from enum etude.v1.SkillStatus
@@ -292,7 +2699,56 @@ export const SkillStatusSchema: GenEnum<SkillStatus> = /*@__PURE__*/
   enumDesc(file_etude_v1_skills, 0);
 
 /**
- * Skills: verified code that answers a task without a model.
+ * Who reads a skill.
+ *
+ * @generated from enum etude.v1.SkillScope
+ */
+export enum SkillScope {
+  /**
+   * @generated from enum value: SKILL_SCOPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * One agent; only for its user, where it has one.
+   *
+   * @generated from enum value: SKILL_SCOPE_AGENT = 1;
+   */
+  AGENT = 1,
+
+  /**
+   * Every agent of one user.
+   *
+   * @generated from enum value: SKILL_SCOPE_USER = 2;
+   */
+  USER = 2,
+
+  /**
+   * Every agent of the tenant.
+   *
+   * @generated from enum value: SKILL_SCOPE_TENANT = 3;
+   */
+  TENANT = 3,
+
+  /**
+   * Every agent of every tenant.
+   *
+   * @generated from enum value: SKILL_SCOPE_GLOBAL = 4;
+   */
+  GLOBAL = 4,
+}
+
+/**
+ * Describes the enum etude.v1.SkillScope.
+ */
+export const SkillScopeSchema: GenEnum<SkillScope> = /*@__PURE__*/
+  enumDesc(file_etude_v1_skills, 1);
+
+/**
+ * Skills: verified code with a contract and a proof, that answers without a model.
+ *
+ * Who reads is told by `agent` and `user`: they see what is the agent's own (and nobody's or that user's), then what is the user's,
+ * the tenant's and everybody's; of equal names the narrowest is meant. Without an agent every agent of the tenant is read.
  *
  * @generated from service etude.v1.Skills
  */
@@ -314,6 +2770,85 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
+   * Active skills by meaning and by words.
+   *
+   * @generated from rpc etude.v1.Skills.SearchSkills
+   */
+  searchSkills: {
+    methodKind: "unary";
+    input: typeof SearchSkillsRequestSchema;
+    output: typeof SearchSkillsResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.ListSkillCategories
+   */
+  listSkillCategories: {
+    methodKind: "unary";
+    input: typeof ListSkillCategoriesRequestSchema;
+    output: typeof ListSkillCategoriesResponseSchema;
+  },
+  /**
+   * All versions of a skill, newest first.
+   *
+   * @generated from rpc etude.v1.Skills.ListSkillVersions
+   */
+  listSkillVersions: {
+    methodKind: "unary";
+    input: typeof ListSkillVersionsRequestSchema;
+    output: typeof ListSkillVersionsResponseSchema;
+  },
+  /**
+   * What changed between two versions, as unified diffs.
+   *
+   * @generated from rpc etude.v1.Skills.DiffSkill
+   */
+  diffSkill: {
+    methodKind: "unary";
+    input: typeof DiffSkillRequestSchema;
+    output: typeof DiffSkillResponseSchema;
+  },
+  /**
+   * Reads the contract from the code, looks for findings and runs the tests; stores nothing.
+   *
+   * @generated from rpc etude.v1.Skills.CheckSkill
+   */
+  checkSkill: {
+    methodKind: "unary";
+    input: typeof CheckSkillRequestSchema;
+    output: typeof CheckSkillResponseSchema;
+  },
+  /**
+   * Stores a candidate: version 1 of a new skill, or the next of one that is there (`base_version` says which was edited). It is
+   * verified next, and approved as the agent's settings say. The same content again changes nothing.
+   *
+   * @generated from rpc etude.v1.Skills.RegisterSkill
+   */
+  registerSkill: {
+    methodKind: "unary";
+    input: typeof RegisterSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * Verifies a candidate, or one that was rejected, again; answers once its verification ended, or the deadline is near.
+   *
+   * @generated from rpc etude.v1.Skills.VerifySkill
+   */
+  verifySkill: {
+    methodKind: "unary";
+    input: typeof VerifySkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * All that a reviewer needs to decide. Needs the role "reviewer", as do the calls that follow.
+   *
+   * @generated from rpc etude.v1.Skills.GetSkillReview
+   */
+  getSkillReview: {
+    methodKind: "unary";
+    input: typeof GetSkillReviewRequestSchema;
+    output: typeof SkillReviewSchema;
+  },
+  /**
    * Moves a verified skill that waits for review to active.
    *
    * @generated from rpc etude.v1.Skills.ApproveSkill
@@ -322,6 +2857,160 @@ export const Skills: GenService<{
     methodKind: "unary";
     input: typeof ApproveSkillRequestSchema;
     output: typeof SkillSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.RejectSkill
+   */
+  rejectSkill: {
+    methodKind: "unary";
+    input: typeof RejectSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * An earlier version is active again and the present one deprecated.
+   *
+   * @generated from rpc etude.v1.Skills.RollbackSkill
+   */
+  rollbackSkill: {
+    methodKind: "unary";
+    input: typeof RollbackSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.DeprecateSkill
+   */
+  deprecateSkill: {
+    methodKind: "unary";
+    input: typeof DeprecateSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * Out of sight; `RestoreSkill` takes it back.
+   *
+   * @generated from rpc etude.v1.Skills.ArchiveSkill
+   */
+  archiveSkill: {
+    methodKind: "unary";
+    input: typeof ArchiveSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.RestoreSkill
+   */
+  restoreSkill: {
+    methodKind: "unary";
+    input: typeof RestoreSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * Stores a copy for more readers, with its proof; it waits for review there. Everybody of all tenants: for operators only.
+   *
+   * @generated from rpc etude.v1.Skills.PromoteSkill
+   */
+  promoteSkill: {
+    methodKind: "unary";
+    input: typeof PromoteSkillRequestSchema;
+    output: typeof SkillSchema;
+  },
+  /**
+   * Runs a skill with these arguments, without a model.
+   *
+   * @generated from rpc etude.v1.Skills.UseSkill
+   */
+  useSkill: {
+    methodKind: "unary";
+    input: typeof UseSkillRequestSchema;
+    output: typeof UseSkillResponseSchema;
+  },
+  /**
+   * Code that brings the functions in with all that they need, pinned to the versions that were verified together.
+   *
+   * @generated from rpc etude.v1.Skills.LoadFunctions
+   */
+  loadFunctions: {
+    methodKind: "unary";
+    input: typeof LoadFunctionsRequestSchema;
+    output: typeof LoadFunctionsResponseSchema;
+  },
+  /**
+   * Asks for a skill that is missing; the same request again finds the first.
+   *
+   * @generated from rpc etude.v1.Skills.RequestSkill
+   */
+  requestSkill: {
+    methodKind: "unary";
+    input: typeof RequestSkillRequestSchema;
+    output: typeof WantedSkillSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.GetWantedSkill
+   */
+  getWantedSkill: {
+    methodKind: "unary";
+    input: typeof GetWantedSkillRequestSchema;
+    output: typeof WantedSkillSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.ListWantedSkills
+   */
+  listWantedSkills: {
+    methodKind: "unary";
+    input: typeof ListWantedSkillsRequestSchema;
+    output: typeof ListWantedSkillsResponseSchema;
+  },
+  /**
+   * A folder or archive in the Agent Skills format; what comes in waits for review.
+   *
+   * @generated from rpc etude.v1.Skills.ImportSkill
+   */
+  importSkill: {
+    methodKind: "client_streaming";
+    input: typeof ImportSkillRequestSchema;
+    output: typeof ImportSkillResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.ExportSkill
+   */
+  exportSkill: {
+    methodKind: "unary";
+    input: typeof ExportSkillRequestSchema;
+    output: typeof ExportSkillResponseSchema;
+  },
+  /**
+   * Archives what is unused, failing or superseded.
+   *
+   * @generated from rpc etude.v1.Skills.PruneSkills
+   */
+  pruneSkills: {
+    methodKind: "unary";
+    input: typeof PruneSkillsRequestSchema;
+    output: typeof PruneSkillsResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.UndoPrune
+   */
+  undoPrune: {
+    methodKind: "unary";
+    input: typeof UndoPruneRequestSchema;
+    output: typeof UndoPruneResponseSchema;
+  },
+  /**
+   * Lists and withdraws what was learned from a source: a task, an episode, a document, a request, a user.
+   *
+   * @generated from rpc etude.v1.Skills.RevokeSource
+   */
+  revokeSource: {
+    methodKind: "unary";
+    input: typeof RevokeSourceRequestSchema;
+    output: typeof RevokeSourceResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Skills.GetSkillStats
+   */
+  getSkillStats: {
+    methodKind: "unary";
+    input: typeof GetSkillStatsRequestSchema;
+    output: typeof GetSkillStatsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_etude_v1_skills, 0);
