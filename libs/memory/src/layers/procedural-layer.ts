@@ -1,4 +1,5 @@
-import type { MemoryWrite, Skill, SkillStatus } from '@etude/contracts/memory';
+import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
