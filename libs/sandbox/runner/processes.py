@@ -8,6 +8,9 @@ TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # Signals that end nothing, as the bits of a set.
 HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT, _signal.SIGSTOP, _signal.SIGTSTP, _signal.SIGURG, _signal.SIGWINCH))
 SHARED_EXACT_KIB = 32 * 1024
+# A process that ends while others are counted leaves its share to those that come after it, so more than one of them has mapped
+# is counted again: what is really there is there each time.
+SHARED_COUNTS_MAX = 3
 # For processes that were sent SIGKILL to be gone; freeing much memory takes the kernel a while.
 END_S = 5
 
@@ -80,7 +83,10 @@ def _shared_kib(by_process):
     total = sum(by_process.values())
     if total <= SHARED_EXACT_KIB or total == max(by_process.values()):
         return total
-    return sum(_proportional_kib(pid, most) for pid, most in by_process.items())
+    counts = []
+    while len(counts) < SHARED_COUNTS_MAX and (not counts or counts[-1] > max(by_process.values())):
+        counts.append(sum(_proportional_kib(pid, most) for pid, most in by_process.items()))
+    return min(counts)
 
 
 def _proportional_kib(pid, most):
