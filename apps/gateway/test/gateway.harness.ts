@@ -18,17 +18,18 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { gatewayConfig } from '../src/gateway.config.js';
 import { startGateway } from '../src/start-gateway.js';
 
-/** Tenants with a key each; `ops` is an operator of tenant "acme". */
-export const KEYS = { acme: 'key-of-acme', globex: 'key-of-globex', ops: 'key-of-ops' } as const;
+/** Tenants with a key each; `ops` is an operator of tenant "acme", and `rev` reviews its skills. */
+export const KEYS = { acme: 'key-of-acme', globex: 'key-of-globex', ops: 'key-of-ops', rev: 'key-of-rev' } as const;
 export type KeyName = keyof typeof KEYS;
 
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
-export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops']): void {
+export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops', 'rev']): void {
   const entry = {
     acme: { tenant: 'acme', roles: ['user'] },
     globex: { tenant: 'globex', roles: ['user'] },
     ops: { tenant: 'acme', roles: ['operator', 'user'] },
+    rev: { tenant: 'acme', roles: ['reviewer', 'user'] },
   };
   writeFileSync(path, JSON.stringify({ keys: names.map((name) => ({ sha256: sha256(KEYS[name]), name, ...entry[name] })) }));
 }

@@ -8,7 +8,7 @@ import { RestServer } from '../src/rest/rest-server.js';
 const known = {
   identify: ([authorization]: readonly (string | Buffer)[]) => {
     if (authorization !== 'Bearer good') throw new EtudeError('UNAUTHENTICATED', 'not known');
-    return { tenant: 'acme', roles: ['user' as const] };
+    return { tenant: 'acme', roles: ['user' as const], name: 'acme' };
   },
 };
 const server = new RestServer('127.0.0.1:1', known, { readingMax: 2, idleMs: 400 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { keySha256, loadKeys } from './auth.js';
+import { hasRole, keySha256, loadKeys } from './auth.js';
 
 let dir = '';
 let path = '';
@@ -18,8 +18,22 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 it('knows whose key it is', () => {
   write(key('a'), key('b', 'globex', ['operator']));
   const keys = loadKeys(path);
-  expect(keys.authenticate('b')).toEqual({ tenant: 'globex', roles: ['operator'] });
+  expect(keys.authenticate('b')).toEqual({ tenant: 'globex', roles: ['operator'], name: 'b' });
   expect(keys.authenticate('c')).toBeNull();
+});
+
+it('names a key without a name by its tenant', () => {
+  write({ ...key('a'), name: '' });
+  expect(loadKeys(path).authenticate('a')?.name).toBe('acme');
+});
+
+it('lets an operator review, and a reviewer operate nothing', () => {
+  expect([hasRole(['operator'], 'reviewer'), hasRole(['reviewer'], 'reviewer'), hasRole(['user'], 'reviewer')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect([hasRole(['reviewer'], 'operator'), hasRole(['reviewer'], 'user'), hasRole(['operator'], 'user')]).toEqual([false, false, false]);
 });
 
 it('takes no hash for a key', () => {
@@ -31,7 +45,7 @@ it('reads the file again when it changes', () => {
   write(key('a'));
   const keys = loadKeys(path);
   write(key('b'), key('c'));
-  expect([keys.authenticate('a'), keys.authenticate('b')]).toEqual([null, { tenant: 'acme', roles: ['user'] }]);
+  expect([keys.authenticate('a'), keys.authenticate('b')]).toEqual([null, { tenant: 'acme', roles: ['user'], name: 'b' }]);
 });
 
 it('holds no keys once the file is gone', () => {

@@ -4,12 +4,20 @@ import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { z } from 'zod';
 
-export const Role = z.enum(['user', 'operator']);
+/** `reviewer` decides about the skills of a tenant. `operator` looks after the installation, and may do what a reviewer may. */
+export const Role = z.enum(['user', 'reviewer', 'operator']);
 export type Role = z.infer<typeof Role>;
 
 export interface Identity {
   readonly tenant: string;
   readonly roles: readonly Role[];
+  /** Who did it, in histories: the key's name, or the tenant where the key has none. */
+  readonly name: string;
+}
+
+/** Whether somebody with these roles may do what this one may. */
+export function hasRole(roles: readonly Role[], role: Role): boolean {
+  return roles.includes(role) || (role === 'reviewer' && roles.includes('operator'));
 }
 
 const KeyEntry = z.strictObject({
@@ -47,7 +55,12 @@ function parseKeys(path: string, text: string): readonly Key[] {
     const issue = parsed.error.issues[0];
     throw fail(`is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
   }
-  return parsed.data.keys.map(({ sha256, tenant, roles }) => ({ digest: Buffer.from(sha256, 'hex'), tenant, roles }));
+  return parsed.data.keys.map(({ sha256, tenant, roles, name }) => ({
+    digest: Buffer.from(sha256, 'hex'),
+    tenant,
+    roles,
+    name: name || tenant,
+  }));
 }
 
 /**
@@ -100,7 +113,7 @@ export class KeyStore {
     const digest = digestOf(bearer);
     let found: Key | null = null;
     for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found = key;
-    return found && { tenant: found.tenant, roles: found.roles };
+    return found && { tenant: found.tenant, roles: found.roles, name: found.name };
   }
 }
 

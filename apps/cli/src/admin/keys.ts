@@ -6,7 +6,7 @@ import { table } from '../output.js';
 import { keysPath } from '../stack/home.js';
 import { addKey, readKeys, type Role } from '../stack/key-file.js';
 
-export const ROLES: readonly Role[] = ['user', 'operator'];
+export const ROLES: readonly Role[] = ['user', 'reviewer', 'operator'];
 
 export interface KeyOptions {
   readonly tenant: string;

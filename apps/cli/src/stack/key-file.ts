@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { z } from 'zod';
 import { keyPath, keysPath } from './home.js';
 
-const Role = z.enum(['user', 'operator']);
+const Role = z.enum(['user', 'reviewer', 'operator']);
 export type Role = z.infer<typeof Role>;
 const KeyEntry = z.object({ sha256: z.string(), tenant: z.string(), roles: z.array(Role), name: z.string().default('') });
 export type KeyEntry = z.infer<typeof KeyEntry>;
@@ -32,7 +32,7 @@ export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
   return key;
 }
 
-/** The command line's own key, made once per home: tenant "local", with the right to redrive queues. */
+/** The command line's own key, made once per home: tenant "local", with every role. */
 export function ensureLocalKey(home: string): void {
   const known = readKeys(home);
   if (existsSync(keyPath(home))) {
@@ -41,5 +41,8 @@ export function ensureLocalKey(home: string): void {
       .digest('hex');
     if (known.some((key) => key.sha256 === sha256)) return;
   }
-  writePrivate(keyPath(home), `${addKey(home, { tenant: 'local', roles: ['user', 'operator'], name: 'etude command line' })}\n`);
+  writePrivate(
+    keyPath(home),
+    `${addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' })}\n`,
+  );
 }

@@ -27,7 +27,8 @@ export class Authenticator {
   }
 
   #anonymous(): Identity {
-    if (this.anonymousTenant !== null) return { tenant: this.anonymousTenant, roles: ['user', 'operator'] };
+    if (this.anonymousTenant !== null)
+      return { tenant: this.anonymousTenant, roles: ['user', 'reviewer', 'operator'], name: this.anonymousTenant };
     throw new EtudeError('UNAUTHENTICATED', 'This call carries no API key. Send the metadata "authorization: Bearer <key>".');
   }
 }

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { ServerCall } from '@etude/contracts/grpc';
-import type { Role } from '@etude/platform/auth';
+import { hasRole, type Role } from '@etude/platform/auth';
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Drain } from '../server/drain.js';
@@ -32,7 +32,7 @@ export class CallGuard implements CanActivate {
     const [request, , call] = context.getArgs<[object, unknown, ServerCall]>();
     const identity = this.authenticator.identify(call.metadata.get('authorization'));
     const role = this.reflector.getAllAndOverride<Role | undefined>(ROLE, [context.getHandler(), context.getClass()]) ?? 'user';
-    if (!identity.roles.includes(role)) {
+    if (!hasRole(identity.roles, role)) {
       throw new EtudeError(
         'PERMISSION_DENIED',
         `This call needs a key with the role "${role}"; this one has: ${identity.roles.join(', ')}.`,
