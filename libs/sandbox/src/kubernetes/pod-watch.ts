@@ -174,7 +174,9 @@ export class PodWatch {
       if (dog.bit === null) throw error;
     } finally {
       dog.end();
-      if (performance.now() - began > this.#options.backoffMaxMs) this.#failures = 0;
+      // A refusal that took its time is no watch that worked for a while.
+      const { connectedSince } = this.#state;
+      if (connectedSince !== null && performance.now() - connectedSince > this.#options.backoffMaxMs) this.#failures = 0;
       this.#state = { ...this.#state, connectedSince: null };
     }
     if (!heard && dog.bit === null && performance.now() - began < FRUITLESS_MS)
