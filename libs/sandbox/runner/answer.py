@@ -109,15 +109,15 @@ def own_traceback(trace):
 
 
 def describe(error):
-    """Type, message and line of an exception; the line is the last one in the answer's own code."""
+    """Type, message and line of an exception; the line is the last one in the answer's own code, or one that is no Python."""
     line = None
-    if isinstance(error, SyntaxError) and error.filename == FILE:
-        line = error.lineno
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == FILE:
             line = trace.tb_lineno
         trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        line = error.lineno
     try:
         message = str(error)
     except Exception:
