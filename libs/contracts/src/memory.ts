@@ -107,6 +107,8 @@ export const Episode = z.strictObject({
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
+  /** What it was made in sight of, as a skill names its sources: "documents/…", "episodes/…". */
+  touched: z.array(z.string()).optional(),
   /** What an outside agent told, whole; absent where a rollout made the episode. */
   experience: Experience.optional(),
   attempts: z.number().int(),

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { isTrusted, reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './untrusted.js';
+
+describe('touchedSources', () => {
+  it('names documents, episodes and skills, each once', () => {
+    expect(
+      touchedSources([
+        { id: 'd1f.0a1b', kind: 'chunk' },
+        { id: 'd1f.ffff', kind: 'chunk' },
+        { id: 'tabcdefgh-r1.a2', kind: 'transition' },
+        { id: 'tabcdefgh-r1.episode', kind: 'summary' },
+        { id: 'x0f', kind: 'episode' },
+        { id: 'sum_even@2', kind: 'skill' },
+        { id: 'fact-1', kind: 'fact' },
+      ]),
+    ).toEqual(['documents/d1f', 'episodes/tabcdefgh-r1', 'episodes/x0f', 'skills/sum_even@2']);
+  });
+});
+
+describe('reasonsNotTrusted', () => {
+  it('has nothing against tasks, their episodes, wishes and users', () => {
+    const sources = ['tasks/tabcdefgh', 'tabcdefgh-r1.episode', 'episodes/tabcdefgh-r1', 'wantedSkills/w1', 'users/ann', 'skills/a@1'];
+    expect(reasonsNotTrusted(sources)).toEqual([]);
+  });
+
+  it('names what was written outside', () => {
+    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
+      'it was learned where text of documents/d1 was read',
+      'it was learned where episodes/x0f was read, which an outside agent told',
+      'it came in with imports/zip',
+    ]);
+  });
+
+  it.each(['web', 'Tasks/tabcdefgh', 'tasks/t1\ndocuments/d1', 'tasks/../documents', ' tasks/tabcdefgh', 'episodes/tabc'])(
+    'does not trust the source %j',
+    (source) => {
+      expect(reasonsNotTrusted([source])).toHaveLength(1);
+    },
+  );
+});
+
+describe('isTrusted', () => {
+  it('looks at the sources, also where the marks were left out', () => {
+    expect(isTrusted({ sources: ['documents/d1'], untrusted: [] })).toBe(false);
+    expect(isTrusted({ sources: ['tasks/tabcdefgh'], untrusted: ['somebody said so'] })).toBe(false);
+    expect(isTrusted({ sources: ['tasks/tabcdefgh'] })).toBe(true);
+  });
+
+  it('keeps a mark whatever sources are named later', () => {
+    const marked = withMarks({ sources: ['documents/d1'] });
+    expect(isTrusted(withMarks({ ...marked, sources: ['tasks/tabcdefgh'] }))).toBe(false);
+  });
+});
+
+it('tells names of sources from other texts', () => {
+  expect(sourceOf('documents/d1')).toEqual({ kind: 'documents', id: 'd1' });
+  expect(sourceOf('tabcdefgh-r1.episode')).toEqual({ kind: 'episodes', id: 'tabcdefgh-r1.episode' });
+  expect(sourceOf('constructor/x')).toBeNull();
+});

@@ -1,0 +1,83 @@
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
+
+/** Where something was learned. Ids are those of the records; a skill's is "name@version". */
+export const SOURCE_KINDS = ['tasks', 'episodes', 'documents', 'wantedSkills', 'users', 'skills', 'imports'] as const;
+export type SourceKind = (typeof SOURCE_KINDS)[number];
+
+export interface Source {
+  readonly kind: SourceKind;
+  readonly id: string;
+}
+
+const SOURCE = /^([A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9._@:-]{0,199})$/;
+/** Episodes of rollouts; older skills name them without "episodes/". Those that an outside agent told have other ids. */
+const OF_A_ROLLOUT = /^(t[0-9a-z]{8,40}-r[0-9]{1,6})(?:\..*)?$/;
+
+/** null for anything that names no record, such as a text with line breaks. */
+export function sourceOf(name: string): Source | null {
+  const [, kind = '', id = ''] = SOURCE.exec(name) ?? [];
+  if ((SOURCE_KINDS as readonly string[]).includes(kind)) return { kind: kind as SourceKind, id };
+  return OF_A_ROLLOUT.test(name) ? { kind: 'episodes', id: name } : null;
+}
+
+/** The rollout whose episode this is; null for an episode that was told. */
+export function rolloutOf(episode: string): string | null {
+  return OF_A_ROLLOUT.exec(episode)?.[1] ?? null;
+}
+
+/**
+ * What somebody was shown, as names for a skill's sources: documents, episodes and skills, each once. Facts name no source of
+ * their own here; they are withdrawn with their episodes.
+ */
+export function touchedSources(recalled: ReadonlyArray<Pick<RecalledItem, 'id' | 'kind'>>): string[] {
+  return [...new Set(recalled.flatMap(({ id, kind }) => touched(id, kind)))];
+}
+
+function touched(id: string, kind: string): string[] {
+  switch (kind) {
+    case 'document':
+      return [`documents/${id}`];
+    case 'chunk':
+      return [`documents/${id.replace(/\.[^.]*$/, '')}`];
+    case 'skill':
+      return [`skills/${id}`];
+    case 'transition':
+    case 'episode':
+    case 'summary':
+    case 'reflection':
+      return [`episodes/${rolloutOf(id) ?? id}`];
+    default:
+      return [];
+  }
+}
+
+/**
+ * Why what was learned from these sources is never approved automatically, one reason each; empty where nothing speaks against it.
+ *
+ * Texts that nobody of this installation wrote are not trusted: documents, what outside agents told, imports, and whatever can't be
+ * told. To name a source can take trust away, and never gives any: what was recalled is added by who recalled it.
+ */
+export function reasonsNotTrusted(sources: readonly string[]): string[] {
+  return [...new Set(sources.flatMap(reasonAgainst))];
+}
+
+function reasonAgainst(name: string): string[] {
+  const source = sourceOf(name);
+  if (source === null) return ['it names a source that is none, so that nobody can tell where it comes from'];
+  if (source.kind === 'documents') return [`it was learned where text of documents/${source.id} was read`];
+  if (source.kind === 'imports') return [`it came in with imports/${source.id}`];
+  if (source.kind === 'episodes' && rolloutOf(source.id) === null)
+    return [`it was learned where episodes/${source.id} was read, which an outside agent told`];
+  return [];
+}
+
+/** The skill with every mark that its sources give it, beside those that it has. */
+export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill: S): S {
+  const untrusted = [...new Set([...(skill.untrusted ?? []), ...reasonsNotTrusted(skill.sources)])];
+  return untrusted.length === 0 ? skill : { ...skill, untrusted };
+}
+
+/** Whether it may be approved without anybody looking, as far as its sources go. Looks at the sources again: a mark can be left out. */
+export function isTrusted(skill: Pick<Skill, 'sources' | 'untrusted'>): boolean {
+  return (withMarks(skill).untrusted ?? []).length === 0;
+}
