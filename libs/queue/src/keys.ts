@@ -92,6 +92,10 @@ export class RedisKeys {
   erased(tenant: string): string {
     return this.#of('erased', tenant);
   }
+  /** Settings of agents, by name. */
+  agents(tenant: string): string {
+    return this.#of('agents', tenant);
+  }
   /** The one move to another embedding model. */
   get reembedding(): string {
     return `${this.prefix}:reembedding`;

@@ -1,3 +1,4 @@
+import { AGENT_SETTINGS_SCRIPTS } from './agent-settings-scripts.js';
 import { ERASURE_SCRIPTS } from './erasure-scripts.js';
 import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
 import { ONCE, PRELUDE } from './script-parts.js';
@@ -243,6 +244,7 @@ export const SCRIPTS = {
   saveExecution: { numberOfKeys: 1, lua: saveExecution },
   cancelExecution: { numberOfKeys: 1, lua: cancelExecution },
   createConsolidation: { numberOfKeys: 2, lua: createConsolidation },
+  ...AGENT_SETTINGS_SCRIPTS,
   ...SANDBOX_SCRIPTS,
   ...UPKEEP_SCRIPTS,
   ...ERASURE_SCRIPTS,

@@ -1,4 +1,5 @@
 import { ConsolidationRunJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { SessionRequest } from '@etude/contracts/sandbox-session';
 import { TaskSpec, Usage } from '@etude/contracts/task';
@@ -9,6 +10,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { AgentSettingsStore } from '../agent-settings-store.js';
 import { ConsolidationStore } from '../consolidation-store.js';
 import { ExecutionStore } from '../executions.js';
 import { openJournal } from '../journal.js';
@@ -69,6 +71,7 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
     await executions.prepare(ExecutionRequest.parse({ executionId, tenant, limits: {}, runs, owner: whose }));
     await rig.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId: null });
   }
+  await new AgentSettingsStore(rig.redis, rig.keys, ProceduralMemorySettings.parse({})).update(tenant, agent, { maxSkills: 7 });
   const scope = { tenant, agent, user };
   await rig.outbox.put(tenant, `${rolloutId}.a1.transition`, {
     kind: 'transition',

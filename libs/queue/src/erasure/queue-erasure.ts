@@ -10,7 +10,7 @@ import { rewriteAppendOnlyFile } from './append-only-file.js';
 import type { Erased, ErasurePlace } from './erasure-place.js';
 import { JOBS, QUEUE_EVENTS, SCHEDULES } from './job-traces.js';
 import { keysStartingWith } from './keyspace.js';
-import { CONSOLIDATIONS, EXECUTIONS, OUTBOX, REQUESTS } from './record-traces.js';
+import { AGENTS, CONSOLIDATIONS, EXECUTIONS, OUTBOX, REQUESTS } from './record-traces.js';
 import { SESSIONS } from './session-traces.js';
 import { ownedTasks, TASKS } from './task-traces.js';
 
@@ -26,7 +26,18 @@ export interface QueueErasureOptions {
 }
 
 /** What is found by what goes before what it is found by: executions and jobs before tasks. */
-const PLACES: readonly ErasurePlace[] = [SCHEDULES, OUTBOX, EXECUTIONS, JOBS, TASKS, CONSOLIDATIONS, REQUESTS, SESSIONS, QUEUE_EVENTS];
+const PLACES: readonly ErasurePlace[] = [
+  SCHEDULES,
+  OUTBOX,
+  EXECUTIONS,
+  JOBS,
+  TASKS,
+  CONSOLIDATIONS,
+  REQUESTS,
+  SESSIONS,
+  AGENTS,
+  QUEUE_EVENTS,
+];
 const STOP_WAIT_MS = 30_000;
 const REWRITE_WAIT_MS = 60_000;
 const POLL_MS = 100;

@@ -1,6 +1,7 @@
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryWrite } from '@etude/contracts/memory';
+import { updatedAt } from '../agent-settings-store.js';
 import { withoutQuotes } from '../consolidation-store.js';
 import { taskOfExecution } from '../executions.js';
 import { OutboxReader, ownerOf } from '../memory-outbox.js';
@@ -53,6 +54,18 @@ export const REQUESTS: ErasurePlace = {
     for await (const page of keysStartingWith(producer.redis, start)) {
       const gone = await Promise.all(page.map((key) => isOfNothing(erased, key, key.slice(start.length).split(':', 1)[0] ?? '')));
       yield page.filter((_, i) => gone[i]).map((key) => trace(() => producer.redis.del(key)));
+    }
+  },
+};
+
+/** Settings of agents. They name no user. */
+export const AGENTS: ErasurePlace = {
+  name: 'queue.agents',
+  async *traces({ tenant, subject, at, producer: { redis, keys } }) {
+    if ('user' in subject) return;
+    for await (const page of fieldsOf(redis, keys.agents(tenant))) {
+      const owned = page.filter(([agent, text]) => ('all' in subject || agent === subject.agent) && updatedAt(text) < at);
+      yield owned.map(([agent]) => trace(() => redis.hdel(keys.agents(tenant), agent)));
     }
   },
 };

@@ -1,0 +1,45 @@
+import { APPROVAL_MODES, ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+
+const flag = () =>
+  z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' }).optional();
+const share = () => z.coerce.number({ error: 'must be a number from 0 to 1' }).min(0).max(1).optional();
+
+/**
+ * The slice of a service's settings that says what holds for agents without settings of their own; the same for every service. What
+ * is not set is as in `ProceduralMemorySettings`.
+ */
+export const agentSettingsConfig = z.object({
+  /** Whether skills are learned, offered and used at all. */
+  ETUDE_SKILLS_ENABLED: flag(),
+  /** Whether rollouts and consolidation register what works. */
+  ETUDE_SKILLS_AUTO_REGISTER: flag(),
+  /** From this confidence on the approval mode "threshold" approves by itself. */
+  ETUDE_SKILLS_CONFIDENCE_MIN: share(),
+  /** Skills of an agent that are neither rejected nor archived; 0: any number. */
+  ETUDE_SKILLS_MAX: z.coerce.number().int().min(0).max(1_000_000).optional(),
+  /** From this similarity on a skill is used instead of new code. */
+  ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),
+  /** Whether a skill that fits is tried before the model is asked. */
+  ETUDE_SKILLS_PREFER: flag(),
+  ETUDE_SKILLS_APPROVAL: z
+    .enum(APPROVAL_MODES, {
+      error:
+        'must be "automatic" (verified skills are used at once), "review" (they wait for approval) or "threshold" (they wait below ETUDE_SKILLS_CONFIDENCE_MIN)',
+    })
+    .optional(),
+});
+export type AgentSettingsConfig = z.infer<typeof agentSettingsConfig>;
+
+/** Settings of agents that have none of their own. */
+export function installationSettings(config: AgentSettingsConfig): ProceduralMemorySettings {
+  return ProceduralMemorySettings.parse({
+    enabled: config.ETUDE_SKILLS_ENABLED,
+    autoRegisterSkills: config.ETUDE_SKILLS_AUTO_REGISTER,
+    skillRegistrationConfidenceThreshold: config.ETUDE_SKILLS_CONFIDENCE_MIN,
+    maxSkills: config.ETUDE_SKILLS_MAX,
+    skillSearchThreshold: config.ETUDE_SKILLS_SEARCH_SIMILARITY_MIN,
+    preferSkills: config.ETUDE_SKILLS_PREFER,
+    approvalMode: config.ETUDE_SKILLS_APPROVAL,
+  });
+}
