@@ -53,6 +53,9 @@ export const SkillDependency = z.strictObject({
 });
 export type SkillDependency = z.infer<typeof SkillDependency>;
 
+/** Begins the rule of every finding that is a key or a password. */
+export const SECRET_RULE_PREFIX = 'secret/';
+
 export const SkillFinding = z.strictObject({
   /** Which analyser, such as "ruff" or "secretlint". */
   analyser: z.string(),

@@ -1,0 +1,167 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { RuffSecretlintAnalyser } from '../src/static-analyser.js';
+
+const analyser = new RuffSecretlintAnalyser();
+afterAll(() => analyser.close());
+
+const found = async (code: string, language?: 'python' | 'text') =>
+  (await analyser.analyse(code, undefined, language)).map(({ rule, severity, line }) => `${severity} ${rule} ${line}`);
+
+/** Put together here, so that no file of this repository holds what looks like a key. */
+const TOKEN = `ghp_${'a1B2c3D4e5F6g7H8i9J0'.repeat(2).slice(0, 36)}`;
+
+describe('what is dangerous', () => {
+  it.each([
+    ['eval("1")', 'error suspicious-eval-usage 1'],
+    ['list(map(eval, ["1"]))', 'error suspicious-eval-usage 1'],
+    ['exec("x = 1")', 'error exec-builtin 1'],
+    ['import os\nos.system("ls")', 'error process-start 2'],
+    ['from os import popen as quiet\nquiet("ls")', 'error process-start 1'],
+    ['import subprocess\nsubprocess.run(["/bin/ls"])', 'error process-start 1'],
+    ['import pickle\npickle.loads(b"")', 'error suspicious-pickle-usage 2'],
+    ['import marshal\nmarshal.loads(b"")', 'error suspicious-marshal-usage 2'],
+    ['import yaml\nyaml.load("x")', 'error unsafe-yaml-load 2'],
+    ['from builtins import eval as e\ne("1")', 'error dynamic-code 1'],
+    ['__import__("os").remove("x")', 'error dynamic-code 1'],
+    ['().__class__.__base__.__subclasses__()', 'error dynamic-code 1'],
+    ['import os\nos.system("ls")', 'error start-process-with-a-shell 2'],
+    ['import os\nos.execv("/bin/ls", [])', 'error start-process-with-no-shell 2'],
+    ['import subprocess\nsubprocess.run("ls", shell=True)', 'error subprocess-popen-with-shell-equals-true 2'],
+    ['import subprocess\ndef f(a):\n    subprocess.run(a)', 'error subprocess-without-shell-equals-true 3'],
+    ['def f(run):\n    run("ls", shell=True)', 'error call-with-shell-equals-true 2'],
+    ['import os\nos.system("chown root *")', 'error unix-command-wildcard-injection 2'],
+    ['import ctypes', 'error dynamic-code 1'],
+    ['def f(:\n  pass', 'error invalid-syntax 1'],
+    ['a = "\0', 'error invalid-syntax 1'],
+  ])('%j is an error', async (code, finding) => {
+    expect(await found(code)).toContain(finding);
+  });
+
+  it.each([
+    'import socket',
+    'import urllib.request',
+    'from http import client',
+    'import requests',
+    'import httpx',
+    'import aiohttp',
+    'import ftplib',
+    'import smtplib',
+    'import asyncio\nasyncio.open_connection("a", 1)',
+    'from asyncio import open_connection',
+    'def f():\n    import socket as quiet\n    return quiet.socket()',
+  ])('%j is warned of', async (code) => {
+    expect(await found(code)).toContainEqual(expect.stringMatching(/^warning network-use /));
+  });
+
+  it('says where a name is that does not exist', async () => {
+    expect(await found('def f(a):\n    return a + b')).toEqual(['warning undefined-name 2']);
+  });
+
+  it('finds nothing in plain code', async () => {
+    const code =
+      'from skills import parse_csv\n\ndef total(text: str) -> int:\n    assert text\n    return sum(int(row[0]) for row in parse_csv(text))\n';
+    expect(await found(code)).toEqual([]);
+  });
+});
+
+describe('code that asks not to be looked at', () => {
+  it.each([
+    'eval("1")  # noqa',
+    'eval("1")  # NoQA: S307',
+    '# ruff: noqa\neval("1")',
+    '#ruff:noqa\neval("1")',
+    '# flake8: noqa\neval("1")',
+    '# x # ruff : disable[S307]\neval("1")',
+    '# ruff: disable[suspicious-eval-usage]\neval("1")\n# ruff: enable[suspicious-eval-usage]',
+    '# ruff: ignore[suspicious-eval-usage]\neval("1")',
+    '# ruff: file-ignore[suspicious-eval-usage]\neval("1")',
+    'eval("1")  # ruff: ignore[S307]',
+  ])('%j is looked at', async (code) => {
+    expect(await found(code)).toContainEqual(expect.stringMatching(/^error suspicious-eval-usage /));
+  });
+
+  it.each(['# secretlint-disable\n', '# secretlint-disable-next-line\n', '# SecretLint-Disable\n'])(
+    '%j hides no secret',
+    async (comment) => {
+      expect(await found(`${comment}key = "${TOKEN}"\n`)).toContainEqual(expect.stringMatching(/^error secret\/github /));
+    },
+  );
+});
+
+describe('secrets', () => {
+  it('are errors whose messages do not show them', async () => {
+    const findings = await analyser.analyse(`key = "${TOKEN}"\n`);
+    expect(findings).toMatchObject([{ analyser: 'secretlint', rule: 'secret/github', severity: 'error', line: 1 }]);
+    expect(JSON.stringify(findings)).not.toContain(TOKEN.slice(4, 12));
+  });
+
+  it('are found in text that is no Python, and nothing else is', async () => {
+    expect(await found(`# How to\n\nRun it with ${TOKEN}, then eval("1").\n`, 'text')).toEqual(['error secret/github 3']);
+  });
+});
+
+describe('text that is made to break the analysers', () => {
+  it.each([
+    ['brackets', `x = ${'('.repeat(100_000)}`],
+    ['signs', `x = ${'-'.repeat(200_000)}1`],
+    ['sums', `x = ${'1+'.repeat(100_000)}1`],
+  ])('nested %s are one error, and the next text is analysed', async (_, code) => {
+    expect(await analyser.analyse(code)).toEqual([
+      {
+        analyser: 'etude',
+        rule: 'not-analysed',
+        severity: 'error',
+        line: null,
+        message: 'the code could not be analysed: it is nested too deep',
+      },
+    ]);
+    expect(await found('eval("1")')).toEqual(['error suspicious-eval-usage 1']);
+  });
+
+  it('reads a line of a million characters', async () => {
+    expect(await found(`x = "${'y'.repeat(1_000_000)}"\neval("1")`)).toEqual(['error suspicious-eval-usage 2']);
+  });
+
+  it('refuses what is longer than it may be', async () => {
+    await using small = new RuffSecretlintAnalyser({ charsMax: 10 });
+    expect(await small.analyse('x = 1 + 2 + 3')).toMatchObject([
+      { rule: 'not-analysed', message: expect.stringContaining('longer than 10') },
+    ]);
+  });
+
+  it('gives up on what takes too long, and goes on with the next', async () => {
+    await using hurried = new RuffSecretlintAnalyser({ wallMs: 1 });
+    const slow = `x = [${'1, '.repeat(400_000)}]`;
+    expect(await hurried.analyse(slow)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('longer than 1 ms') }]);
+    expect(await hurried.analyse(slow)).toHaveLength(1);
+  });
+
+  it('gives up on what needs too much memory', async () => {
+    await using small = new RuffSecretlintAnalyser({ memoryMiB: 180 });
+    const large = `x = [${'f(a, b), '.repeat(200_000)}]`;
+    expect(await small.analyse(large)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('more than 180 MiB') }]);
+  });
+});
+
+describe('its life', () => {
+  it('answers calls in their order', async () => {
+    const answers = await Promise.all(['eval("1")', 'x = 1', 'exec("1")'].map((code) => found(code)));
+    expect(answers).toEqual([['error suspicious-eval-usage 1'], [], ['error exec-builtin 1']]);
+  });
+
+  it('throws for a call that was cancelled', async () => {
+    await expect(analyser.analyse('x = 1', AbortSignal.abort())).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(await found('x = 1')).toEqual([]);
+  });
+
+  it('throws once it is closed', async () => {
+    const closed = new RuffSecretlintAnalyser();
+    await closed.close();
+    await expect(closed.analyse('x = 1')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+
+  it('throws where the analysers do not start', async () => {
+    await using hurried = new RuffSecretlintAnalyser({ startMs: 1 });
+    await expect(hurried.analyse('x = 1')).rejects.toMatchObject({ code: 'INTERNAL' });
+  });
+});
