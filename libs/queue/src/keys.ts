@@ -100,6 +100,26 @@ export class RedisKeys {
   get reembedding(): string {
     return `${this.prefix}:reembedding`;
   }
+  /** What an agent's session of tools keeps between calls: todos and loaded functions. Neither agents, users nor sessions hold a ":". */
+  toolSession(tenant: string, agent: string, user: string, session: string): string {
+    return this.#of('tool-session', tenant, agent, user, session);
+  }
+  /** What a call of a tool answered, by its request id. */
+  toolAnswer(tenant: string, agent: string, user: string, requestId: string): string {
+    return this.#of('tool-answer', tenant, agent, user, requestId);
+  }
+  /** Agents of a tenant by when they called last, ms since 1970. */
+  agentsSeen(tenant: string): string {
+    return this.#of('agents-seen', tenant);
+  }
+  /** A skill that somebody missed, and what was written for it until it is registered. */
+  wantedSkill(tenant: string, id: string): string {
+    return this.#of('wanted-skill', tenant, id);
+  }
+  /** `<tenant>/<wish>` of those that are not over, by when the reconciler looks again. */
+  get wantedSkillOutbox(): string {
+    return `${this.prefix}:outbox:wanted-skills`;
+  }
   /** Channel of `<tenant>/<task>`. */
   get cancel(): string {
     return `${this.prefix}:cancel`;

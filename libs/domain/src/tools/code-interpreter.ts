@@ -1,0 +1,135 @@
+import { SkillName } from '@etude/contracts/ids';
+import { z } from 'zod';
+import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
+import { registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
+import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
+import { skillsAreOff } from './settings-off.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
+
+export type CodeInterpreterDeps = ExecuteCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
+
+const Input = z.strictObject({
+  prompt: z.string().min(1).max(CODE_MAX_CHARS).describe('The task to search for, or the Python code to execute or to register.'),
+  file_names: z
+    .array(z.string().min(1).max(512))
+    .max(100)
+    .default([])
+    .describe('Files of the session; there are none in this installation, leave it empty.'),
+  operation: z.enum(['execute', 'search_skills', 'use_skill', 'register_skill']).default('execute'),
+  skill_name: z.string().max(400).default('').describe('For use_skill and register_skill.'),
+  skill_description: z.string().max(4_000).default('').describe('For register_skill: what it does and when it is useful.'),
+  skill_parameters: z
+    .record(z.string(), z.json())
+    .default({})
+    .describe('For use_skill: the arguments. For register_skill: arguments of an example call, by which the skill is tested.'),
+});
+type Input = z.output<typeof Input>;
+
+/** Fields by operation; `execute` and `use_skill` answer in one shape. */
+const Output = z.strictObject({
+  results: z.array(z.unknown()).optional().describe('Value of the last expression, or what the skill returned; empty where there is none.'),
+  output: z.string().optional().describe('What was printed.'),
+  files: z.array(z.string()).optional(),
+  skills: z.array(FoundSkill).optional(),
+  status: z.enum(['registered', 'pending_review', 'rejected', 'pending_verification']).optional(),
+  reason: z.string().optional(),
+  skill_name: z.string().optional(),
+  skill_id: z.string().optional(),
+  skill_request_submitted: z.boolean().optional(),
+  request_id: z.string().optional(),
+});
+type Answer = ToolOutcome<z.input<typeof Output>>;
+
+/** One tool with four operations, for agents that know it by that name. */
+export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
+  return defineTool({
+    name: 'code_interpreter',
+    title: 'Code interpreter',
+    description: ({ enabled, preferSkills, skillSearchThreshold }) =>
+      'Executes Python code, and finds, uses and registers skills: verified functions that answer without a model. ' +
+      (enabled && preferSkills
+        ? `Search first (operation search_skills). With a similarity above ${skillSearchThreshold} use the skill (use_skill); otherwise execute. Register what worked and can be reused (register_skill). Say so when you used a skill.`
+        : 'Operations: execute (the default), search_skills, use_skill, register_skill. Say so when you used a skill.'),
+    input: Input,
+    output: Output,
+    readOnly: false,
+    idempotent: false,
+    async run(args, context, signal) {
+      if (args.file_names.length > 0)
+        return {
+          success: false,
+          error: `"file_names" must be empty: this session has no files, so ${args.file_names.join(', ').slice(0, 300)} can't be made available. Put the data into the code.`,
+        };
+      return OPERATIONS[args.operation](args, context, deps, signal);
+    },
+  });
+}
+
+type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, signal: AbortSignal) => Promise<Answer>;
+
+const execute: Operation = async ({ prompt }, context, deps, signal) => {
+  const { error, result } = await executeCode(prompt, context, deps, signal);
+  const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
+  const told = { results: result.result === undefined ? [] : [result.result], output, files: [] };
+  return error === '' ? { success: true, result: told } : { success: false, error, result: told };
+};
+
+const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
+  const off = skillsAreOff(context);
+  if (off !== null) return { success: false, error: off };
+  const text = prompt.slice(0, QUERY_MAX_CHARS);
+  const skills = await searchSkillsByTool({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, finder);
+  return { success: true, result: { skills: [...skills] } };
+};
+
+const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_parameters: parameters }, context, deps, signal) => {
+  if (skillId === '') return { success: false, error: 'Wrong arguments. "skill_name" is missing: name the skill to use.' };
+  const outcome = await useSkillByTool({ skillId, parameters, description: prompt.slice(0, 2_000) }, context, deps, signal);
+  const { result, output = '', skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
+  const told = asked
+    ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
+    : { results: result === undefined || result === null ? [] : [result], output, files: [] };
+  return outcome.success ? { success: true, result: told } : { success: false, error: outcome.error, result: told };
+};
+
+const registerSkill: Operation = async (args, context, deps, signal) => {
+  const { prompt: code, skill_name: name, skill_description: description, skill_parameters: example } = args;
+  if (!SkillName.safeParse(name).success)
+    return {
+      success: false,
+      error: 'Wrong arguments. "skill_name" must hold only small letters, digits and "_", such as "sum_of_squares".',
+    };
+  if (description.trim() === '')
+    return { success: false, error: 'Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.' };
+  const outcome = await registerSkillByTool(
+    {
+      name,
+      description: description.trim(),
+      code,
+      entryPoint: null,
+      parameters: [],
+      tests: [],
+      examples: [{ args: [], kwargs: example }],
+      tags: [],
+      category: null,
+      examplePrompts: [],
+    },
+    context,
+    deps,
+    signal,
+  );
+  if (!outcome.success) return { success: false, error: outcome.error };
+  const { status, reason, skill_name, skill_id } = outcome.result;
+  return {
+    success: true,
+    result: { status, ...(reason === undefined ? {} : { reason }), skill_name, ...(skill_id === undefined ? {} : { skill_id }) },
+  };
+};
+
+const OPERATIONS: Readonly<Record<Input['operation'], Operation>> = {
+  execute,
+  search_skills: searchSkills,
+  use_skill: useSkill,
+  register_skill: registerSkill,
+};

@@ -1,0 +1,99 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { RETRYABLE_EXITS, SandboxLimits } from '@etude/contracts/sandbox';
+import { z } from 'zod';
+import { cutMiddle } from '../evaluation/cut-middle.js';
+import type { Sandboxes } from '../ports/sandboxes.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { readWrappedRun, WRAPPER, wrappedRun } from './code-wrapper.js';
+import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
+import { type SkillRunner, TODO_STATUSES, type ToolSessions } from './tool-ports.js';
+
+export const CODE_MAX_CHARS = 256_000;
+const OUTPUT_MAX_CHARS = 20_000;
+const LIMITS = SandboxLimits.parse({});
+
+export const TodoItem = z.strictObject({ content: z.string().trim().min(1).max(500), status: z.enum(TODO_STATUSES) });
+
+const Input = z.strictObject({
+  code: z
+    .string()
+    .min(1)
+    .max(CODE_MAX_CHARS)
+    .describe('Python. Print what you want to see; the value of the last expression is answered as well. No network.'),
+});
+
+const Output = z.strictObject({
+  result: z.unknown().optional().describe('Value of the last expression, as JSON; absent where there is none.'),
+  stdout: z.string(),
+  stderr: z.string(),
+  duration_ms: z.number(),
+  functions: z.array(z.string()).describe('Loaded functions that the code could call by their names.'),
+  todos: z.array(TodoItem).describe('The plan as write_todos left it.'),
+});
+
+export interface ExecuteCodeDeps {
+  readonly sandboxes: Sandboxes;
+  readonly runner: SkillRunner;
+  readonly sessions: ToolSessions;
+}
+
+export interface ExecutedCode {
+  /** Empty where the code ran to its end. */
+  readonly error: string;
+  readonly result: z.infer<typeof Output>;
+}
+
+/**
+ * Runs Python once, in a fresh sandbox without network, with the session's loaded functions in reach.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; FAILED_PRECONDITION where a loaded function was withdrawn
+ */
+export async function executeCode(
+  code: string,
+  context: ToolContext,
+  { sandboxes, runner, sessions }: ExecuteCodeDeps,
+  signal: AbortSignal,
+): Promise<ExecutedCode> {
+  const { tenant, agent, user, callId } = context;
+  const { todos, loaded } = await sessions.read(context);
+  const functions = loaded.map(({ name }) => name);
+  const ground = loaded.length === 0 ? WRAPPER : await runner.bundle(loaded, WRAPPER);
+  const { runs } = await sandboxes.execute(
+    {
+      executionId: `tool-${contentDigest([tenant, agent, user, callId]).slice(0, 40)}`,
+      tenant,
+      owner: { agent, user },
+      files: [],
+      limits: LIMITS,
+      stopOnFailure: true,
+      runs: [wrappedRun(ground, code, functions)],
+    },
+    signal,
+  );
+  const run = runs[0];
+  if (!run || RETRYABLE_EXITS.has(run.exit))
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while it ran the code (${run?.exit ?? 'no result'}); call again.`);
+  const { error, value } = readWrappedRun(run);
+  const [stdout, stderr] = [cutMiddle(run.stdout, OUTPUT_MAX_CHARS), cutMiddle(run.stderr, OUTPUT_MAX_CHARS)];
+  const shown = value === undefined ? {} : { result: value };
+  return { error, result: { ...shown, stdout, stderr, duration_ms: run.wallMs, functions, todos: [...todos] } };
+}
+
+export function executeCodeTool(deps: ExecuteCodeDeps): ToolDefinition {
+  return defineTool({
+    name: 'execute_code',
+    title: 'Execute code',
+    description: ({ enabled, preferSkills }) =>
+      'Runs Python in a fresh sandbox without network: nothing is kept between two calls but what load_functions brought in. ' +
+      'Answers what was printed and the value of the last expression. ' +
+      (enabled && preferSkills ? 'Search for a skill first; write code where none fits, and register what worked and can be reused.' : ''),
+    input: Input,
+    output: Output,
+    readOnly: false,
+    idempotent: false,
+    async run({ code }, context, signal) {
+      const { error, result } = await executeCode(code, context, deps, signal);
+      return error === '' ? { success: true, result } : { success: false, error, result };
+    },
+  });
+}

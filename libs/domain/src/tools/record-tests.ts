@@ -1,0 +1,70 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { SkillTest } from '@etude/contracts/memory';
+import { RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import { z } from 'zod';
+import { sameValue } from '../evaluation/compare.js';
+import type { Sandboxes } from '../ports/sandboxes.js';
+import { contentDigest } from '../skills/content-digest.js';
+import type { ToolReader } from './tool-ports.js';
+
+export interface ExampleCall {
+  readonly args: readonly unknown[];
+  readonly kwargs: Readonly<Record<string, unknown>>;
+}
+
+interface Recording {
+  readonly code: string;
+  readonly entryPoint: string;
+  readonly examples: readonly ExampleCall[];
+}
+
+const LIMITS = SandboxLimits.parse({});
+const SEEDS = [undefined, 4_242_424_242] as const;
+const Json = z.json();
+
+/**
+ * Regression tests from calls without expected values: each runs twice, under two hash seeds, and what both answer is expected from
+ * now on. They say that the code goes on doing what it does, not that this is right.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY
+ */
+export async function recordTests(
+  { code, entryPoint, examples }: Recording,
+  { tenant, agent, user }: ToolReader,
+  sandboxes: Sandboxes,
+  signal: AbortSignal,
+): Promise<{ readonly tests: readonly SkillTest[] } | { readonly problem: string }> {
+  const calls = examples.map(({ args, kwargs }) => ({ args: z.array(Json).parse(args), kwargs: z.record(z.string(), Json).parse(kwargs) }));
+  const id = contentDigest([tenant, agent, user, code, entryPoint, calls]).slice(0, 40);
+  const rounds: RunResult[][] = [];
+  for (const [at, hashSeed] of SEEDS.entries()) {
+    const request = {
+      executionId: `record-${id}-${at}`,
+      tenant,
+      owner: { agent, user },
+      files: [],
+      limits: LIMITS,
+      stopOnFailure: false,
+      runs: calls.map((call) => ({ kind: 'call' as const, code, entryPoint, ...call })),
+    };
+    const { runs } = await sandboxes.execute(hashSeed === undefined ? request : { ...request, hashSeed }, signal);
+    if (runs.length < calls.length || runs.some(({ exit }) => RETRYABLE_EXITS.has(exit)))
+      throw new EtudeError('SANDBOX_UNAVAILABLE', 'The sandbox was lost while examples ran; register again.');
+    rounds.push(runs);
+  }
+  const problem = calls.map((call, at) => problemOf(call, rounds[0]?.[at], rounds[1]?.[at])).find((one) => one !== '');
+  if (problem !== undefined) return { problem };
+  return { tests: calls.map((call, at) => ({ kind: 'call', ...call, expected: rounds[0]?.[at]?.value ?? null, tolerance: 0 })) };
+}
+
+function problemOf(call: ExampleCall, first: RunResult | undefined, second: RunResult | undefined): string {
+  const what = `The example ${JSON.stringify({ args: call.args, kwargs: call.kwargs }).slice(0, 300)}`;
+  if (first?.exit !== 'ok' || second?.exit !== 'ok') {
+    const { error, exit = 'nothing' } = (first?.exit === 'ok' ? second : first) ?? {};
+    return `${what} failed: ${error === undefined ? `it ended with ${exit}` : `${error.type}: ${error.message}`}`;
+  }
+  if (!sameValue(second.value, first.value, 0)) return `${what} answers differently each time, so no test can be made of it`;
+  if (JSON.stringify(first.value ?? null).includes('"$repr"'))
+    return `${what} answers something that is no JSON value; give tests of your own, or return plain values`;
+  return '';
+}

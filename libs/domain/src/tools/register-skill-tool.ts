@@ -1,0 +1,155 @@
+import { SkillName } from '@etude/contracts/ids';
+import type { SkillTest } from '@etude/contracts/memory';
+import { SkillCategory } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+import type { Sandboxes } from '../ports/sandboxes.js';
+import { CODE_MAX_CHARS } from './execute-code.js';
+import { type ExampleCall, recordTests } from './record-tests.js';
+import { skillsAreOff } from './settings-off.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import type { SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
+
+const TESTS_MAX = 100;
+
+const Args = z.array(z.json()).default([]);
+const Kwargs = z.record(z.string(), z.json()).default({});
+const Test = z.strictObject({
+  args: Args.describe('Positional arguments.'),
+  kwargs: Kwargs.describe('Arguments by name.'),
+  expected: z.json().describe('What the call returns.'),
+  tolerance: z.number().min(0).default(0).describe('How far numbers may be off.'),
+});
+const Example = z.strictObject({ args: Args, kwargs: Kwargs });
+
+const Parameter = z.strictObject({
+  name: z.string().min(1).max(100),
+  type: z.string().max(200).default(''),
+  description: z.string().max(2_000).default(''),
+  required: z.boolean().default(true),
+  default_value: z.json().optional(),
+});
+
+const Input = z.strictObject({
+  name: SkillName.describe('Small letters, digits and "_"; registering a name again makes its next version.'),
+  description: z.string().trim().min(1).max(4_000).describe('What it does and when it is useful; it is found by this.'),
+  code: z.string().min(1).max(CODE_MAX_CHARS).describe('Python with one function at the top that does the work; nothing runs at import.'),
+  entry_point: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("The function to call; by default the one with the skill's name, or the only one."),
+  parameters: z.array(Parameter).max(50).default([]).describe('Checked against the code; left out, they are read from it.'),
+  tests: z.array(Test).max(TESTS_MAX).default([]).describe('Calls with what they must return. Without any, tests are made from examples.'),
+  examples: z.array(Example).max(TESTS_MAX).default([]).describe('Calls that are run now; what they return is expected from now on.'),
+  tags: z.array(z.string().min(1).max(64)).max(50).default([]),
+  category: SkillCategory.optional(),
+  example_prompts: z.array(z.string().max(1_000)).max(20).default([]),
+});
+
+const Output = z.strictObject({
+  status: z.enum(['registered', 'pending_review', 'rejected', 'pending_verification']).optional(),
+  reason: z.string().optional(),
+  skill_name: z.string().optional(),
+  skill_id: z.string().optional().describe('Path of the skill over HTTP.'),
+  version: z.number().int().optional(),
+  tests: z
+    .enum(['given', 'recorded'])
+    .optional()
+    .describe('recorded: made from examples; they say what the code does, not that it is right.'),
+  evidence: z.array(z.string()).optional().describe('What verification found, one line each.'),
+});
+export type RegisteredByTool = z.input<typeof Output>;
+
+export interface RegisterSkillToolDeps {
+  readonly registrar: SkillRegistrar;
+  readonly sandboxes: Sandboxes;
+  /** Path of a skill over HTTP. */
+  readonly skillPath: (tenant: string, name: string) => string;
+}
+
+export interface AskedRegistration extends Omit<ToolSkillDraft, 'tests'> {
+  readonly tests: readonly SkillTest[];
+  readonly examples: readonly ExampleCall[];
+}
+
+/**
+ * Registers what an agent wrote. What is wrong with it is an answer: `rejected` with the reason.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE and other faults of the system
+ */
+export async function registerSkillByTool(
+  { examples, ...asked }: AskedRegistration,
+  context: ToolContext,
+  { registrar, sandboxes, skillPath }: RegisterSkillToolDeps,
+  signal: AbortSignal,
+): Promise<ToolOutcome<RegisteredByTool>> {
+  const off = skillsAreOff(context);
+  if (off !== null) return { success: false, error: off };
+  const { name, code } = asked;
+  const reject = (reason: string) => ({ success: true as const, result: { status: 'rejected' as const, reason, skill_name: name } });
+  const isRecorded = asked.tests.length === 0;
+  if (isRecorded && examples.length === 0)
+    return reject(
+      'It has no tests, so nothing can show that it works. Give "tests" (calls with what they return) or "examples" (calls alone).',
+    );
+  const made = isRecorded
+    ? await recordTests({ code, entryPoint: asked.entryPoint ?? functionOf(code, name), examples }, context, sandboxes, signal)
+    : asked;
+  if ('problem' in made) return reject(made.problem);
+  const { status, reason, version, evidence, ...stored } = await registrar.register(
+    context,
+    { ...asked, tests: made.tests },
+    context.by,
+    signal,
+  );
+  const tests = isRecorded ? ('recorded' as const) : ('given' as const);
+  const told = {
+    status: status === 'waiting' ? ('pending_verification' as const) : status,
+    ...(reason === '' ? {} : { reason }),
+    skill_name: stored.name,
+    version,
+    tests,
+    evidence: [...evidence],
+  };
+  return { success: true, result: status === 'rejected' ? told : { ...told, skill_id: skillPath(context.tenant, stored.name) } };
+}
+
+export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
+  return defineTool({
+    name: 'register_skill',
+    title: 'Register skill',
+    description:
+      "Registers a function that worked and can be reused as a skill. It is verified in a sandbox by its tests, and then used at once or after review, as the agent's settings say. The same content again changes nothing.",
+    input: Input,
+    output: Output,
+    readOnly: false,
+    idempotent: true,
+    run: (
+      { entry_point: entryPoint = null, category = null, example_prompts: examplePrompts, parameters, tests, ...asked },
+      context,
+      signal,
+    ) =>
+      registerSkillByTool(
+        {
+          ...asked,
+          entryPoint,
+          category,
+          examplePrompts,
+          parameters: parameters.map(({ default_value: defaultValue, ...one }) =>
+            defaultValue === undefined ? one : { ...one, defaultValue },
+          ),
+          tests: tests.map((test) => ({ kind: 'call' as const, ...test })),
+        },
+        context,
+        deps,
+        signal,
+      ),
+  });
+}
+
+/** The function of that name, or the only one; what the registration finds in the code itself is what counts. */
+function functionOf(code: string, name: string): string {
+  const [first, ...others] = [...code.matchAll(/^(?:async[ \t]+)?def[ \t]+(\w+)/gm)].map(([, found]) => found);
+  return others.length === 0 && first !== undefined ? first : name;
+}

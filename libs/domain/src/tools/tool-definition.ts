@@ -1,0 +1,75 @@
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+import { wrongArguments } from './wrong-arguments.js';
+
+/** Who calls a tool, and in which session. */
+export interface ToolContext {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly user: string | null;
+  /** What todos and loaded functions belong to. */
+  readonly session: string;
+  /** One id per call; a call that is repeated has the same one, and what it does is done once. */
+  readonly callId: string;
+  /** Name of the key that the call came with, for histories. */
+  readonly by: string;
+  readonly settings: ProceduralMemorySettings;
+}
+
+/** What a tool says. On failure `result` may still hold what there is to see, such as what code printed before it failed. */
+export type ToolOutcome<R = Readonly<Record<string, unknown>>> =
+  | { readonly success: true; readonly result: R }
+  | { readonly success: false; readonly error: string; readonly result?: Partial<R> };
+
+/**
+ * Something that an agent can do, in MCP's shape.
+ *
+ * `call` checks its arguments; wrong ones are a failure that names them. @throws EtudeError where it is nobody's doing but ours.
+ */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title: string;
+  /** For a model; what it is told to do first depends on the agent's settings. */
+  describe(settings: ProceduralMemorySettings): string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** JSON Schema of `result`. */
+  readonly outputSchema: Readonly<Record<string, unknown>>;
+  readonly readOnly: boolean;
+  /** The same call again changes nothing more. */
+  readonly idempotent: boolean;
+  call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends Pick<
+  ToolDefinition,
+  'name' | 'title' | 'readOnly' | 'idempotent'
+> {
+  readonly description: string | ((settings: ProceduralMemorySettings) => string);
+  readonly input: I;
+  /** Of success and failure alike, so what only one of them has is optional. */
+  readonly output: O;
+  run(args: z.output<I>, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome<z.input<O>>>;
+}
+
+/** A tool from two zod schemas: what is published and what is checked are one thing. */
+export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): ToolDefinition {
+  const { name, title, description, input, output, readOnly, idempotent } = spec;
+  return {
+    name,
+    title,
+    readOnly,
+    idempotent,
+    describe: (settings) => (typeof description === 'string' ? description : description(settings)),
+    inputSchema: z.toJSONSchema(input, { io: 'input' }),
+    outputSchema: z.toJSONSchema(output, { io: 'output' }),
+    async call(args, context, signal) {
+      const parsed = input.safeParse(args ?? {});
+      if (!parsed.success) return { success: false, error: wrongArguments(parsed.error, input) };
+      const outcome = await spec.run(parsed.data, context, signal);
+      if (outcome.success) return { success: true, result: output.parse(outcome.result) };
+      const { error, result } = outcome;
+      return result === undefined ? { success: false, error } : { success: false, error, result: output.partial().parse(result) };
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { SkillName } from '@etude/contracts/ids';
+import { skillsAreOff } from './settings-off.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import type { SkillFinder, SkillRunner, SkillWishes } from './tool-ports.js';
+
+export interface UseSkillToolDeps {
+  readonly finder: SkillFinder;
+  readonly runner: SkillRunner;
+  readonly wishes: SkillWishes;
+}
+
+const Input = z.strictObject({
+  skill_id: z
+    .string()
+    .min(1)
+    .max(400)
+    .describe('Name of the skill as search tells it, such as "parse_csv"; its category may stand before it: "text.csv.parse_csv".'),
+  parameters: z.record(z.string(), z.unknown()).default({}).describe('Arguments by name, as the skill declares them.'),
+  action_description: z
+    .string()
+    .max(2_000)
+    .default('')
+    .describe('What it is to do here, in a sentence. Where there is no such skill, one is asked for by it.'),
+  difficulty_modifier: z.number().default(0).describe('For skills that take one: how much harder than usual it is.'),
+});
+type Input = z.output<typeof Input>;
+
+const Output = z.strictObject({
+  skill: z.string().optional(),
+  version: z.number().int().optional(),
+  result: z.unknown().optional().describe('What the skill returned, as JSON.'),
+  output: z.string().optional().describe('What it printed.'),
+  duration_ms: z.number().optional(),
+  skill_request_submitted: z.boolean().optional().describe('There is no such skill, and it was asked for.'),
+  request_id: z.string().optional().describe('Of that request.'),
+});
+export type UsedSkill = z.input<typeof Output>;
+
+/**
+ * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
+ */
+export async function useSkillByTool(
+  asked: { readonly skillId: string; readonly parameters: Input['parameters']; readonly description: string },
+  context: ToolContext,
+  { finder, runner, wishes }: UseSkillToolDeps,
+  signal: AbortSignal,
+): Promise<ToolOutcome<UsedSkill>> {
+  const off = skillsAreOff(context);
+  if (off !== null) return { success: false, error: off };
+  const { name, category } = partsOf(asked.skillId);
+  if (!SkillName.safeParse(name).success)
+    return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
+  const found = await finder.find(context, name);
+  const fits = found !== null && (category === '' || found.category === category);
+  const used = fits ? await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal) : null;
+  if (used === null) {
+    const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
+    const id = await wishes.request(context, { name, description: asked.description, example });
+    return { success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: id } };
+  }
+  const { version, result, output, durationMs, error } = used;
+  const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs };
+  return used.success ? { success: true, result: told } : { success: false, error, result: told };
+}
+
+export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
+  return defineTool({
+    name: 'use_skill',
+    title: 'Use skill',
+    description: ({ preferSkills, skillSearchThreshold }) =>
+      `Runs a verified skill with these arguments, without a model: the same input gives the same output. ` +
+      (preferSkills ? `Use it in place of new code for a skill that search finds with a similarity above ${skillSearchThreshold}. ` : '') +
+      'Say that you used it. A skill that does not exist is asked for.',
+    input: Input,
+    output: Output,
+    readOnly: false,
+    idempotent: false,
+    async run({ skill_id: skillId, parameters, action_description: description, difficulty_modifier: difficulty }, context, signal) {
+      const given = await withSituation(
+        parameters,
+        { action_description: description, difficulty_modifier: difficulty },
+        skillId,
+        context,
+        deps,
+      );
+      return useSkillByTool({ skillId, parameters: given, description }, context, deps, signal);
+    },
+  });
+}
+
+/** A skill that declares a parameter for what it is to do here, or for how hard that is, is told so. */
+async function withSituation(
+  parameters: Input['parameters'],
+  situation: Readonly<Record<string, unknown>>,
+  skillId: string,
+  context: ToolContext,
+  { finder }: UseSkillToolDeps,
+): Promise<Input['parameters']> {
+  const said = Object.entries(situation).filter(([name, value]) => !(name in parameters) && value !== '' && value !== 0);
+  if (said.length === 0 || !context.settings.enabled) return parameters;
+  const skill = await finder.find(context, partsOf(skillId).name);
+  const declared = new Set((skill?.contract?.parameters ?? skill?.parameters ?? []).map(({ name }) => name));
+  return { ...parameters, ...Object.fromEntries(said.filter(([name]) => declared.has(name))) };
+}
+
+/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all name parse_csv. */
+function partsOf(skillId: string): { readonly name: string; readonly category: string } {
+  const path = skillId.split('/').at(-1) ?? '';
+  const cut = path.lastIndexOf('.');
+  return { name: path.slice(cut + 1), category: cut === -1 ? '' : path.slice(0, cut) };
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod';
+
+const SHOWN_MAX = 5;
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** What is wrong with a tool's arguments, for the model that wrote them: each by its name, with what it should have been. */
+export function wrongArguments({ issues }: z.ZodError, input: z.ZodObject): string {
+  const shown = issues.slice(0, SHOWN_MAX).flatMap((issue) => sentences(issue, input));
+  const more = issues.length > SHOWN_MAX ? ` And ${issues.length - SHOWN_MAX} more.` : '';
+  return `Wrong arguments. ${shown.join(' ')}${more}`;
+}
+
+function sentences(issue: z.core.$ZodIssue, input: z.ZodObject): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.path.length === 0 ? `; the arguments are: ${Object.keys(input.shape).join(', ')}` : '';
+    return issue.keys.map((key) => `"${pathOf([...issue.path, key])}" is not known${known}.`);
+  }
+  return [`"${pathOf(issue.path) || 'arguments'}" ${complaint(issue)}.`];
+}
+
+function complaint(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return issue.input === undefined ? 'is missing' : `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
+  if (issue.code === 'too_small')
+    return issue.minimum === 1 && issue.origin !== 'number'
+      ? 'must not be empty'
+      : `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
+  return issue.message;
+}
+
+function unitOf(origin: string): string {
+  if (origin === 'string') return ' characters long';
+  return origin === 'array' ? ' entries long' : '';
+}
+
+const pathOf = (path: readonly PropertyKey[]): string =>
+  path.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`)).join('');
