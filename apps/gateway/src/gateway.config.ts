@@ -4,18 +4,26 @@ import { TenantId } from '@etude/contracts/ids';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
+import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
 import { z } from 'zod';
 
 export const gatewayConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
+    .extend(agentSettingsConfig.shape)
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
       ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
       /** JSON over HTTP beside gRPC; 0: none. */
       ETUDE_REST_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
       ETUDE_REST_HOST: z.string().min(1).default('127.0.0.1'),
+      /** `{provider}` in the paths of skills as resources. */
+      ETUDE_REST_PROVIDER: z
+        .string()
+        .max(100)
+        .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
+        .default('Etude.Skill'),
       /** JSON file of hashed API keys; read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. On loopback only. */

@@ -6,6 +6,8 @@ import { chatModelFrom } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { loggerModule } from '@etude/platform/logging';
+import { installationSettings } from '@etude/queue/agent-settings-config';
+import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { ControllerDirectory } from '@etude/queue/controller-directory';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { DeadLetters } from '@etude/queue/dead-letters';
@@ -17,6 +19,7 @@ import { TaskStore } from '@etude/queue/task-store';
 import { UpkeepStore } from '@etude/queue/upkeep-store';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { AgentsController } from './agents/agents.controller.js';
 import { Authenticator } from './calls/authenticator.js';
 import { CallGuard } from './calls/call.guard.js';
 import { MetricsInterceptor } from './calls/metrics.interceptor.js';
@@ -101,15 +104,17 @@ export class GatewayModule {
         ConsolidationController,
         QueuesController,
         SandboxesController,
+        AgentsController,
       ],
       providers: [
         { provide: Producer, useValue: producer },
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
-        { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate) },
+        { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate, { provider: config.ETUDE_REST_PROVIDER }) },
         { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
+        { provide: AgentSettingsStore, useValue: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)) },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
         { provide: SandboxSessionStore, useValue: sessions },
         { provide: SandboxRouter, useValue: sandboxes },

@@ -1,21 +1,26 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { type Route, ROUTES } from './routes.js';
+import { type Route, ROUTES, shownPath } from './routes.js';
+import { resourcePaths, resourceSchemas } from './skill-resource-openapi.js';
 
 type Json = Record<string, unknown>;
 
 /** The routes as OpenAPI 3.1, made from the descriptors of the calls, so that it can't say anything else than they do. */
-export function openApi(): Json {
+export function openApi(provider: string): Json {
   const schemas: Record<string, Json> = {};
   const paths: Record<string, Json> = {};
   for (const route of ROUTES) {
-    paths[route.path] = { ...paths[route.path], [route.verb.toLowerCase()]: operation(route, schemas) };
+    const shown = shownPath(route.path);
+    paths[shown] = { ...paths[shown], [route.verb.toLowerCase()]: operation(route, schemas) };
   }
   return {
     openapi: '3.1.0',
     info: { title: 'Etude', version: 'v1', description: 'The calls of etude.v1 as JSON over HTTP. Errors are named as in gRPC.' },
     security: [{ key: [] }],
-    paths,
-    components: { schemas: { ...schemas, Error: ERROR }, securitySchemes: { key: { type: 'http', scheme: 'bearer' } } },
+    paths: { ...paths, ...resourcePaths(provider) },
+    components: {
+      schemas: { ...schemas, ...resourceSchemas(provider), Error: ERROR },
+      securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+    },
   };
 }
 
@@ -39,9 +44,10 @@ const ERROR: Json = {
 };
 
 function operation({ verb, path, method, summary, body }: Route, schemas: Record<string, Json>): Json {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-  const asked = body === 'bytes' ? (method.input.fields.find(({ name }) => name === 'head')?.message ?? method.input) : method.input;
-  const inQuery = verb === 'GET' || verb === 'DELETE' || body === 'bytes' ? asked.fields.filter(({ name }) => !inPath.includes(name)) : [];
+  const inPath = [...shownPath(path).matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+  const isFile = body === 'bytes' || body === 'archive';
+  const asked = isFile ? (method.input.fields.find(({ name }) => name === 'head')?.message ?? method.input) : method.input;
+  const inQuery = verb === 'GET' || verb === 'DELETE' || isFile ? asked.fields.filter(({ name }) => !inPath.includes(name)) : [];
   const parameters = [
     ...inPath.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
     ...inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),
@@ -59,7 +65,7 @@ function operation({ verb, path, method, summary, body }: Route, schemas: Record
 }
 
 function requestContent({ method, body }: Pick<Route, 'method' | 'body'>, schemas: Record<string, Json>): Json {
-  if (body === 'bytes') return { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+  if (body === 'bytes' || body === 'archive') return { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
   if (body === 'lines') return { 'application/x-ndjson': { schema: { type: 'string' } } };
   return { 'application/json': { schema: reference(method.input, schemas) } };
 }
@@ -72,6 +78,8 @@ function answerContent({ method, body }: Pick<Route, 'method' | 'body'>, schemas
 const WELL_KNOWN: Readonly<Record<string, Json>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Struct': { type: 'object' },
+  'google.protobuf.Value': {},
+  'google.protobuf.ListValue': { type: 'array', items: {} },
   'google.protobuf.FieldMask': { type: 'string', description: 'names of fields, separated by commas' },
 };
 

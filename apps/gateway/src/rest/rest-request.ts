@@ -15,7 +15,7 @@ const NESTING_MAX = 100;
  */
 export function messageOf(schema: DescMessage, body: JsonObject, query: URLSearchParams, path: Readonly<Record<string, string>>): Message {
   refuseUnknown(schema, body);
-  const json: JsonObject = { ...body, ...queryFields(schema, query), ...path };
+  const json = withPath({ ...body, ...queryFields(schema, query) }, path);
   refuseLong(schema, json);
   try {
     return fromJson(schema, json);
@@ -23,6 +23,18 @@ export function messageOf(schema: DescMessage, body: JsonObject, query: URLSearc
     const said = error instanceof Error ? error.message.replace(/^cannot decode message \S+ from JSON: /, '') : String(error);
     throw new EtudeError('INVALID_ARGUMENT', `The request is wrong: ${said}`);
   }
+}
+
+/** What the path says goes before all else; "agent.name" is a field of a field. */
+function withPath(json: JsonObject, path: Readonly<Record<string, string>>): JsonObject {
+  const all: JsonObject = { ...json };
+  for (const [field, value] of Object.entries(path)) {
+    const [first = '', second] = field.split('.');
+    const inner = all[first];
+    const known = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? inner : {};
+    all[first] = second === undefined ? value : { ...known, [second]: value };
+  }
+  return all;
 }
 
 const namesOf = (schema: DescMessage) => schema.fields.map(({ name }) => name).join(', ');

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { create, type DescField, type DescMessage, type Message, toJson } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, type DescMethod, type Message, toJson } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { portError } from '@etude/platform/health';
 import type { OnModuleDestroy } from '@nestjs/common';
@@ -12,6 +15,7 @@ import { openApi } from './openapi.js';
 import { restError } from './rest-error.js';
 import { jsonOf, messageOf, textOf } from './rest-request.js';
 import { type Match, matchRoute } from './routes.js';
+import { matchResource, type ResourceAnswer, type ResourceMatch, SkillResources } from './skill-resources.js';
 
 const TIMEOUT_MS = 60_000;
 /** Of calls that read or write much. */
@@ -21,21 +25,38 @@ const BODIES: BodyLimits = { readingMax: 8, idleMs: 30_000 };
 /** How long what is left of a refused body is read and dropped, so that its sender gets to read the refusal. */
 const REFUSED_BODY_MS = 5_000;
 
+const SERVICES = [Memory, Skills, Agents, Tools];
+
 type AnyCall = (request: unknown, settings: object) => unknown;
+type Client = Readonly<Record<string, AnyCall>> & { close(): void };
+
+interface CallBase {
+  readonly metadata: Record<string, string>;
+  readonly signal: AbortSignal;
+}
 
 /**
  * `etude.v1` as JSON over HTTP: every request becomes a call on this gateway's own gRPC port, with the caller's key. So keys, checks,
  * errors and limits are those of gRPC, and there is nothing here that could differ.
  */
 export class RestServer implements OnModuleDestroy {
-  readonly #calls: Readonly<Record<string, AnyCall>> & { close(): void };
+  readonly #clients: ReadonlyMap<string, Client>;
+  readonly #resources: SkillResources;
   readonly #server: Server;
   readonly #authenticator: Pick<Authenticator, 'identify'>;
   readonly #bodies: BodyReader;
 
-  /** @param address of the gRPC server, "host:port" */
-  constructor(address: string, authenticator: Pick<Authenticator, 'identify'>, bodies: BodyLimits = BODIES) {
-    this.#calls = createServiceClient(Memory, address) as never;
+  /**
+   * @param address of the gRPC server, "host:port"
+   * @param provider name of the provider in paths of resources, such as "Etude.Skill"
+   */
+  constructor(
+    address: string,
+    authenticator: Pick<Authenticator, 'identify'>,
+    { provider, bodies = BODIES }: { readonly provider: string; readonly bodies?: BodyLimits },
+  ) {
+    this.#clients = new Map(SERVICES.map((service) => [service.typeName, createServiceClient(service, address) as never]));
+    this.#resources = new SkillResources(provider, this.#clients.get(Skills.typeName) as never);
     this.#authenticator = authenticator;
     this.#bodies = new BodyReader(bodies);
     this.#server = createServer((request, response) => {
@@ -55,20 +76,25 @@ export class RestServer implements OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    if (!this.#server.listening) return this.#calls.close();
+    if (!this.#server.listening) return this.#closeClients();
     this.#server.close();
     this.#server.closeIdleConnections();
     await Promise.race([once(this.#server, 'close'), new Promise((resolve) => setTimeout(resolve, 3_000).unref())]);
     this.#server.closeAllConnections();
-    this.#calls.close();
+    this.#closeClients();
+  }
+
+  #closeClients(): void {
+    for (const client of this.#clients.values()) client.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://gateway');
-    if (url.pathname === '/openapi.json') return sendDescription(request, response);
-    const match = matchRoute(request.method ?? '', url.pathname);
+    if (url.pathname === '/openapi.json') return sendDescription(request, response, this.#resources.provider);
+    const verb = request.method ?? '';
+    const match = matchRoute(verb, url.pathname) ?? matchResource(verb, url.pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${url.pathname}; GET /openapi.json says what there is.`);
-    if (!('route' in match)) {
+    if ('allowed' in match) {
       response.setHeader('allow', match.allowed.join(', '));
       return sendJson(response, 405, { error: { code: 'INVALID_ARGUMENT', message: `Use ${match.allowed.join(' or ')} here.` } });
     }
@@ -78,7 +104,15 @@ export class RestServer implements OnModuleDestroy {
     this.#authenticator.identify([authorization]);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    await this.#call(match, url.searchParams, request, response, { metadata: { authorization }, signal: gone.signal });
+    const base = { metadata: { authorization }, signal: gone.signal };
+    if ('resource' in match) return sendResource(response, await this.#resource(match, url.searchParams, request, base));
+    await this.#call(match, url.searchParams, request, response, base);
+  }
+
+  async #resource(match: ResourceMatch, query: URLSearchParams, request: IncomingMessage, base: CallBase): Promise<ResourceAnswer> {
+    const hasBody = match.verb === 'PUT' || match.verb === 'POST';
+    const body = hasBody ? jsonOf(request, await this.#bodies.whole(request, match.bytesMax)) : {};
+    return this.#resources.answer(match, { query, body }, { ...base, timeoutMs: TIMEOUT_MS });
   }
 
   async #call(
@@ -86,12 +120,11 @@ export class RestServer implements OnModuleDestroy {
     query: URLSearchParams,
     request: IncomingMessage,
     response: ServerResponse,
-    base: { readonly metadata: Record<string, string>; readonly signal: AbortSignal },
+    base: CallBase,
   ): Promise<void> {
     const { method, body } = route;
     const settings = { ...base, timeoutMs: body === 'json' ? TIMEOUT_MS : LONG_TIMEOUT_MS };
-    const call = this.#calls[method.localName];
-    if (call === undefined) throw new Error(`there is no client for ${method.name}`);
+    const call = this.#clientOf(method);
     if (method.methodKind === 'server_streaming') {
       return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
     }
@@ -99,11 +132,21 @@ export class RestServer implements OnModuleDestroy {
     sendJson(response, 200, plain(method.output, (await call(input, settings)) as Message));
   }
 
+  #clientOf(method: DescMethod): AnyCall {
+    const call = this.#clients.get(method.parent.typeName)?.[method.localName];
+    if (call === undefined) throw new Error(`there is no client for ${method.name}`);
+    return call;
+  }
+
   async #inputOf({ route, fields }: Match, query: URLSearchParams, request: IncomingMessage): Promise<unknown> {
     const { method, body, bytesMax } = route;
     if (body === 'bytes') {
       const head = messageOf(headOf(method.input), {}, query, fields);
       return documentParts(request, this.#bodies.chunks(request, bytesMax), head);
+    }
+    if (body === 'archive') {
+      const head = messageOf(headOf(method.input), {}, query, fields);
+      return archiveParts(this.#bodies.chunks(request, bytesMax), head);
     }
     if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
     const whole = await this.#bodies.whole(request, bytesMax);
@@ -125,8 +168,8 @@ function dropRest(request: IncomingMessage): void {
   request.resume();
 }
 
-function sendDescription(request: IncomingMessage, response: ServerResponse): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return sendJson(response, 200, openApi());
+function sendDescription(request: IncomingMessage, response: ServerResponse, provider: string): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return sendJson(response, 200, openApi(provider));
   response.setHeader('allow', 'GET, HEAD');
   sendJson(response, 405, { error: { code: 'INVALID_ARGUMENT', message: 'Use GET or HEAD here.' } });
 }
@@ -148,6 +191,21 @@ async function* documentParts(request: IncomingMessage, bytes: AsyncIterable<Buf
       yield { part: { case: 'data', value: chunk.subarray(at, at + LINES_PART_BYTES) } };
     }
   }
+}
+
+async function* archiveParts(bytes: AsyncIterable<Buffer>, head: Message) {
+  yield { part: { case: 'head', value: head } };
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.byteLength; at += LINES_PART_BYTES) {
+      yield { part: { case: 'file', value: { path: 'archive', data: chunk.subarray(at, at + LINES_PART_BYTES) } } };
+    }
+  }
+}
+
+function sendResource(response: ServerResponse, { status, json }: ResourceAnswer): void {
+  if (json !== undefined) return sendJson(response, status, json);
+  response.writeHead(status, { 'cache-control': 'no-store' });
+  response.end();
 }
 
 const isHit = ({ message }: DescField) => message?.typeName === MemoryHitSchema.typeName;

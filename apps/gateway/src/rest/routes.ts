@@ -1,15 +1,18 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 
 /**
  * How bodies travel. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages. `bytes`: the body is the
- * file itself, and what is said about it is in the query.
+ * document itself, `archive`: a packed folder; what is said about either is in the query.
  */
-export type Body = 'json' | 'lines' | 'bytes';
+export type Body = 'json' | 'lines' | 'bytes' | 'archive';
 
 export interface Route {
   readonly verb: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Segments in braces are fields of the request. */
+  /** Segments in braces are fields of the request, by their path in it; `{name=skills}` is the field with "skills/" before it. */
   readonly path: string;
   readonly method: DescMethod;
   /** What it does, in a few words. */
@@ -27,17 +30,32 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   ImportMemory: 15 * MIB,
   // One more than a document may have, so that its own refusal is what its caller reads.
   ImportDocument: 32 * MIB + 1,
+  RegisterSkill: 4 * MIB,
+  CheckSkill: 4 * MIB,
+  ImportSkill: 64 * MIB + 1,
 };
 
-const memory = (verb: Route['verb'], path: string, method: DescMethod, summary: string, body: Body = 'json'): Route => ({
-  verb,
-  path: `/v1/memory${path}`,
-  method,
-  summary,
-  body,
-  bytesMax: BYTES_MAX[method.name] ?? MIB,
-});
+type Line = (verb: Route['verb'], path: string, method: DescMethod, summary: string, body?: Body) => Route;
+
+const below =
+  (root: string): Line =>
+  (verb, path, method, summary, body = 'json') => ({
+    verb,
+    path: `${root}${path}`,
+    method,
+    summary,
+    body,
+    bytesMax: BYTES_MAX[method.name] ?? MIB,
+  });
+
+const memory = below('/v1/memory');
+const skills = below('/v1/skills');
+const wanted = below('/v1/wantedSkills');
+const agents = below('/v1/agents');
+const tools = below('/v1/tools');
 const { method: call } = Memory;
+const { method: skill } = Skills;
+const SKILL = '/{name=skills}';
 
 /** Plain paths for the calls of `etude.v1`. A new call gets its line here and nothing else. */
 export const ROUTES: readonly Route[] = [
@@ -64,6 +82,39 @@ export const ROUTES: readonly Route[] = [
   memory('POST', ':stopReembedding', call.stopReembedding, 'Stop the re-embedding; for operators'),
   memory('GET', '/reembedding', call.getReembedding, 'Say how far the re-embedding is; for operators'),
   memory('POST', ':reconcile', call.reconcileMemory, 'Look for half-written records and mend them; for operators'),
+  skills('GET', '', skill.listSkills, 'List skills by name'),
+  skills('POST', '', skill.registerSkill, 'Register a skill, or a new version of one'),
+  skills('POST', ':check', skill.checkSkill, 'Say what verification finds, and store nothing'),
+  skills('POST', ':search', skill.searchSkills, 'Search active skills by meaning and by words'),
+  skills('POST', ':load', skill.loadFunctions, 'Get code that defines functions with all that they need'),
+  skills('POST', ':import', skill.importSkill, 'Import an archive of skills; the body is the archive', 'archive'),
+  skills('POST', ':prune', skill.pruneSkills, 'Archive what is unused, failing or superseded'),
+  skills('POST', ':undoPrune', skill.undoPrune, 'Take back what a pruning archived'),
+  skills('POST', ':revokeSource', skill.revokeSource, 'Withdraw what was learned from a source'),
+  skills('GET', ':stats', skill.getSkillStats, 'Count how skills do'),
+  skills('GET', ':categories', skill.listSkillCategories, 'List categories of skills'),
+  skills('GET', SKILL, skill.getSkill, 'Get a skill'),
+  skills('GET', `${SKILL}/versions`, skill.listSkillVersions, 'List all versions of a skill, newest first'),
+  skills('GET', `${SKILL}:diff`, skill.diffSkill, 'Show what changed between two versions'),
+  skills('GET', `${SKILL}:review`, skill.getSkillReview, 'Get what a reviewer needs; for reviewers'),
+  skills('GET', `${SKILL}:export`, skill.exportSkill, 'Get a skill as a folder of the Agent Skills format'),
+  skills('POST', `${SKILL}:verify`, skill.verifySkill, 'Verify a skill again'),
+  skills('POST', `${SKILL}:approve`, skill.approveSkill, 'Approve a skill; for reviewers'),
+  skills('POST', `${SKILL}:reject`, skill.rejectSkill, 'Reject a skill; for reviewers'),
+  skills('POST', `${SKILL}:rollback`, skill.rollbackSkill, 'Bring an earlier version back; for reviewers'),
+  skills('POST', `${SKILL}:deprecate`, skill.deprecateSkill, 'Take a skill out of use; for reviewers'),
+  skills('POST', `${SKILL}:archive`, skill.archiveSkill, 'Take a skill out of sight; for reviewers'),
+  skills('POST', `${SKILL}:restore`, skill.restoreSkill, 'Bring an archived skill back; for reviewers'),
+  skills('POST', `${SKILL}:promote`, skill.promoteSkill, 'Share a skill with more readers; for reviewers'),
+  skills('POST', `${SKILL}:use`, skill.useSkill, 'Run a skill'),
+  wanted('GET', '', skill.listWantedSkills, 'List skills that were asked for'),
+  wanted('POST', '', skill.requestSkill, 'Ask for a skill that is missing'),
+  wanted('GET', '/{name=wantedSkills}', skill.getWantedSkill, 'Get a skill that was asked for'),
+  agents('GET', '', Agents.method.listAgents, 'List agents that have settings of their own'),
+  agents('GET', '/{name=agents}', Agents.method.getAgent, 'Get the settings of an agent'),
+  agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),
+  tools('GET', '', Tools.method.listTools, 'List tools with their schemas'),
+  tools('POST', '/{tool}:call', Tools.method.callTool, 'Call a tool'),
 ];
 
 export interface Match {
@@ -81,22 +132,33 @@ export function matchRoute(verb: string, path: string): Match | { readonly allow
   return found.find(({ route }) => route.verb === verb) ?? { allowed: found.map(({ route }) => route.verb) };
 }
 
+/** A segment of a pattern: the field, what goes before its value, and what follows the braces. */
+const FIELD = /^\{([\w.]+)(?:=(\w+))?\}(:\w+)?$/;
+
 function fieldsOf(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/');
   const given = path.split('/');
   if (wanted.length !== given.length) return null;
   const fields: Record<string, string> = {};
   for (const [i, segment] of wanted.entries()) {
-    const name = /^\{(\w+)\}$/.exec(segment)?.[1];
     const value = given[i] ?? '';
-    if (name === undefined && segment !== value) return null;
-    if (name === undefined) continue;
-    const text = decoded(value);
+    const field = FIELD.exec(segment);
+    if (field === null) {
+      if (segment !== value) return null;
+      continue;
+    }
+    const [, name = '', collection, verb = ''] = field;
+    // Names in a collection hold no colon, so what follows one is a verb.
+    if (!value.endsWith(verb) || (verb === '' && collection !== undefined && value.includes(':'))) return null;
+    const text = decoded(value.slice(0, value.length - verb.length));
     if (text === null || text === '') return null;
-    fields[name] = text;
+    fields[name] = collection === undefined ? text : `${collection}/${text}`;
   }
   return fields;
 }
+
+/** As a description of the interface shows it: `/v1/skills/{name}:use`. */
+export const shownPath = (path: string) => path.replaceAll(/\{(?:\w+\.)*(\w+)(?:=\w+)?\}/g, '{$1}');
 
 function decoded(segment: string): string | null {
   try {

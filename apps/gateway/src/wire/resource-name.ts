@@ -15,9 +15,10 @@ function idOf(name: string, collection: string, schema: z.ZodType<string>, examp
 
 /** @throws EtudeError INVALID_ARGUMENT where the text is no name of a task */
 export const taskIdOfName = (name: string) => idOf(name, 'tasks', TaskId, 't0192f0c8a1b2');
-export const skillOfName = (name: string) => idOf(name, 'skills', SkillName, 'sum_of_squares');
+export const skillOfName = (name: string, field?: string) => idOf(name, 'skills', SkillName, 'sum_of_squares', field);
 export const consolidationRunOfName = (name: string) => idOf(name, 'consolidationRuns', AgentId, 'c0192f0c8a1b2');
 /** @param field where the request has the name */
+export const agentOfName = (name: string, field?: string) => idOf(name, 'agents', AgentId, 'coder', field);
 export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
 
 /** Empty is none. */

@@ -15,6 +15,15 @@ export interface RequestClaim {
   readonly digest: string;
   /** ms since 1970 */
   readonly at: number;
+  /** What a repeat has to know of the first time, such as which version was meant. */
+  readonly note?: string;
+}
+
+export interface ClaimedRequest {
+  /** Somebody claimed the same before; whether they got to the end is not said. */
+  readonly isRepeat: boolean;
+  /** Of the first claim. */
+  readonly note: string;
 }
 
 /**
@@ -23,14 +32,17 @@ export interface RequestClaim {
  *
  * @throws EtudeError ALREADY_EXISTS where it was used for something else, or by somebody else
  */
-export async function claimRequest(store: RecordStore, { layer, scope, requestId, digest, at }: RequestClaim): Promise<void> {
+export async function claimRequest(
+  store: RecordStore,
+  { layer, scope, requestId, digest, at, note = '' }: RequestClaim,
+): Promise<ClaimedRequest> {
   const whole = requireScope(wholeTenant(scope));
   const change = markApplied(layer, scope, `request.${requestId}`, at);
-  const record = { ...change.record, sources: [digest] };
+  const record = { ...change.record, sources: note === '' ? [digest] : [digest, note] };
   const [isTaken] = await store.write(scope.tenant, [{ ...change, record }]);
-  if (isTaken) return;
+  if (isTaken) return { isRepeat: false, note };
   const [known] = await store.load(whole, layer, 'applied', [record.key]);
-  if (known?.sources[0] === digest) return;
+  if (known?.sources[0] === digest) return { isRepeat: true, note: known.sources[1] ?? '' };
   throw new EtudeError(
     'ALREADY_EXISTS',
     `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`,

@@ -1,0 +1,128 @@
+import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import { type SkillDraft, SkillDraftSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { AgentId, SkillName } from '@etude/contracts/ids';
+import { z } from 'zod';
+import { parseField } from '../wire/validation.js';
+
+const AGENT_OBJECT = /^\/instances\/[^/]+\/providers\/[^/]+\/agents\/([^/]+)$/;
+
+/** "/instances/{instance}/providers/{provider}/agents/{agent}", or the agent's name alone. */
+const AgentObjectId = z
+  .string()
+  .max(1_000)
+  .transform((text) => AGENT_OBJECT.exec(text)?.[1] ?? text)
+  .pipe(AgentId);
+
+const Parameter = z.strictObject({
+  name: z.string(),
+  type: z.string().default('str'),
+  description: z.string().default(''),
+  required: z.boolean().default(true),
+  default_value: z.json().nullish(),
+});
+
+const Texts = z.array(z.string()).nullish();
+
+/** What a client may send: all fields of the resource, of which those that the server decides are not looked at. */
+const Put = z.strictObject({
+  name: SkillName.optional(),
+  display_name: z.string().nullish(),
+  description: z.string(),
+  code: z.string(),
+  example_prompts: Texts,
+  parameters: z.array(Parameter).nullish(),
+  tags: Texts,
+  owner_agent_object_id: AgentObjectId.nullish(),
+  /** Which version was edited. */
+  version: z.number().int().min(0).optional(),
+  /** Beyond the resource: what it is verified by, and what else an author may say. */
+  tests: z.array(z.json()).nullish(),
+  category: z.string().nullish(),
+  packages: Texts,
+  entry_point: z.string().nullish(),
+  is_program: z.boolean().nullish(),
+  kind: z.string().nullish(),
+  ...Object.fromEntries(
+    ['id', 'type', 'object_id', 'execution_count', 'success_rate', 'created_on', 'updated_on', 'status', 'status_reason'].map((field) => [
+      field,
+      z.json().optional(),
+    ]),
+  ),
+});
+
+const Search = z.strictObject({
+  query: z.string(),
+  agent_object_id: AgentObjectId.nullish(),
+  tags: Texts,
+  min_similarity: z.number().min(0).max(1).default(0.7),
+  max_results: z.number().int().min(1).max(100).default(5),
+});
+
+const Query = z.strictObject({ agent_object_id: AgentObjectId.optional() });
+
+export interface ResourceWrite {
+  readonly draft: SkillDraft;
+  /** Whose it will be; null: every agent's of the tenant. */
+  readonly agent: string | null;
+  readonly version: number | undefined;
+}
+
+/** @throws EtudeError INVALID_ARGUMENT naming the fields */
+export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
+  const told = parsedBody(Put, body);
+  if (told.name !== undefined && told.name !== name)
+    throw parseProblem('name', `must be ${JSON.stringify(name)}, as the path says; it is ${JSON.stringify(told.name)}`);
+  const agent = told.owner_agent_object_id ?? null;
+  const json: JsonObject = {
+    name,
+    agent: agent ?? '',
+    displayName: told.display_name ?? '',
+    description: told.description,
+    code: told.code,
+    kind: told.kind ?? '',
+    entryPoint: told.entry_point ?? '',
+    isProgram: told.is_program ?? false,
+    parameters: (told.parameters ?? []).map(parameterJson),
+    tests: (told.tests ?? []) as JsonValue[],
+    tags: told.tags ?? [],
+    category: told.category ?? '',
+    examplePrompts: told.example_prompts ?? [],
+    packages: told.packages ?? [],
+  };
+  const draft = draftOf(json);
+  draft.scope = agent === null ? SkillScope.TENANT : SkillScope.AGENT;
+  return { draft, agent, version: told.version };
+}
+
+function parameterJson({ default_value: value, ...parameter }: z.output<typeof Parameter>): JsonObject {
+  return { ...parameter, ...(value === undefined || (value === null && parameter.required) ? {} : { defaultValue: value as JsonValue }) };
+}
+
+function draftOf(json: JsonObject): SkillDraft {
+  try {
+    return fromJson(SkillDraftSchema, json);
+  } catch (error) {
+    const said = error instanceof Error ? error.message.replace(/^cannot decode message \S+ from JSON: /, '') : String(error);
+    throw new EtudeError('INVALID_ARGUMENT', `The request is wrong: ${said}`);
+  }
+}
+
+/** @throws EtudeError INVALID_ARGUMENT naming the fields */
+export const resourceSearch = (body: JsonObject) => parsedBody(Search, body);
+
+/** The agent that reads; empty: every agent. @throws EtudeError INVALID_ARGUMENT */
+export function readerOf(query: URLSearchParams): string {
+  return parsedBody(Query, Object.fromEntries(query)).agent_object_id ?? '';
+}
+
+function parsedBody<S extends z.ZodType>(schema: S, body: JsonObject): z.output<S> {
+  const unknown = schema instanceof z.ZodObject ? Object.keys(body).filter((key) => !(key in schema.shape)) : [];
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape).join(', ') : '';
+  if (unknown[0] !== undefined) throw parseProblem(unknown[0], `is no field of this call; it has: ${known}`);
+  return parseField(schema, body, '');
+}
+
+function parseProblem(field: string, description: string): EtudeError {
+  return new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${field}: ${description}`, { violations: [{ field, description }] });
+}

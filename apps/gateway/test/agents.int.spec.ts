@@ -1,0 +1,106 @@
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+
+const rig = gatewayForFile({ ETUDE_SKILLS_MAX: '7' });
+const agents = (key: KeyName = 'rev') => rig.client(Agents, key);
+const settings = (more: object = {}) => ({ proceduralMemorySettings: { enabled: true, approvalMode: 'threshold', ...more } });
+const only = (...fields: string[]) => ({ paths: fields.map((field) => `procedural_memory_settings.${field}`) });
+
+describe('an agent', () => {
+  it("has the installation's settings until its own are set", async () => {
+    expect(await agents('acme').getAgent({ name: 'agents/new' })).toMatchObject({
+      name: 'agents/new',
+      isSet: false,
+      proceduralMemorySettings: {
+        enabled: false,
+        autoRegisterSkills: false,
+        skillRegistrationConfidenceThreshold: 0.9,
+        maxSkills: 7,
+        skillSearchThreshold: 0.8,
+        preferSkills: true,
+        approvalMode: 'review',
+      },
+    });
+    expect((await agents().listAgents({})).agents.map(({ name }) => name)).not.toContain('agents/new');
+  });
+
+  it('keeps what the mask does not name', async () => {
+    const agent = { name: 'agents/masked', ...settings({ maxSkills: 3, skillSearchThreshold: 0.1 }) };
+    const changed = await agents().updateAgent({ agent, updateMask: only('max_skills', 'approval_mode') });
+    expect(changed).toMatchObject({
+      isSet: true,
+      proceduralMemorySettings: { maxSkills: 3, approvalMode: 'threshold', skillSearchThreshold: 0.8, enabled: false },
+    });
+    expect(changed.updateTime).toBeDefined();
+  });
+
+  it('has all its settings replaced without a mask, the empty ones too', async () => {
+    const { etag } = await agents().updateAgent({ agent: { name: 'agents/whole', ...settings({ maxSkills: 3 }) } });
+    const { proceduralMemorySettings } = await agents().updateAgent({ agent: { name: 'agents/whole', ...settings(), etag } });
+    expect(proceduralMemorySettings).toMatchObject({ maxSkills: 0, preferSkills: false, enabled: true });
+  });
+
+  it('is not changed by who saw older settings', async () => {
+    const { etag } = await agents().getAgent({ name: 'agents/raced' });
+    await agents().updateAgent({ agent: { name: 'agents/raced', ...settings(), etag } });
+    const stale = await refusal(agents().updateAgent({ agent: { name: 'agents/raced', ...settings(), etag } }));
+    expect(stale).toMatchObject({ status: status.ABORTED, code: 'ABORTED' });
+  });
+
+  it('answers the same request again as the first time, its etag notwithstanding', async () => {
+    const { etag } = await agents().getAgent({ name: 'agents/again' });
+    const request = { agent: { name: 'agents/again', ...settings(), etag }, requestId: 'agent-1' };
+    const first = await agents().updateAgent(request);
+    expect((await agents().updateAgent(request)).etag).toBe(first.etag);
+    const other = agents().updateAgent({ agent: { name: 'agents/again', ...settings({ enabled: false }) }, requestId: 'agent-1' });
+    expect((await refusal(other)).code).toBe('ALREADY_EXISTS');
+  });
+
+  it('is listed page by page, within its tenant', async () => {
+    for (const name of ['a1', 'a2']) await agents().updateAgent({ agent: { name: `agents/${name}`, ...settings() } });
+    const seen: string[] = [];
+    for (let pageToken = ''; ;) {
+      const page = await agents('acme').listAgents({ pageSize: 1, pageToken });
+      seen.push(...page.agents.map(({ name }) => name));
+      pageToken = page.nextPageToken;
+      if (pageToken === '') break;
+    }
+    expect(seen).toEqual(seen.toSorted());
+    expect(seen).toEqual(expect.arrayContaining(['agents/a1', 'agents/a2']));
+    expect((await agents('globex').listAgents({})).agents).toEqual([]);
+    expect(await agents('globex').getAgent({ name: 'agents/a1' })).toMatchObject({ isSet: false });
+  });
+
+  it('is changed by reviewers and operators only', async () => {
+    const agent = { name: 'agents/kept', ...settings() };
+    expect(await refusal(agents('acme').updateAgent({ agent }))).toMatchObject({ status: status.PERMISSION_DENIED });
+    expect(await agents('ops').updateAgent({ agent })).toMatchObject({ isSet: true });
+  });
+
+  it.each([
+    ['no agent', {}, 'agent'],
+    ['another name', { agent: { name: 'coder', ...settings() } }, 'agent.name'],
+    ['an owner of shared skills', { agent: { name: 'agents/@tenant', ...settings() } }, 'agent.name'],
+    ['no settings', { agent: { name: 'agents/x' } }, 'agent.procedural_memory_settings'],
+    ['an unknown mask', { agent: { name: 'agents/x', ...settings() }, updateMask: only('name') }, 'update_mask'],
+    [
+      'a threshold above 1',
+      { agent: { name: 'agents/x', ...settings({ skillSearchThreshold: 2 }) } },
+      'agent.procedural_memory_settings.skill_search_threshold',
+    ],
+    [
+      'an unknown mode',
+      { agent: { name: 'agents/x', ...settings({ approvalMode: 'never' }) } },
+      'agent.procedural_memory_settings.approval_mode',
+    ],
+    [
+      'fewer than no skills',
+      { agent: { name: 'agents/x', ...settings({ maxSkills: -1 }) } },
+      'agent.procedural_memory_settings.max_skills',
+    ],
+  ])('refuses %s', async (_what, request, field) => {
+    expect(await refusal(agents().updateAgent(request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+});
