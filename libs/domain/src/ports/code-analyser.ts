@@ -7,5 +7,6 @@ import type { SkillFinding } from '@etude/contracts/skill-proof';
  * Not in it: deciding what follows from a finding.
  */
 export interface CodeAnalyser {
-  analyse(code: string, signal?: AbortSignal): Promise<readonly SkillFinding[]>;
+  /** @param language Python by default; "text": secrets only, as in a procedure or a file beside the code */
+  analyse(code: string, signal?: AbortSignal, language?: 'python' | 'text'): Promise<readonly SkillFinding[]>;
 }
