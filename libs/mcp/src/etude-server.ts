@@ -1,0 +1,39 @@
+import { McpServer } from '@modelcontextprotocol/server';
+import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills';
+import type { McpCaller } from './caller.js';
+import type { GatewayCalls } from './gateway-calls.js';
+import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
+import { serveTools, type ToolTiming } from './tools.js';
+
+const INSTRUCTIONS = [
+  'Etude runs Python in a sandbox without network and keeps what works as skills: verified code with a contract.',
+  'Before you write code, look for a skill with `search` and run it with `use_skill`, which needs no model.',
+  'Explore with `execute_code`; register what works with `register_skill`, with its tests.',
+  'A skill that is missing is asked for by `use_skill` itself; look again later.',
+].join(' ');
+
+/** How long a client may keep a listing: skills change while agents work. */
+const SKILLS_TTL_MS = 5_000;
+const TOOLS_TTL_MS = 300_000;
+
+export interface EtudeServerOptions {
+  /** Of the program that serves. */
+  readonly version: string;
+  readonly onUnfit: OnUnfit;
+  readonly timing?: ToolTiming;
+}
+
+/** One MCP server for one caller; it holds nothing, so that making one for every request is cheap. */
+export function etudeServer(calls: GatewayCalls, caller: McpCaller, { version, onUnfit, timing }: EtudeServerOptions): McpServer {
+  const mcp = new McpServer(
+    { name: 'etude', title: 'Etude', version },
+    { instructions: INSTRUCTIONS, cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } } },
+  );
+  serveTools(mcp.server, calls.tools, caller, timing);
+  const source = new GatewaySkillSource(calls.skills, caller, onUnfit);
+  const onWarning = ({ path, message }: { path: string; message: string }) => onUnfit(path, message);
+  new SkillsExtension({ source, cacheHint: { ttlMs: SKILLS_TTL_MS, cacheScope: 'private' }, onWarning }).attach(mcp);
+  // Nothing tells this process when a skill changes: clients go by the time that a listing is good for.
+  mcp.server.registerCapabilities({ resources: { listChanged: false } });
+  return mcp;
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, PROTOCOL_VERSION_META_KEY, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { callerOf, type McpCaller, SESSION_HEADER } from './caller.js';
+import { etudeServer, type EtudeServerOptions } from './etude-server.js';
+import type { GatewayCalls } from './gateway-calls.js';
+import { RunningCalls } from './running-calls.js';
+
+export interface HttpOptions extends EtudeServerOptions {
+  /** Hears of requests that were refused and of what went wrong with an answer. */
+  readonly onError: (error: Error) => void;
+  /** Streams of changes that may be open at once. */
+  readonly subscriptionsMax?: number;
+}
+
+/** Streamable HTTP without state: whatever a request needs comes with it, so that any gateway answers it. */
+export interface McpHttp {
+  /**
+   * Answers one request whose key was checked and whose body was read.
+   *
+   * @param body parsed JSON; undefined where there is none
+   */
+  handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+  /** Ends what is still running. */
+  close(): Promise<void>;
+}
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: { readonly _meta?: Readonly<Record<string, unknown>>; readonly requestId?: unknown };
+}
+
+/** Null for answers, lists and what is no message at all, which the SDK refuses in its own words. */
+const messageOf = (body: unknown): Message | null => (typeof body === 'object' && body !== null && !Array.isArray(body) ? body : null);
+
+/** Of the revisions before 2026-07-28, which begin with a handshake and cancel by a message. */
+const isEarlier = ({ params }: Message) => params?.['_meta']?.[PROTOCOL_VERSION_META_KEY] === undefined;
+
+/** An answer that is no result: an error of JSON-RPC, for the whole request. */
+export function refuseHttp(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  code: number = ProtocolErrorCode.InvalidRequest,
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
+}
+
+function tryCaller(request: IncomingMessage): McpCaller | RangeError {
+  try {
+    return callerOf((name) => request.headers[name]?.toString());
+  } catch (error) {
+    return error as RangeError;
+  }
+}
+
+export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHttp {
+  const { onError, subscriptionsMax } = options;
+  const handler = createMcpHandler(
+    ({ requestInfo }) =>
+      etudeServer(
+        calls,
+        callerOf((name) => requestInfo?.headers.get(name)),
+        options,
+      ),
+    { onerror: onError, ...(subscriptionsMax === undefined ? {} : { maxSubscriptions: subscriptionsMax }) },
+  );
+  const node = toNodeHandler(handler, { onerror: onError });
+  const running = new RunningCalls();
+  return {
+    async handle(request, response, body) {
+      const caller = tryCaller(request);
+      if (caller instanceof RangeError) return refuseHttp(response, 400, caller.message);
+      if (Array.isArray(body)) return refuseHttp(response, 400, 'Send one message at a time: batches left the protocol with 2025-06-18.');
+      const message = messageOf(body);
+      if (message && isEarlier(message)) {
+        // A name for what the client's calls belong to; the client alone keeps it.
+        if (message.method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID());
+        if (message.method === 'notifications/cancelled') running.cancel(caller, message.params?.requestId);
+        else running.add(caller, message.id, response);
+      }
+      await node(request, response, body);
+    },
+    close: () => handler.close(),
+  };
+}

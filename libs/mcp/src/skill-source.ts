@@ -1,0 +1,157 @@
+import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { skillResourceName } from '@etude/contracts/ids';
+import type { CallSettings } from '@etude/contracts/grpc-client';
+import type { Resource, ServerContext } from '@modelcontextprotocol/server';
+import { DIRECTORY_MIME_TYPE, type Skill, type SkillReadResult, type SkillSource } from '@modelcontextprotocol/server/ext/skills';
+import { callFailure, protocolError } from './call-failure.js';
+import type { McpCaller } from './caller.js';
+import type { GatewayCalls } from './gateway-calls.js';
+import { mediaTypeOf } from './media-type.js';
+import { type SkillFolder, skillFolder } from './skill-folder.js';
+import { MANIFEST, placeOf } from './skill-uri.js';
+
+const PAGE_SIZE = 50;
+/** Exports of one page at once. */
+const EXPORTS_MAX = 8;
+const TIMEOUT_MS = 30_000;
+
+/** Hears of a skill that can't be shown in the Agent Skills format, and why. */
+export type OnUnfit = (skill: string, why: string) => void;
+
+/** The active skills that a caller sees, in the Agent Skills format, as the gateway exports them. Nothing is kept between requests. */
+export class GatewaySkillSource implements SkillSource {
+  readonly #calls: GatewayCalls['skills'];
+  readonly #caller: McpCaller;
+  readonly #onUnfit: OnUnfit;
+
+  constructor(calls: GatewayCalls['skills'], caller: McpCaller, onUnfit: OnUnfit) {
+    this.#calls = calls;
+    this.#caller = caller;
+    this.#onUnfit = onUnfit;
+  }
+
+  async list({ cursor }: { cursor?: string }, context: ServerContext): Promise<{ skills: Skill[]; nextCursor?: string }> {
+    const { agent, user } = this.#caller;
+    const request = { agent, user, status: SkillStatus.ACTIVE, pageSize: PAGE_SIZE, pageToken: cursor ?? '' };
+    const page = await spoken(this.#calls.listSkills(request, this.#settings(context)));
+    // The narrowest of equal names comes first, and is the one that is meant.
+    const versions = new Map(page.skills.toReversed().map(({ name, version }) => [name.replace(/^skills\//, ''), version]));
+    const folders = await atOnce([...versions].toReversed(), EXPORTS_MAX, ([skill, version]) => this.#folder(skill, version, context));
+    const skills = folders.filter((folder) => folder !== undefined).map(({ entry }) => entry);
+    return { skills, ...(page.nextPageToken === '' ? {} : { nextCursor: page.nextPageToken }) };
+  }
+
+  async get(uri: string, context: ServerContext): Promise<Skill | undefined> {
+    const found = await this.#at(uri, context);
+    return found?.path === MANIFEST ? found.folder.entry : undefined;
+  }
+
+  async read(uri: string, context: ServerContext): Promise<SkillReadResult | undefined> {
+    const found = await this.#at(uri, context);
+    const bytes = found?.folder.files.get(found.path);
+    if (found === undefined || bytes === undefined) return undefined;
+    const mimeType = mediaTypeOf(found.path);
+    const text = textOf(bytes);
+    return text === undefined ? { bytes, mimeType } : { text, mimeType };
+  }
+
+  async readDirectory(uri: string, _page: object, context: ServerContext): Promise<{ resources: Resource[] } | undefined> {
+    const found = await this.#at(uri, context);
+    if (found === undefined) return undefined;
+    const resources = childrenOf(found.folder, found.path);
+    return resources.length === 0 ? undefined : { resources };
+  }
+
+  /** The first page's; `skills/list` has them all. */
+  async listResources(context: ServerContext): Promise<Resource[]> {
+    const { skills } = await this.list({}, context);
+    return skills.map(({ uri, frontmatter: { name, description } }) => ({ uri, name, description, mimeType: mediaTypeOf(MANIFEST) }));
+  }
+
+  #settings({ mcpReq }: ServerContext): CallSettings {
+    return { metadata: this.#caller.metadata, signal: mcpReq.signal, timeoutMs: TIMEOUT_MS };
+  }
+
+  /** The folder that a URI is in, and the path inside. Undefined where no such skill is active. */
+  async #at(uri: string, context: ServerContext): Promise<{ folder: SkillFolder; path: string } | undefined> {
+    const place = placeOf(uri);
+    if (place === null) return undefined;
+    const version = await this.#activeVersion(place.skill, context);
+    const folder = version === undefined ? undefined : await this.#folder(place.skill, version, context);
+    return folder?.folder === place.folder ? { folder, path: place.path.join('/') } : undefined;
+  }
+
+  async #activeVersion(skill: string, context: ServerContext): Promise<number | undefined> {
+    const { agent, user } = this.#caller;
+    const request = { name: skillResourceName(skill), agent, user };
+    const found = await unlessMissing(this.#calls.listSkillVersions(request, this.#settings(context)));
+    return found?.skills.find(({ status }) => status === SkillStatus.ACTIVE)?.version;
+  }
+
+  /** Undefined where it is gone meanwhile, or does not fit the format. */
+  async #folder(skill: string, version: number, context: ServerContext): Promise<SkillFolder | undefined> {
+    const { agent, user } = this.#caller;
+    const request = { name: skillResourceName(skill), agent, user, version };
+    const exported = await unlessMissing(this.#calls.exportSkill(request, this.#settings(context)));
+    if (exported === undefined) return undefined;
+    try {
+      return await skillFolder(skill, exported.files);
+    } catch (error) {
+      this.#onUnfit(skill, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+}
+
+/** Direct children of a folder, folders among them once; their URIs are spelt as in the entry. */
+function childrenOf({ entry, folder }: SkillFolder, path: string): Resource[] {
+  const depth = path === '' ? 0 : path.split('/').length;
+  const root = `skill://${folder}`;
+  const children = new Map<string, Resource>();
+  for (const { uri } of entry.resources === 'dynamic' ? [] : entry.resources) {
+    const spelt = uri.slice(root.length + 1).split('/');
+    const names = spelt.map(decodeURIComponent);
+    if (names.length <= depth || names.slice(0, depth).join('/') !== path) continue;
+    const name = names[depth] ?? '';
+    const mimeType = names.length > depth + 1 ? DIRECTORY_MIME_TYPE : mediaTypeOf(name);
+    children.set(name, { uri: [root, ...spelt.slice(0, depth + 1)].join('/'), name, mimeType });
+  }
+  return [...children.values()];
+}
+
+/** Undefined for what would not come back as the same bytes. */
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+async function spoken<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw protocolError(error);
+  }
+}
+
+async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (callFailure(error)?.code === 'NOT_FOUND') return undefined;
+    throw protocolError(error);
+  }
+}
+
+/** Results in the order of `items`; the first failure ends it. */
+async function atOnce<T, R>(items: readonly T[], max: number, work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const worker = async () => {
+    for (const [at, item] of entries) results[at] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(max, items.length) }, worker));
+  return results;
+}

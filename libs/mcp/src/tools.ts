@@ -1,0 +1,90 @@
+import type { ToolDefinition } from '@etude/contracts/gen/etude/v1/tools_pb';
+import type { CallToolResult, Server, ServerContext, Tool } from '@modelcontextprotocol/server';
+import { callFailure, protocolError } from './call-failure.js';
+import type { McpCaller } from './caller.js';
+import type { GatewayCalls } from './gateway-calls.js';
+
+/** A client that shows every tool to a model pays for each of them on every turn. */
+export const TOOLS_MAX = 10;
+const LIST_TIMEOUT_MS = 30_000;
+/** Of a call whose client does not give up before. */
+const CALL_TIMEOUT_MS = 600_000;
+const PROGRESS_EVERY_MS = 2_000;
+
+/** How often a client that asks for progress hears that its call goes on. */
+export interface ToolTiming {
+  readonly callTimeoutMs?: number;
+  readonly progressEveryMs?: number;
+}
+
+type Schema = Tool['inputSchema'];
+
+const objectSchema = (schema: object | undefined): Schema => ({ ...schema, type: 'object' });
+
+function toolOf({ name, title, description, inputSchema, outputSchema, readOnly, idempotent }: ToolDefinition): Tool {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: objectSchema(inputSchema),
+    outputSchema: objectSchema(outputSchema),
+    // What a tool runs has no network, and what it changes are the caller's own skills, todos and sessions.
+    annotations: { title, readOnlyHint: readOnly, idempotentHint: idempotent, destructiveHint: false, openWorldHint: false },
+  };
+}
+
+/** Says every so often how many seconds a call has taken; a client counts its own time-out from there. */
+function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void {
+  const { _meta: meta, notify } = mcpReq;
+  const progressToken = meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  const begun = performance.now();
+  const timer = setInterval(() => {
+    const progress = Math.round((performance.now() - begun) / 10) / 100;
+    // A client that is gone ends the call by its signal.
+    notify({ method: 'notifications/progress', params: { progressToken, progress, message: 'running' } }).catch(() => undefined);
+  }, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+const asText = (value: unknown) => ({ type: 'text' as const, text: typeof value === 'string' ? value : JSON.stringify(value) });
+
+function failed(error: string, result: object | undefined): CallToolResult {
+  const more = result && Object.keys(result).length > 0 ? [asText(result)] : [];
+  return { isError: true, content: [asText(error), ...more] };
+}
+
+/** What a model can act upon comes back as a failed tool; who may not call at all gets an error of the protocol. */
+function failedCall(error: unknown): CallToolResult {
+  const failure = callFailure(error);
+  if (failure === null || ['UNAUTHENTICATED', 'PERMISSION_DENIED', 'CANCELLED'].includes(failure.code)) throw protocolError(error);
+  return failed(failure.message, undefined);
+}
+
+/** `tools/list` and `tools/call` of a server, in the name of one caller. */
+export function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCaller, timing: ToolTiming = {}): void {
+  const { agent, user, session, metadata } = caller;
+  const { callTimeoutMs = CALL_TIMEOUT_MS, progressEveryMs = PROGRESS_EVERY_MS } = timing;
+  server.registerCapabilities({ tools: {} });
+  server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
+    const listed = calls.listTools({ agent, user }, { metadata, signal: mcpReq.signal, timeoutMs: LIST_TIMEOUT_MS });
+    const { tools } = await listed.catch((error: unknown) => Promise.reject(protocolError(error)));
+    if (tools.length > TOOLS_MAX) throw new Error(`the gateway lists ${tools.length} tools; a client is shown at most ${TOOLS_MAX}`);
+    return { tools: tools.map(toolOf) };
+  });
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const request = { tool: params.name, arguments: (params.arguments ?? {}) as never, agent, user, session };
+    const stop = reportProgress(context, progressEveryMs);
+    try {
+      const settings = { metadata, signal: context.mcpReq.signal, timeoutMs: callTimeoutMs };
+      const { success, result, error } = await calls.callTool(request, settings);
+      if (!success) return failed(error, result);
+      return { content: [asText(result ?? {})], structuredContent: result ?? {} };
+    } catch (error) {
+      return failedCall(error);
+    } finally {
+      stop();
+    }
+  });
+}

@@ -1,0 +1,111 @@
+import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { CallSettings } from '@etude/contracts/grpc-client';
+import type { GatewayCalls } from '../src/gateway-calls.js';
+
+/** A skill of the registry, with the folder that the gateway would make of it. */
+export interface FakeSkill {
+  readonly name: string;
+  readonly version: number;
+  readonly status?: SkillStatus;
+  readonly files: Readonly<Record<string, string | Uint8Array>>;
+}
+
+/** One call as it came in. */
+export interface SeenCall {
+  readonly method: string;
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly settings: CallSettings;
+}
+
+export const manifest = (name: string, description: string, more = '') =>
+  `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n# ${name}\n\nRun \`scripts/main.py\`.\n`;
+
+/** What gRPC rejects with. */
+export const refusal = (code: number, details: string) => Object.assign(new Error(`${code}: ${details}`), { code, details });
+const NOT_FOUND = 5;
+
+const DEFINITIONS = [
+  {
+    name: 'echo',
+    title: 'Echo',
+    description: 'Answers what it is told.',
+    inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    outputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    readOnly: true,
+    idempotent: true,
+  },
+  { name: 'hang', title: 'Hang', description: 'Never answers.', inputSchema: {}, outputSchema: {}, readOnly: false, idempotent: false },
+];
+
+/** The gateway's calls, scripted: tools "echo" and "hang", and the skills it was given. */
+export class FakeGateway implements GatewayCalls {
+  readonly seen: SeenCall[] = [];
+  readonly aborted: string[] = [];
+  held: FakeSkill[] = [];
+  definitions: typeof DEFINITIONS = DEFINITIONS;
+  pageSize = 100;
+  refuse: Error | null = null;
+
+  readonly tools = {
+    listTools: (request: object, settings?: CallSettings) =>
+      this.#answer('listTools', request, settings, () => ({ tools: this.definitions })),
+    callTool: (request: object, settings?: CallSettings) =>
+      this.#answer('callTool', request, settings, () => this.#call(request as never, settings)),
+  } as unknown as GatewayCalls['tools'];
+
+  readonly skills = {
+    listSkills: (request: object, settings?: CallSettings) =>
+      this.#answer('listSkills', request, settings, () => this.#page(request as never)),
+    listSkillVersions: (request: object, settings?: CallSettings) =>
+      this.#answer('listSkillVersions', request, settings, () => ({
+        skills: this.#versions((request as { name: string }).name).map(onWire),
+      })),
+    exportSkill: (request: object, settings?: CallSettings) =>
+      this.#answer('exportSkill', request, settings, () => this.#export(request as never)),
+  } as unknown as GatewayCalls['skills'];
+
+  async #answer(method: string, request: object, settings: CallSettings = {}, answer: () => unknown): Promise<unknown> {
+    this.seen.push({ method, request: request as never, settings });
+    if (this.refuse) throw this.refuse;
+    return answer();
+  }
+
+  #call({ tool, arguments: args }: { tool: string; arguments: { text?: string } }, { signal }: CallSettings = {}): unknown {
+    if (tool === 'hang') return this.#hang(signal);
+    if (tool !== 'echo') return { success: false, error: `Tool '${tool}' not found` };
+    if (args.text === undefined) return { success: false, error: 'text is missing', result: { argument: 'text' } };
+    return { success: true, result: { text: args.text }, error: '' };
+  }
+
+  #hang(signal: AbortSignal | undefined): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => {
+        this.aborted.push('hang');
+        reject(refusal(1, 'Cancelled'));
+      });
+    });
+  }
+
+  #page({ status, pageToken }: { status: SkillStatus; pageToken: string }): unknown {
+    if (pageToken !== '' && !/^\d+$/.test(pageToken)) throw refusal(3, 'page_token is not one of ours');
+    const all = this.held.filter((skill) => (skill.status ?? SkillStatus.ACTIVE) === status);
+    const from = Number(pageToken);
+    const next = from + this.pageSize;
+    return { skills: all.slice(from, next).map(onWire), nextPageToken: next < all.length ? String(next) : '' };
+  }
+
+  #versions(name: string): FakeSkill[] {
+    const found = this.held.filter((skill) => `skills/${skill.name}` === name).toSorted((a, b) => b.version - a.version);
+    if (found.length === 0) throw refusal(NOT_FOUND, `There is no ${name}.`);
+    return found;
+  }
+
+  #export({ name, version }: { name: string; version: number }): unknown {
+    const found = this.#versions(name).find((skill) => skill.version === version);
+    if (!found) throw refusal(NOT_FOUND, `${name} has no version ${version}.`);
+    const files = Object.entries(found.files).map(([path, data]) => ({ path, data: typeof data === 'string' ? Buffer.from(data) : data }));
+    return { files };
+  }
+}
+
+const onWire = ({ name, version, status = SkillStatus.ACTIVE }: FakeSkill) => ({ name: `skills/${name}`, version, status });

@@ -1,0 +1,97 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { Client, ReadBuffer, serializeMessage, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { afterEach } from 'vitest';
+import type { EtudeServerOptions } from '../src/etude-server.js';
+import { createMcpHttp } from '../src/http.js';
+import { serveOverStdio } from '../src/stdio.js';
+import type { FakeGateway } from './fake-gateway.js';
+
+export const MODERN = '2026-07-28';
+export const LEGACY = '2025-11-25';
+export type Revision = typeof MODERN | typeof LEGACY;
+export const REVISIONS = [MODERN, LEGACY] as const;
+export const TRANSPORTS = ['http', 'stdio'] as const;
+
+const closing: Array<() => Promise<unknown>> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const OPTIONS: EtudeServerOptions = { version: '1.2.3', onUnfit: () => undefined, timing: { progressEveryMs: 20 } };
+
+/** The URL of a server that is gone after the test. */
+export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServerOptions> = {}): Promise<URL> {
+  const mcp = createMcpHttp(gateway, { ...OPTIONS, ...options, onError: () => undefined });
+  const server = createServer((request, response) => {
+    text(request)
+      .then((body) => mcp.handle(request, response, body === '' ? undefined : (JSON.parse(body) as unknown)))
+      .catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(async () => {
+    await mcp.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
+}
+
+/** Both ends of a pipe, in this process. */
+class PipeTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport['onmessage']>;
+  readonly toServer = new PassThrough();
+  readonly fromServer = new PassThrough();
+  readonly #read = new ReadBuffer();
+
+  async start(): Promise<void> {
+    this.fromServer.on('data', (chunk: Buffer) => {
+      this.#read.append(chunk);
+      for (let message = this.#read.readMessage(); message !== null; message = this.#read.readMessage()) this.onmessage?.(message);
+    });
+  }
+
+  async send(message: Parameters<Transport['send']>[0]): Promise<void> {
+    this.toServer.write(serializeMessage(message));
+  }
+
+  async close(): Promise<void> {
+    this.toServer.end();
+    this.onclose?.();
+  }
+}
+
+const CALLER = { agent: 'default', user: '', session: 'one', metadata: {} };
+
+/** An official client that speaks one revision over one transport. */
+export async function connect(
+  gateway: FakeGateway,
+  over: 'http' | 'stdio',
+  revision: Revision,
+  { headers = {}, options = {} }: { headers?: Record<string, string>; options?: Partial<EtudeServerOptions> } = {},
+): Promise<Client> {
+  const mode = revision === MODERN ? { mode: { pin: MODERN } as const } : { mode: 'legacy' as const };
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: mode });
+  if (over === 'http') {
+    await client.connect(new StreamableHTTPClientTransport(await serveHttp(gateway, options), { requestInit: { headers } }));
+  } else {
+    const pipe = new PipeTransport();
+    const { signal } = new AbortController();
+    const served = serveOverStdio(gateway, CALLER, {
+      ...OPTIONS,
+      ...options,
+      stdin: pipe.toServer,
+      stdout: pipe.fromServer,
+      signal,
+      onError: () => undefined,
+    });
+    closing.push(() => served);
+    await client.connect(pipe);
+  }
+  closing.push(() => client.close());
+  return client;
+}

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
+import { describe, expect, it } from 'vitest';
+import { FakeGateway, manifest, refusal } from './fake-gateway.js';
+import { connect, REVISIONS, TRANSPORTS } from './served.js';
+
+const SUM = {
+  'SKILL.md': manifest('sum-of-squares', 'Adds squares', 'metadata:\n  etude-version: "3"\n'),
+  'scripts/main.py': 'def sum_of_squares(xs):\n    return sum(x * x for x in xs)\n',
+  'scripts/data/Q&A été.txt': 'question',
+  'assets/raw.bin': Buffer.from([0xff, 0xfe, 0, 1]),
+};
+
+function gatewayWithSkills(): FakeGateway {
+  const gateway = new FakeGateway();
+  gateway.held = [
+    { name: 'sum_of_squares', version: 4, status: SkillStatus.PENDING_REVIEW, files: { 'SKILL.md': manifest('sum-of-squares', 'Unseen') } },
+    { name: 'sum_of_squares', version: 3, files: SUM },
+    { name: 'odd__name_', version: 1, files: { 'SKILL.md': manifest('odd-name', 'Has a name that the format lacks') } },
+    { name: 'waiting', version: 1, status: SkillStatus.CANDIDATE, files: { 'SKILL.md': manifest('waiting', 'Not active') } },
+  ];
+  return gateway;
+}
+
+const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, revision })));
+
+describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
+  const skillsOf = async (gateway: FakeGateway) => new SkillsClient(await connect(gateway, over, revision));
+
+  it('lists the active ones with all their files and digests', async () => {
+    const { skills } = await (await skillsOf(gatewayWithSkills())).list();
+    expect(skills.map(({ uri }) => uri)).toEqual(['skill://sum-of-squares/SKILL.md', 'skill://odd__name_/odd-name/SKILL.md']);
+    expect(skills[0]?.frontmatter).toEqual({ name: 'sum-of-squares', description: 'Adds squares', metadata: { 'etude-version': '3' } });
+    expect(skills[0]?.resources).toHaveLength(4);
+    const digest = createHash('sha256').update(SUM['scripts/main.py']).digest('hex');
+    expect(skills[0]?.resources).toContainEqual({
+      uri: 'skill://sum-of-squares/scripts/main.py',
+      digest: `sha256:${digest}`,
+      size: Buffer.byteLength(SUM['scripts/main.py']),
+    });
+  });
+
+  it('gives files whose bytes are those of the digests', async () => {
+    const skills = await skillsOf(gatewayWithSkills());
+    const { skill } = await skills.get('skill://sum-of-squares/SKILL.md');
+    const first = await skills.read(skill);
+    expect(first).toMatchObject({ verified: true, mimeType: 'text/markdown', frontmatter: { name: 'sum-of-squares' } });
+    const asset = await skills.read(skill, 'assets/raw.bin');
+    expect(asset).toMatchObject({ verified: true, mimeType: 'application/octet-stream' });
+    expect(Buffer.from(asset.bytes)).toEqual(SUM['assets/raw.bin']);
+    const script = await skills.read(skill, 'scripts/main.py');
+    expect(script).toMatchObject({ verified: true, mimeType: 'text/x-python', text: SUM['scripts/main.py'] });
+    expect(await skills.read(skill, 'scripts/data/Q&A été.txt')).toMatchObject({ verified: true, text: 'question' });
+  });
+
+  it('reads folders, and only folders', async () => {
+    const skills = await skillsOf(gatewayWithSkills());
+    expect(skills.directoryRead).toBe(true);
+    const root = await skills.readDirectory('skill://sum-of-squares');
+    expect(root.resources.map(({ name, mimeType }) => [name, mimeType])).toEqual([
+      ['SKILL.md', 'text/markdown'],
+      ['assets', 'inode/directory'],
+      ['scripts', 'inode/directory'],
+    ]);
+    const { skill } = await skills.get('skill://sum-of-squares/SKILL.md');
+    const data = await skills.readDirectory('skill://sum-of-squares/scripts/data');
+    const listed = Array.isArray(skill.resources) ? skill.resources.map(({ uri }) => uri) : [];
+    expect(listed).toContain(data.resources[0]?.uri);
+    for (const uri of ['skill://sum-of-squares/SKILL.md', 'skill://sum-of-squares/none', 'skill://no-such', 'skill://odd__name_/other']) {
+      await expect(skills.readDirectory(uri)).rejects.toThrow('is not a directory');
+    }
+  });
+
+  it('shows none that is not active, and none that is not there', async () => {
+    const skills = await skillsOf(gatewayWithSkills());
+    for (const uri of ['skill://waiting/SKILL.md', 'skill://no-such/SKILL.md', 'skill://sum-of-squares/scripts/main.py']) {
+      await expect(skills.get(uri)).rejects.toMatchObject({ code: -32_602 });
+    }
+  });
+
+  it('pages with the cursors of the gateway', async () => {
+    const gateway = gatewayWithSkills();
+    gateway.pageSize = 1;
+    const client = await connect(gateway, over, revision);
+    expect((await new SkillsClient(client).list()).skills).toHaveLength(2);
+    await expect(new SkillsClient(client).list({ cursor: 'made up' })).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  it('lists manifests as resources, for clients without the extension', async () => {
+    const client = await connect(gatewayWithSkills(), over, revision);
+    const { resources } = await client.listResources();
+    expect(resources).toContainEqual(
+      expect.objectContaining({ uri: 'skill://sum-of-squares/SKILL.md', name: 'sum-of-squares', mimeType: 'text/markdown' }),
+    );
+    expect(await client.readResource({ uri: 'skill://sum-of-squares/SKILL.md' })).toMatchObject({
+      contents: [{ uri: 'skill://sum-of-squares/SKILL.md', text: SUM['SKILL.md'] }],
+    });
+  });
+});
+
+describe('skills', () => {
+  const hostile = [
+    'skill://sum-of-squares/../../etc/passwd',
+    'skill://sum-of-squares/%2e%2e/%2e%2e/etc/passwd',
+    'skill://sum-of-squares/scripts/..%2f..%2f..%2fetc%2fpasswd',
+    'skill://sum-of-squares/scripts/..%5c..%5cboot.ini',
+    'skill://sum-of-squares/SKILL.md%00.txt',
+    'skill://sum-of-squares//SKILL.md',
+    'skill://sum-of-squares/SKILL.md?x=1',
+    'skill://@tenant/SKILL.md',
+    'skill://%40tenant/SKILL.md',
+    'skill://user:pass@sum-of-squares/SKILL.md',
+    'skill://sum-of-squares:80/SKILL.md',
+    'skill:///etc/passwd',
+    'skill://constructor/SKILL.md',
+    'skill://__proto__/SKILL.md',
+    `skill://${'a'.repeat(100_000)}/SKILL.md`,
+    `skill://sum-of-squares/${'a/'.repeat(50_000)}b`,
+    'skill://%ff%fe/SKILL.md',
+    'file:///etc/passwd',
+  ];
+
+  it.each(hostile.map((uri) => ({ uri, shown: uri.slice(0, 60) })))('gives nothing for $shown', async ({ uri }) => {
+    const client = await connect(gatewayWithSkills(), 'stdio', '2026-07-28');
+    await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+    await expect(new SkillsClient(client).get(uri)).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  it('asks for them in the name of who calls, and with their key', async () => {
+    const gateway = gatewayWithSkills();
+    const headers = { 'etude-agent': 'scout', 'etude-user': 'ann', authorization: 'Bearer k' };
+    const client = await connect(gateway, 'http', '2026-07-28', { headers });
+    await new SkillsClient(client).get('skill://sum-of-squares/SKILL.md');
+    for (const { request, settings } of gateway.seen.filter(({ method }) => method !== 'listTools')) {
+      expect(request).toMatchObject({ agent: 'scout', user: 'ann' });
+      expect(settings.metadata).toEqual({ authorization: 'Bearer k' });
+    }
+  });
+
+  it('leaves out what does not fit the format, and says so', async () => {
+    const gateway = gatewayWithSkills();
+    gateway.held.push({ name: 'broken', version: 1, files: { 'SKILL.md': 'no frontmatter' } });
+    gateway.held.push({ name: 'wordy', version: 1, files: { 'SKILL.md': manifest('wordy', 'x'.repeat(2_000)) } });
+    const unfit: string[] = [];
+    const client = await connect(gateway, 'http', '2026-07-28', { options: { onUnfit: (skill) => unfit.push(skill) } });
+    expect((await new SkillsClient(client).list()).skills).toHaveLength(2);
+    expect(unfit).toEqual(['broken', 'wordy']);
+  });
+
+  it('fails where the gateway does, rather than list none', async () => {
+    const gateway = gatewayWithSkills();
+    gateway.refuse = refusal(14, 'Memory is away; try again.');
+    const client = await connect(gateway, 'http', '2026-07-28');
+    await expect(new SkillsClient(client).list()).rejects.toThrow('Memory is away; try again.');
+    await expect(client.readResource({ uri: 'skill://sum-of-squares/SKILL.md' })).rejects.toThrow('Memory is away; try again.');
+  });
+});
