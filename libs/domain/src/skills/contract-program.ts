@@ -1,0 +1,211 @@
+/**
+ * Python: `contract_of(function)` reads parameters, JSON Schemas, signature and docstring from a definition, and
+ * `used_skills(module, problems)` the names of the skills that the code calls. Nothing is run.
+ */
+export const CONTRACT_PROGRAM = String.raw`
+SIMPLE = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null"}
+LISTS = {"list", "List", "Sequence", "MutableSequence", "Iterable", "Collection", "deque", "Deque", "Iterator", "Generator"}
+SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
+DICTS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
+WRAPPERS = {"Annotated", "Final", "Required", "NotRequired", "ClassVar"}
+EXACT_INT = 2**53
+
+def last_name(node):
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+def unquoted(node):
+    """An annotation that is written as a text, read."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return ast.Name(id="Any", ctx=ast.Load())
+    return node
+
+def type_text(node):
+    return "" if node is None else ast.unparse(unquoted(node))
+
+def any_of(schemas):
+    distinct = []
+    for schema in schemas:
+        if schema == {}:
+            return {}
+        if schema not in distinct:
+            distinct.append(schema)
+    return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+
+def is_json(value):
+    if isinstance(value, (list, tuple)):
+        return all(is_json(item) for item in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return True
+    if isinstance(value, int):
+        return -EXACT_INT <= value <= EXACT_INT
+    return isinstance(value, float) and value == value and abs(value) != float("inf")
+
+def literal_schema(values):
+    try:
+        found = [ast.literal_eval(value) for value in values]
+    except (ValueError, TypeError):
+        return {}
+    return {"enum": found} if found and all(is_json(value) for value in found) else {}
+
+def schema_of(node, returned=False):
+    """JSON Schema of a type; {} where Python's words say nothing that JSON knows. A result comes as the sandbox writes it down."""
+    node = unquoted(node)
+    if node is None:
+        return {}
+    if isinstance(node, ast.Constant) and node.value is None:
+        return {"type": "null"}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return any_of([schema_of(node.left, returned), schema_of(node.right, returned)])
+    name, parts = last_name(node), []
+    if isinstance(node, ast.Subscript):
+        name = last_name(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name in SIMPLE:
+        return {"type": SIMPLE[name]}
+    if name in WRAPPERS and parts:
+        return schema_of(parts[0], returned)
+    if name == "Optional" and parts:
+        return any_of([schema_of(parts[0], returned), {"type": "null"}])
+    if name == "Union":
+        return any_of([schema_of(part, returned) for part in parts])
+    if name == "Literal":
+        return literal_schema(parts)
+    return container_schema(name, parts, returned)
+
+def array(part, returned, **more):
+    items = schema_of(part, returned) if part is not None else {}
+    return {"type": "array", **({"items": items} if items else {}), **more}
+
+def container_schema(name, parts, returned):
+    if name in ("Iterator", "Generator") and returned:
+        return {}
+    if name in LISTS:
+        return array(parts[0] if parts else None, returned)
+    if name in SETS:
+        if returned:
+            return {"type": "object", "properties": {"$set": array(parts[0] if parts else None, returned)}, "required": ["$set"]}
+        return array(parts[0] if parts else None, returned, uniqueItems=True)
+    if name in ("tuple", "Tuple"):
+        if not parts or isinstance(parts[-1], ast.Constant) and parts[-1].value is ...:
+            return array(parts[0] if len(parts) == 2 else None, returned)
+        return {"type": "array", "prefixItems": [schema_of(part, returned) for part in parts], "minItems": len(parts), "maxItems": len(parts)}
+    if name in DICTS:
+        key = last_name(unquoted(parts[0])) if parts else None
+        if returned and key != "str":
+            return {"type": "object"}
+        values = schema_of(parts[1], returned) if len(parts) == 2 else {}
+        return {"type": "object", **({"additionalProperties": values} if values else {})}
+    return {}
+
+def described(docstring):
+    """Descriptions of parameters by name, from docstrings in Google's, NumPy's or reST's style."""
+    found = {}
+    lines = docstring.split("\n")
+    def note(name, text):
+        name = name.strip().lstrip("*")
+        if name and name not in found:
+            found[name] = " ".join(text.split())
+    field = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
+    google = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+    numpy = re.compile(r"^(\s*)(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+    indent = lambda line: len(line) - len(line.lstrip())
+    def below(start, depth):
+        """Lines behind this one that are indented deeper."""
+        taken = []
+        for line in lines[start:]:
+            if line.strip() and indent(line) <= depth:
+                break
+            taken.append(line)
+        return " ".join(taken)
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        match = field.match(line)
+        if match:
+            note(match[1], match[2] + " " + below(at + 1, indent(line)))
+        title = line.strip().lower()
+        if title in ("args:", "arguments:", "parameters:", "params:", "keyword args:", "keyword arguments:"):
+            depth, inner, at = indent(line), None, at + 1
+            while at < len(lines) and (not lines[at].strip() or indent(lines[at]) > depth):
+                inner = indent(lines[at]) if inner is None and lines[at].strip() else inner
+                match = google.match(lines[at])
+                if match and indent(lines[at]) == inner:
+                    note(match[2], match[3] + " " + below(at + 1, inner))
+                at += 1
+            continue
+        if title in ("parameters", "other parameters") and at + 1 < len(lines) and re.match(r"^\s*-{3,}\s*$", lines[at + 1]):
+            depth, at = indent(line), at + 2
+            while at < len(lines) and not (at + 1 < len(lines) and re.match(r"^\s*-{3,}\s*$", lines[at + 1])):
+                match = numpy.match(lines[at])
+                if match and indent(lines[at]) == depth:
+                    for name in match[2].split(","):
+                        note(name, below(at + 1, depth))
+                at += 1
+            continue
+        at += 1
+    return found
+
+def parameter_of(argument, default, descriptions):
+    parameter = {"name": argument.arg, "type": type_text(argument.annotation), "description": descriptions.get(argument.arg, ""), "required": default is None}
+    if default is not None:
+        try:
+            value = ast.literal_eval(default)
+            fits = is_json(value)
+        except (ValueError, TypeError, RecursionError, MemoryError):
+            fits = False
+        if fits:
+            parameter["defaultValue"] = value
+        else:
+            parameter["description"] = (parameter["description"] + " Default: " + ast.unparse(default)[:200]).strip()
+    return parameter
+
+def contract_of(function):
+    args = function.args
+    docstring = (ast.get_docstring(function) if not isinstance(function, ast.Lambda) else None) or ""
+    descriptions = described(docstring)
+    positional = args.posonlyargs + args.args
+    defaults = [None] * (len(positional) - len(args.defaults)) + args.defaults
+    pairs = list(zip(positional, defaults)) + list(zip(args.kwonlyargs, args.kw_defaults))
+    parameters, properties = [], {}
+    for argument, default in pairs:
+        parameter = parameter_of(argument, default, descriptions)
+        schema = dict(schema_of(argument.annotation))
+        if parameter["description"]:
+            schema["description"] = parameter["description"]
+        if "defaultValue" in parameter:
+            schema["default"] = parameter["defaultValue"]
+        parameters.append(parameter)
+        properties[argument.arg] = schema
+    schema = {"type": "object", "properties": properties, "required": [p["name"] for p in parameters if p["required"]]}
+    if args.kwarg is None:
+        schema["additionalProperties"] = False
+    returns = None if isinstance(function, ast.Lambda) else function.returns
+    result = schema_of(returns, True) if returns is not None else {}
+    name = request["entryPoint"] if isinstance(function, ast.Lambda) else function.name
+    signature = "def %s(%s)%s" % (name, ast.unparse(args), "" if returns is None else " -> " + type_text(returns))
+    return {"parameters": parameters, "inputSchema": schema, "outputSchema": result or None, "signature": signature, "docstring": docstring}
+
+def used_skills(module, problems):
+    aliases, names = set(), []
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "skills":
+            if node.module != "skills" or any(alias.name == "*" for alias in node.names):
+                problems.append({"line": node.lineno, "message": "it imports skills in a way that does not say which; write \"from skills import NAME\""})
+            else:
+                names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "skills":
+                    aliases.add(alias.asname or "skills")
+                elif alias.name.startswith("skills."):
+                    problems.append({"line": node.lineno, "message": "it imports skills in a way that does not say which; write \"from skills import NAME\""})
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases:
+            names.append(node.attr)
+    return sorted(set(names))
+`;

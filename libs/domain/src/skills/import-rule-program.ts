@@ -1,0 +1,147 @@
+/**
+ * Python: `at_import(module, problems)` adds a problem for each thing that the code does when it is loaded. What may stand at the top
+ * level, and in a class: imports, definitions, constants, and whatever is behind `if __name__ == "__main__"`. A constant may be built
+ * by calls of the names below, of its own classes, and of methods of literals and of its own constants; nothing else is called.
+ */
+export const IMPORT_RULE_PROGRAM = String.raw`
+PURE_MODULES = set("abc cmath collections dataclasses decimal enum fractions functools itertools math operator re string struct types typing".split())
+PURE_CALLS = set(
+    """bool bytes bytearray chr complex dict enumerate filter float frozenset int len list map max min object ord property range
+    reversed round set slice sorted str sum super tuple type zip abs divmod pow hash repr
+    dict.fromkeys str.maketrans bytes.fromhex float.fromhex int.from_bytes itertools.chain.from_iterable
+    datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone datetime.date.fromisoformat
+    datetime.datetime.fromisoformat zoneinfo.ZoneInfo pathlib.Path pathlib.PurePath pathlib.PurePosixPath logging.getLogger
+    threading.Lock threading.RLock contextvars.ContextVar textwrap.dedent numpy.array contextlib.contextmanager""".split()
+)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+def dotted(node):
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id] + parts[::-1]) if isinstance(node, ast.Name) else None
+
+def imported_names(module):
+    """What a name at the top level stands for, such as "re.compile"."""
+    names = {}
+    for node in module.body:
+        if isinstance(node, ast.Import):
+            names.update({a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names})
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.update({a.asname or a.name: node.module + "." + a.name for a in node.names})
+    return names
+
+def is_main_guard(test):
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+        return False
+    sides = [test.left, test.comparators[0]]
+    return any(dotted(a) == "__name__" and isinstance(b, ast.Constant) and b.value == "__main__" for a, b in (sides, sides[::-1]))
+
+class AtImport:
+    def __init__(self, module, problems):
+        self.problems = problems
+        self.imported = imported_names(module)
+        self.classes = {node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
+        self.functions = {node.name for node in ast.walk(module) if isinstance(node, DEFINITIONS)}
+        self.constants = set()
+
+    def refuse(self, node, what):
+        self.problems.append({
+            "line": getattr(node, "lineno", None),
+            "message": what + " when it is loaded; the top level may hold imports, definitions and constants, so put it into a function or behind if __name__ == \"__main__\"",
+        })
+
+    def statements(self, body):
+        for node in body:
+            self.statement(node)
+
+    def statement(self, node):
+        if isinstance(node, DEFINITIONS):
+            self.decorators(node)
+            for default in node.args.defaults + [d for d in node.args.kw_defaults if d is not None]:
+                self.value(default)
+        elif isinstance(node, ast.ClassDef):
+            self.decorators(node)
+            for base in node.bases + [keyword.value for keyword in node.keywords]:
+                self.value(base)
+            self.statements(node.body)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is not None:
+                self.value(node.value)
+            self.constants |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+        elif isinstance(node, ast.If):
+            if is_main_guard(node.test):
+                return self.statements(node.orelse)
+            self.value(node.test)
+            self.statements(node.body + node.orelse)
+        elif isinstance(node, ast.Try):
+            self.statements(node.body + [s for handler in node.handlers for s in handler.body] + node.orelse + node.finalbody)
+        elif isinstance(node, ast.Assert):
+            self.value(node.test)
+        elif isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call):
+                self.refuse(node, "it calls " + self.named(node.value.func))
+            else:
+                self.value(node.value)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global)):
+            words = {"For": "runs a loop", "While": "runs a loop", "With": "opens a with block", "Raise": "raises an exception", "Delete": "deletes a name"}
+            self.refuse(node, "it " + words.get(type(node).__name__, "runs a statement (%s)" % type(node).__name__))
+
+    def decorators(self, node):
+        for decorator in node.decorator_list:
+            callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if not (self.is_pure(callee) or self.root(callee) in self.functions | self.classes | self.constants or self.is_accessor(callee)):
+                self.refuse(decorator, "it calls the decorator " + self.named(callee))
+            if isinstance(decorator, ast.Call):
+                for argument in decorator.args + [keyword.value for keyword in decorator.keywords]:
+                    self.value(argument)
+
+    def is_accessor(self, node):
+        return dotted(node) in ("staticmethod", "classmethod")
+
+    def value(self, node):
+        """An expression that is evaluated; bodies of lambdas are not."""
+        if isinstance(node, ast.Lambda):
+            return
+        if isinstance(node, ast.Call) and not self.may_call(node.func):
+            return self.refuse(node, "it calls " + self.named(node.func))
+        for child in ast.iter_child_nodes(node):
+            self.value(child)
+
+    def may_call(self, function):
+        if self.is_pure(function) or dotted(function) in self.classes:
+            return True
+        if isinstance(function, ast.Name):
+            return function.id in self.constants
+        if not isinstance(function, ast.Attribute) or function.attr.startswith("__"):
+            return False
+        owner = function.value
+        if isinstance(owner, (ast.Constant, ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.Tuple)):
+            return True
+        if isinstance(owner, ast.Call):
+            return self.may_call(owner.func)
+        return dotted(owner) in self.constants
+
+    def is_pure(self, function):
+        name = dotted(function)
+        if name is None:
+            return False
+        first, _, rest = name.partition(".")
+        if first in self.functions or first in self.constants:
+            return False
+        whole = self.imported.get(first, first) + ("." + rest if rest else "")
+        return whole in PURE_CALLS or (first in self.imported and whole.split(".")[0] in PURE_MODULES)
+
+    def root(self, node):
+        name = dotted(node)
+        return name.partition(".")[0] if name else None
+
+    def named(self, function):
+        name = dotted(function)
+        return name + "()" if name else "something"
+
+def at_import(module, problems):
+    AtImport(module, problems).statements(module.body)
+`;
