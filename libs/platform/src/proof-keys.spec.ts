@@ -1,0 +1,88 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileProofChecker, fileProofSigner, ownProofChecker } from './proof-keys.js';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'etude-proof-keys-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+function pair(name: string) {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const path = join(dir, name);
+  writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  return { path, publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
+}
+const publicKeys = (...pems: string[]) => {
+  const path = join(dir, 'public.pem');
+  writeFileSync(path, pems.join(''));
+  return path;
+};
+
+describe('proof keys', () => {
+  it('believe what one of the known keys signed, and nothing else', () => {
+    const [old, present, stranger] = [pair('old'), pair('present'), pair('stranger')];
+    const checker = fileProofChecker(publicKeys(old.publicPem, present.publicPem));
+    for (const { path } of [old, present]) {
+      const signer = fileProofSigner(path);
+      const signature = signer.sign('text');
+      expect(checker.isSigned('text', signer.keyId, signature)).toBe(true);
+      expect(ownProofChecker(path).isSigned('text', signer.keyId, signature)).toBe(true);
+      expect(checker.isSigned('other text', signer.keyId, signature)).toBe(false);
+      expect(checker.isSigned('text', fileProofSigner(stranger.path).keyId, signature)).toBe(false);
+      expect(checker.isSigned('text', signer.keyId, '')).toBe(false);
+      expect(checker.isSigned('text', signer.keyId, 'no base64 !')).toBe(false);
+    }
+    const forged = fileProofSigner(stranger.path);
+    expect(checker.isSigned('text', fileProofSigner(old.path).keyId, forged.sign('text'))).toBe(false);
+  });
+
+  it('believe nothing where no file is named', () => {
+    const signer = fileProofSigner(pair('one').path);
+    expect(fileProofChecker(undefined).isSigned('text', signer.keyId, signer.sign('text'))).toBe(false);
+  });
+
+  it('are added and taken out without a restart', () => {
+    const [old, next] = [pair('old'), pair('next')];
+    const reported: unknown[] = [];
+    const path = publicKeys(old.publicPem);
+    const checker = fileProofChecker(path, (error) => reported.push(error));
+    const signer = fileProofSigner(next.path);
+    const isBelieved = () => checker.isSigned('text', signer.keyId, signer.sign('text'));
+    expect(isBelieved()).toBe(false);
+    publicKeys(old.publicPem, next.publicPem);
+    expect(isBelieved()).toBe(true);
+    publicKeys('no keys');
+    expect([isBelieved(), isBelieved(), reported.length]).toEqual([true, true, 1]);
+    publicKeys(old.publicPem, old.publicPem, old.publicPem);
+    expect(isBelieved()).toBe(false);
+  });
+
+  it.each([
+    ['missing', (path: string) => rmSync(path)],
+    ['no key', (path: string) => writeFileSync(path, 'hunter2')],
+    [
+      'of another kind',
+      (path: string) =>
+        writeFileSync(
+          path,
+          generateKeyPairSync('ec', {
+            namedCurve: 'P-256',
+            privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+            publicKeyEncoding: { type: 'spki', format: 'pem' },
+          }).privateKey,
+        ),
+    ],
+  ])('are refused at start where the file is %s, without its content', (_what, spoil) => {
+    const { path } = pair('one');
+    spoil(path);
+    for (const open of [() => fileProofSigner(path), () => fileProofChecker(path), () => ownProofChecker(path)]) {
+      expect(open).toThrow(expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining(path) }));
+      expect(open).not.toThrow(/hunter2/);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import { Buffer } from 'node:buffer';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { EtudeError } from '@etude/contracts/errors';
+import { z } from 'zod';
+
+/** Of the worker that verifies skills. */
+export const signingKeyConfig = z.object({
+  /** PEM file (PKCS #8) with the Ed25519 key that evidence about skills is signed with; readable by its owner only. */
+  ETUDE_SKILLS_SIGNING_KEY_PATH: z.string({ error: 'the PEM file with the Ed25519 key that evidence about skills is signed with' }).min(1),
+});
+
+/** Of whatever runs skills. */
+export const publicKeysConfig = z.object({
+  /** PEM file with the public keys whose signatures under evidence are believed, one behind the other. Unset: none is. */
+  ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
+});
+
+/** Signs evidence. The same shape as the domain's port. */
+export interface FileProofSigner {
+  readonly keyId: string;
+  sign(text: string): string;
+}
+
+/** Checks signatures under evidence. The same shape as the domain's port. */
+export interface FileProofChecker {
+  isSigned(text: string, keyId: string, signature: string): boolean;
+}
+
+const HOW =
+  'Make one with: openssl genpkey -algorithm ed25519 -out signing-key.pem && openssl pkey -in signing-key.pem -pubout -out public-keys.pem';
+const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
+
+/** The first 16 hexadecimal digits of the SHA-256 of the public key's DER. */
+function keyIdOf(key: KeyObject): string {
+  const der = (key.type === 'private' ? createPublicKey(key) : key).export({ type: 'spki', format: 'der' });
+  return createHash('sha256').update(der).digest('hex').slice(0, 16);
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds another kind of key */
+export function fileProofSigner(path: string): FileProofSigner {
+  const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
+  const key = keyFrom(setting, path, () => createPrivateKey(readText(setting, path)));
+  return { keyId: keyIdOf(key), sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
+}
+
+/** Believes what this installation's own key signed. @throws EtudeError as `fileProofSigner` */
+export function ownProofChecker(path: string): FileProofChecker {
+  const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
+  const key = keyFrom(setting, path, () => createPublicKey(createPrivateKey(readText(setting, path))));
+  return checkerOf(() => new Map([[keyIdOf(key), key]]));
+}
+
+/**
+ * Public keys out of a file that is read again whenever it changes: a new key is added here before the worker signs with it, and an old
+ * one taken out when nothing it signed is to be believed any more. No path: nothing is believed.
+ *
+ * A file that was removed or stopped parsing leaves the last good keys in place and is reported once.
+ * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds no Ed25519 key
+ */
+export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined): FileProofChecker {
+  if (path === undefined) return { isSigned: () => false };
+  let keys = publicKeysOf(path);
+  let stamp = stampOf(path);
+  return checkerOf(() => {
+    const now = stampOf(path);
+    if (now === stamp) return keys;
+    stamp = now;
+    try {
+      keys = publicKeysOf(path);
+    } catch (error) {
+      report(error);
+    }
+    return keys;
+  });
+}
+
+function checkerOf(keys: () => ReadonlyMap<string, KeyObject>): FileProofChecker {
+  return {
+    isSigned(text, keyId, signature) {
+      const key = keys().get(keyId);
+      return key !== undefined && verify(null, Buffer.from(text, 'utf8'), key, Buffer.from(signature, 'base64'));
+    },
+  };
+}
+
+function publicKeysOf(path: string): ReadonlyMap<string, KeyObject> {
+  const setting = 'ETUDE_SKILLS_PUBLIC_KEYS_PATH';
+  const texts = readText(setting, path).match(PUBLIC_KEY) ?? [];
+  if (texts.length === 0) throw wrong(setting, path, 'holds no public key');
+  const keys = texts.map((text) => keyFrom(setting, path, () => createPublicKey(text)));
+  return new Map(keys.map((key) => [keyIdOf(key), key]));
+}
+
+function readText(setting: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw wrong(setting, path, `can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+}
+
+/** What a key's file holds is never said. */
+function keyFrom(setting: string, path: string, read: () => KeyObject): KeyObject {
+  let key: KeyObject;
+  try {
+    key = read();
+  } catch (error) {
+    if (error instanceof EtudeError) throw error;
+    throw wrong(setting, path, 'holds no key in PEM');
+  }
+  if (key.asymmetricKeyType !== 'ed25519') throw wrong(setting, path, `holds a key of type ${key.asymmetricKeyType}, not Ed25519`);
+  return key;
+}
+
+function wrong(setting: string, path: string, why: string): EtudeError {
+  return new EtudeError('FAILED_PRECONDITION', `The key file ${path} of ${setting} ${why}. ${HOW}`);
+}
+
+/** Changes with the file; empty where there is none. */
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
+}
