@@ -6,11 +6,13 @@ import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
 import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
 import { z } from 'zod';
+import { mcpConfig } from './mcp/mcp-config.js';
 
 export const gatewayConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
+    .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),

@@ -32,6 +32,8 @@ import { MemoryOperatorController } from './memory/memory-operator.controller.js
 import { MemoryRecordsController } from './memory/memory-records.controller.js';
 import { MemorySearchController } from './memory/memory-search.controller.js';
 import { MemoryUpkeepController } from './memory/memory-upkeep.controller.js';
+import { McpServer } from './mcp/mcp-server.js';
+import { mcpServerFrom } from './mcp/open-mcp-server.js';
 import { QueuesController } from './queues/queues.controller.js';
 import { ControllerChannels } from './sandboxes/controller-channels.js';
 import { SandboxRouter } from './sandboxes/sandbox-router.js';
@@ -112,6 +114,7 @@ export class GatewayModule {
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
         { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate, { provider: config.ETUDE_REST_PROVIDER }) },
+        { provide: McpServer, useValue: mcpServerFrom(config, authenticate, logger) },
         { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: AgentSettingsStore, useValue: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)) },

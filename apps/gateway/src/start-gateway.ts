@@ -6,6 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { checkAuthentication, type GatewayConfig } from './gateway.config.js';
 import { GatewayModule, gatewayParts } from './gateway.module.js';
+import { McpServer } from './mcp/mcp-server.js';
 import { RestServer } from './rest/rest-server.js';
 import { GatewayServer } from './server/gateway.server.js';
 
@@ -27,11 +28,13 @@ export function startGateway(config: GatewayConfig, embedder: Embedder): Promise
     listen: async (app) => {
       await (app as INestMicroservice).listen();
       if (config.ETUDE_REST_PORT > 0) await app.get(RestServer).listen(config.ETUDE_REST_HOST, config.ETUDE_REST_PORT);
+      if (config.ETUDE_MCP_PORT > 0) await app.get(McpServer).listen(config.ETUDE_MCP_HOST, config.ETUDE_MCP_PORT);
     },
     ready: () => ({
       grpcHost: config.ETUDE_GRPC_HOST,
       grpcPort: config.ETUDE_GRPC_PORT,
       ...(config.ETUDE_REST_PORT > 0 ? { restPort: config.ETUDE_REST_PORT } : {}),
+      ...(config.ETUDE_MCP_PORT > 0 ? { mcpPort: config.ETUDE_MCP_PORT } : {}),
     }),
   });
 }

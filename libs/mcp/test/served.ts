@@ -2,17 +2,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { Client, ReadBuffer, serializeMessage, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { type Client, ReadBuffer, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { afterEach } from 'vitest';
 import type { EtudeServerOptions } from '../src/etude-server.js';
 import { createMcpHttp } from '../src/http.js';
 import { serveOverStdio } from '../src/stdio.js';
+import { connectHttp, connectOver, type Revision } from '../src/testing/official-client.js';
 import type { FakeGateway } from './fake-gateway.js';
 
-export const MODERN = '2026-07-28';
-export const LEGACY = '2025-11-25';
-export type Revision = typeof MODERN | typeof LEGACY;
-export const REVISIONS = [MODERN, LEGACY] as const;
 export const TRANSPORTS = ['http', 'stdio'] as const;
 
 const closing: Array<() => Promise<unknown>> = [];
@@ -74,24 +71,16 @@ export async function connect(
   revision: Revision,
   { headers = {}, options = {} }: { headers?: Record<string, string>; options?: Partial<EtudeServerOptions> } = {},
 ): Promise<Client> {
-  const mode = revision === MODERN ? { mode: { pin: MODERN } as const } : { mode: 'legacy' as const };
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: mode });
-  if (over === 'http') {
-    await client.connect(new StreamableHTTPClientTransport(await serveHttp(gateway, options), { requestInit: { headers } }));
-  } else {
-    const pipe = new PipeTransport();
-    const { signal } = new AbortController();
-    const served = serveOverStdio(gateway, CALLER, {
-      ...OPTIONS,
-      ...options,
-      stdin: pipe.toServer,
-      stdout: pipe.fromServer,
-      signal,
-      onError: () => undefined,
-    });
-    closing.push(() => served);
-    await client.connect(pipe);
-  }
-  closing.push(() => client.close());
+  if (over === 'http') return opened(await connectHttp(await serveHttp(gateway, options), revision, headers));
+  const pipe = new PipeTransport();
+  const { signal } = new AbortController();
+  const stdio = { stdin: pipe.toServer, stdout: pipe.fromServer, signal, onError: () => undefined };
+  const served = serveOverStdio(gateway, CALLER, { ...OPTIONS, ...options, ...stdio });
+  closing.push(() => served);
+  return opened(await connectOver(pipe, revision));
+}
+
+function opened({ client, close }: { client: Client; close: () => Promise<void> }): Client {
+  closing.push(close);
   return client;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FakeGateway, refusal } from './fake-gateway.js';
-import { connect, REVISIONS, serveHttp, TRANSPORTS } from './served.js';
+import { connect, serveHttp, TRANSPORTS } from './served.js';
+import { REVISIONS } from '../src/testing/official-client.js';
 
 const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, revision })));
 
