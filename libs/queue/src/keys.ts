@@ -116,6 +116,10 @@ export class RedisKeys {
   wantedSkill(tenant: string, id: string): string {
     return this.#of('wanted-skill', tenant, id);
   }
+  /** Ids of a tenant's wishes by when they were made, ms since 1970. */
+  wantedSkills(tenant: string): string {
+    return this.#of('wanted-skills', tenant);
+  }
   /** `<tenant>/<wish>` of those that are not over, by when the reconciler looks again. */
   get wantedSkillOutbox(): string {
     return `${this.prefix}:outbox:wanted-skills`;

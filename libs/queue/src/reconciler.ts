@@ -1,4 +1,4 @@
-import { MemoryUpkeepJob, MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
+import { MemoryUpkeepJob, MemoryWriteJob, RolloutRun, SkillRequest } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import { retryJob, reviveJob } from './dead-letters.js';
 import { readFailure } from './job-failure.js';
@@ -8,6 +8,7 @@ import type { QueueLogger } from './redis.js';
 import { parseMember, rolloutOfMember } from './task-keys.js';
 import type { TaskStore } from './task-store.js';
 import { UpkeepStore } from './upkeep-store.js';
+import { WantedSkills } from './wanted-skills.js';
 
 export interface ReconcilerOptions {
   readonly producer: Producer;
@@ -34,7 +35,8 @@ const BATCH = 500;
 const CLOCK_MARGIN_MS = 10_000;
 
 /**
- * Closes the gaps that a crash between two writes leaves: accepted tasks and memory writes without a job, tasks whose job is dead.
+ * Closes the gaps that a crash between two writes leaves: accepted tasks, memory writes and wishes without a
+ * job, tasks and wishes whose job is dead.
  * Any number of processes may run one; a pass over nothing costs three reads.
  */
 export function startReconciler({ producer, tasks, intervalMs, logger }: ReconcilerOptions): Reconciler {
@@ -45,10 +47,11 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
     const rollouts = await reconcileRollouts(producer, tasks, now);
     const writes = await reconcileWrites(producer, now);
     const upkeep = await reconcileUpkeep(producer, now);
+    const wishes = await reconcileWishes(producer, now);
     const dead = await failDeadRollouts(producer, tasks, deadSince);
     deadSince = now - CLOCK_MARGIN_MS;
-    const closed = rollouts + writes + upkeep + dead;
-    if (closed > 0) logger?.info({ rollouts, writes, upkeep, dead }, 'closed gaps between records and jobs');
+    const closed = rollouts + writes + upkeep + wishes + dead;
+    if (closed > 0) logger?.info({ rollouts, writes, upkeep, wishes, dead }, 'closed gaps between records and jobs');
     return closed;
   };
   const tick = async () => {
@@ -165,6 +168,42 @@ async function reconcileErasure(
   }
   const { code, message } = readFailure(job.failedReason);
   await store.putErasure({ ...stored, receipt: { ...stored.receipt, state: 'failed', error: `${code}: ${message}`, finishedAt: now } });
+  return true;
+}
+
+/** Wishes for skills that have no job that would fulfil them. One whose job is dead has failed for its reason. */
+async function reconcileWishes(producer: Producer, now: number): Promise<number> {
+  const { redis, keys } = producer;
+  const store = new WantedSkills(producer);
+  let closed = 0;
+  for (const member of await redis.zrangebyscore(keys.wantedSkillOutbox, '-inf', now - MEMORY_AGE_MS, 'LIMIT', 0, BATCH)) {
+    const parsed = parseMember(member);
+    const isOpen = parsed !== null && (await reconcileWish(producer, store, parsed));
+    if (isOpen) await redis.zadd(keys.wantedSkillOutbox, 'XX', now, member);
+    else {
+      await redis.zrem(keys.wantedSkillOutbox, member);
+      closed++;
+    }
+  }
+  return closed;
+}
+
+/** Whether there is still something to do for it. */
+async function reconcileWish(
+  producer: Producer,
+  store: WantedSkills,
+  { tenant, id }: { readonly tenant: string; readonly id: string },
+): Promise<boolean> {
+  const job = (await producer.queue(SkillRequest.name).getJob(SkillRequest.jobId({ v: 1, tenant, id }))) as Job | undefined;
+  if (job !== undefined && !job.finishedOn) return true;
+  const wanted = await store.get(tenant, id);
+  if (wanted === null || wanted.state === 'registered' || wanted.state === 'failed') return false;
+  if (job?.failedReason) {
+    const { code, message } = readFailure(job.failedReason);
+    await store.end(tenant, id, { state: 'failed', reason: `${code}: ${message}`, registered: null, scripted: wanted.scripted });
+    return false;
+  }
+  await store.enqueue(tenant, id, wanted.priority);
   return true;
 }
 

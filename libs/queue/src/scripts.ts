@@ -3,6 +3,7 @@ import { ERASURE_SCRIPTS } from './erasure-scripts.js';
 import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
 import { ONCE, PRELUDE } from './script-parts.js';
 import { UPKEEP_SCRIPTS } from './upkeep-scripts.js';
+import { WANTED_SKILL_SCRIPTS } from './wanted-skill-scripts.js';
 
 /**
  * Everything here that must be atomic, as Lua: one script is one round trip, one fsync, all or nothing.
@@ -248,6 +249,7 @@ export const SCRIPTS = {
   ...SANDBOX_SCRIPTS,
   ...UPKEEP_SCRIPTS,
   ...ERASURE_SCRIPTS,
+  ...WANTED_SKILL_SCRIPTS,
 };
 
 export type ScriptName = keyof typeof SCRIPTS;

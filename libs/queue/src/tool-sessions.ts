@@ -28,7 +28,7 @@ const Outcome = z.union([
   z.strictObject({ success: z.literal(true), result: z.record(z.string(), z.unknown()) }),
   z.strictObject({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
 ]);
-const Answer = z.strictObject({ digest: z.string(), outcome: Outcome });
+const Answer = z.strictObject({ digest: z.string(), outcome: Outcome, at: z.number() });
 
 /** Field of a loaded function; the rest of the hash has other names. */
 const LOADED = 'loaded:';
@@ -100,7 +100,7 @@ export class ToolCalls {
 
   /** The first answer stays. */
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
-    const text = JSON.stringify({ digest: contentDigest(call.content), outcome });
+    const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() });
     await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
   }
 

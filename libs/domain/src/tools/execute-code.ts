@@ -57,7 +57,7 @@ export async function executeCode(
   const { tenant, agent, user, callId } = context;
   const { todos, loaded } = await sessions.read(context);
   const functions = loaded.map(({ name }) => name);
-  const ground = loaded.length === 0 ? WRAPPER : await runner.bundle(loaded, WRAPPER);
+  const ground = loaded.length === 0 ? WRAPPER : await runner.bundle(context, loaded, WRAPPER);
   const { runs } = await sandboxes.execute(
     {
       executionId: `tool-${contentDigest([tenant, agent, user, callId]).slice(0, 40)}`,

@@ -1,9 +1,8 @@
 import { SkillName } from '@etude/contracts/ids';
-import type { Skill } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolDefinition } from './tool-definition.js';
-import type { SkillFinder, SkillRunner, ToolSessions } from './tool-ports.js';
+import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
 const NAMES_MAX = 20;
 
@@ -15,12 +14,11 @@ const LoadedFunction = z.strictObject({
 });
 
 export interface LoadFunctionsDeps {
-  readonly finder: SkillFinder;
   readonly runner: SkillRunner;
   readonly sessions: ToolSessions;
 }
 
-export function loadFunctionsTool({ finder, runner, sessions }: LoadFunctionsDeps): ToolDefinition {
+export function loadFunctionsTool({ runner, sessions }: LoadFunctionsDeps): ToolDefinition {
   return defineTool({
     name: 'load_functions',
     title: 'Load functions',
@@ -36,25 +34,10 @@ export function loadFunctionsTool({ finder, runner, sessions }: LoadFunctionsDep
     async run({ names }, context) {
       const off = skillsAreOff(context);
       if (off !== null) return { success: false, error: off };
-      const found = await Promise.all(names.map(async (name) => ({ name, skill: await finder.find(context, name) })));
-      const wrong = found.flatMap(({ name, skill }) => complaintsAbout(name, skill));
-      if (wrong.length > 0) return { success: false, error: `Nothing was loaded. ${wrong.join(' ')}` };
-      const skills = found.flatMap(({ skill }) => (skill === null ? [] : [skill]));
-      const pins = skills.map(({ name, scope: { tenant, agent }, version, digest }) => ({ name, tenant, agent, version, digest }));
-      // What can't be brought in is said now, and not by the next execution.
-      await runner.bundle(pins, '');
+      const { functions, pins } = await runner.find(context, names);
       const loaded = await sessions.load(context, pins);
-      return { success: true, result: { functions: skills.map(functionOf), loaded: loaded.map(({ name }) => name) } };
+      const found = functions.map(({ name, version, signature, description }) => ({ name, version, signature, description }));
+      return { success: true, result: { functions: found, loaded: loaded.map(({ name }) => name) } };
     },
   });
-}
-
-function complaintsAbout(name: string, skill: Skill | null): string[] {
-  if (skill === null) return [`There is no skill "${name}"; search for one.`];
-  if (skill.kind !== 'function') return [`"${name}" is a ${skill.kind}, which is read and not called.`];
-  return skill.entryPoint === null ? [`"${name}" is a program without a function; use_skill runs it.`] : [];
-}
-
-function functionOf({ name, version, contract, description }: Skill): z.infer<typeof LoadedFunction> {
-  return { name, version, signature: contract?.signature ?? '', description };
 }

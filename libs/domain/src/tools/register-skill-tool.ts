@@ -86,20 +86,24 @@ export async function registerSkillByTool(
 ): Promise<ToolOutcome<RegisteredByTool>> {
   const off = skillsAreOff(context);
   if (off !== null) return { success: false, error: off };
-  const { name, code } = asked;
+  const { name } = asked;
   const reject = (reason: string) => ({ success: true as const, result: { status: 'rejected' as const, reason, skill_name: name } });
   const isRecorded = asked.tests.length === 0;
   if (isRecorded && examples.length === 0)
     return reject(
       'It has no tests, so nothing can show that it works. Give "tests" (calls with what they return) or "examples" (calls alone).',
     );
-  const made = isRecorded
-    ? await recordTests({ code, entryPoint: asked.entryPoint ?? functionOf(code, name), examples }, context, sandboxes, signal)
-    : asked;
+  const read = await registrar.inspect(context, asked, signal);
+  if ('problems' in read) return reject(read.problems.join('; '));
+  const { entryPoint, runnable } = read;
+  if (isRecorded && entryPoint === null)
+    return reject('It has no function to call. Put the work into one function at the top of the code.');
+  const recording = { code: runnable, entryPoint: entryPoint ?? '', examples };
+  const made = isRecorded ? await recordTests(recording, context, sandboxes, signal) : asked;
   if ('problem' in made) return reject(made.problem);
   const { status, reason, version, evidence, ...stored } = await registrar.register(
     context,
-    { ...asked, tests: made.tests },
+    { ...asked, entryPoint, tests: made.tests },
     context.by,
     signal,
   );
@@ -146,10 +150,4 @@ export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
         signal,
       ),
   });
-}
-
-/** The function of that name, or the only one; what the registration finds in the code itself is what counts. */
-function functionOf(code: string, name: string): string {
-  const [first, ...others] = [...code.matchAll(/^(?:async[ \t]+)?def[ \t]+(\w+)/gm)].map(([, found]) => found);
-  return others.length === 0 && first !== undefined ? first : name;
 }

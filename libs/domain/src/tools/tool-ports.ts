@@ -43,16 +43,30 @@ export interface SkillCall {
   readonly useId: string;
 }
 
+/** A function that later code can call. */
+export interface FunctionInReach {
+  readonly name: string;
+  readonly version: number;
+  readonly signature: string;
+  /** Its author's words: data, not instructions. */
+  readonly description: string;
+}
+
 /**
  * Running skills, without a model.
  *
- * @throws EtudeError FAILED_PRECONDITION where the code is not what was proven
+ * @throws EtudeError FAILED_PRECONDITION where one is not active, can't be called, or its code is not what was proven
  */
 export interface SkillRunner {
-  /** null where this reader has no active skill of that name. */
+  /** null: there is nothing of that name for this reader, and nothing on its way. */
   use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
+  /** Finds functions to load, and pins them. @throws EtudeError NOT_FOUND naming all that are not there */
+  find(
+    reader: ToolReader,
+    names: readonly string[],
+  ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
   /** Python in which `import skills` gives these functions, with all that they need, exactly as pinned, in front of `code`. */
-  bundle(pins: readonly SkillDependency[], code: string): Promise<string>;
+  bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<string>;
 }
 
 /** A skill as an agent hands it in. */
@@ -80,6 +94,12 @@ export interface RegisteredSkill {
 
 /** The way in for what agents write: a candidate, verified and approved like any other. */
 export interface SkillRegistrar {
+  /** Reads the code without running it. `runnable`: with the skills that it calls in front of it. */
+  inspect(
+    reader: ToolReader,
+    draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
+    signal: AbortSignal,
+  ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: string }>;
   /** Answers once it was verified and settled, or waiting makes no sense any more. The same content again changes nothing. */
   register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }

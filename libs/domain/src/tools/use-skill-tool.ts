@@ -53,9 +53,9 @@ export async function useSkillByTool(
   const { name, category } = partsOf(asked.skillId);
   if (!SkillName.safeParse(name).success)
     return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
-  const found = await finder.find(context, name);
-  const fits = found !== null && (category === '' || found.category === category);
-  const used = fits ? await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal) : null;
+  const used = (await isElsewhere(name, category, context, finder))
+    ? null
+    : await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal);
   if (used === null) {
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
     const id = await wishes.request(context, { name, description: asked.description, example });
@@ -89,6 +89,13 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
       return useSkillByTool({ skillId, parameters: given, description }, context, deps, signal);
     },
   });
+}
+
+/** There is such a skill, and in another category than the one that was named. */
+async function isElsewhere(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<boolean> {
+  if (category === '') return false;
+  const found = await finder.find(context, name);
+  return found !== null && found.category !== category;
 }
 
 /** A skill that declares a parameter for what it is to do here, or for how hard that is, is told so. */

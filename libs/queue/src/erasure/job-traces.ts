@@ -5,6 +5,7 @@ import {
   QUEUES,
   RolloutRun,
   SandboxExecute,
+  SkillRequest,
   SkillVerify,
   skillJobPrefix,
 } from '@etude/contracts/queues';
@@ -104,6 +105,8 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
       const skill = SkillVerify.payload.parse(data);
       return isAll || ('agent' in subject && skill.agent === subject.agent) || skillIsGone(skill);
     }
+    case SkillRequest.name:
+      return isAll || (await redis.exists(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id))) === 0;
     default:
       return isAll && MemoryUpkeepJob.payload.parse(data).work === 'archive';
   }

@@ -17,6 +17,8 @@ import { openJournal } from '../journal.js';
 import { RedisMemoryOutbox } from '../memory-outbox.js';
 import { newSandboxId, SandboxSessionStore } from '../sandbox-sessions.js';
 import { scheduleNightly } from '../scheduler.js';
+import { RedisToolSessions, ToolCalls } from '../tool-sessions.js';
+import { WantedSkills } from '../wanted-skills.js';
 import { QueueErasure } from './queue-erasure.js';
 
 const file = redisForFile();
@@ -77,6 +79,15 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
     kind: 'transition',
     transition: transitionOf({ scope, prompt: secret, createdAt: Date.now() }),
   });
+  await new WantedSkills(rig.producer).request({
+    wish: { ...person, skill: 'wanted', description: secret, example: null },
+    priority: 5,
+    requestId: `wish-of-${record.id}`,
+  });
+  await new RedisToolSessions(rig.redis, rig.keys).putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
+  const calls = new ToolCalls(rig.redis, rig.keys);
+  await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
+  await calls.note(tenant, agent);
   return record.id;
 }
 
@@ -123,7 +134,7 @@ describe('erasing outside memory', () => {
     const before = await rig.erasure.find('acme', { user: 'bob-user' });
     expect(before).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2 });
     const removed = await rig.erasure.erase('acme', { user: 'bob-user' }, never());
-    expect(removed).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2, 'queue.jobs': 8 });
+    expect(removed).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2, 'queue.jobs': 9 });
     expect(await rig.erasure.find('acme', { user: 'bob-user' })).toEqual({});
     expect(
       (await mentions(rig, 'acme coder bob-user')).concat(await mentions(rig, tasks[0] ?? ''), await mentions(rig, tasks[1] ?? '')),

@@ -13,6 +13,7 @@ import { keysStartingWith } from './keyspace.js';
 import { AGENTS, CONSOLIDATIONS, EXECUTIONS, OUTBOX, REQUESTS } from './record-traces.js';
 import { SESSIONS } from './session-traces.js';
 import { ownedTasks, TASKS } from './task-traces.js';
+import { TOOL_ANSWERS, TOOL_SESSIONS, WANTED_SKILLS } from './tool-traces.js';
 
 /** Things by place, such as "queue.tasks"; places without any are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
@@ -25,14 +26,17 @@ export interface QueueErasureOptions {
   readonly rewriteWaitMs?: number;
 }
 
-/** What is found by what goes before what it is found by: executions and jobs before tasks. */
+/** What is found by what goes before what it is found by: executions and jobs before tasks. Jobs of wishes are found by their being gone. */
 const PLACES: readonly ErasurePlace[] = [
   SCHEDULES,
   OUTBOX,
   EXECUTIONS,
+  WANTED_SKILLS,
   JOBS,
   TASKS,
   CONSOLIDATIONS,
+  TOOL_SESSIONS,
+  TOOL_ANSWERS,
   REQUESTS,
   SESSIONS,
   AGENTS,

@@ -110,6 +110,8 @@ async function isOfNothing({ producer: { redis, keys }, tenant, subject }: Erase
       return (await redis.exists(keys.consolidation(tenant, id))) === 0;
     case 'sandbox':
       return (await redis.exists(keys.sandbox(tenant, id))) === 0;
+    case 'wish':
+      return (await redis.exists(keys.wantedSkill(tenant, id))) === 0;
     case 'erase':
       return false;
     default:

@@ -1,0 +1,74 @@
+import { memberOf } from '../task-keys.js';
+import { WantedSkills } from '../wanted-skills.js';
+import { type Erased, type ErasurePlace, isOwned, trace } from './erasure-place.js';
+import { keysStartingWith } from './keyspace.js';
+
+/** Todos and loaded functions. What is in a session that began before is of the erased, whenever it was added. */
+export const TOOL_SESSIONS: ErasurePlace = {
+  name: 'queue.tool-sessions',
+  async *traces(erased) {
+    const { redis, keys } = erased.producer;
+    const start = keys.toolSession(erased.tenant, '', '', '').slice(0, -2);
+    for await (const page of keysStartingWith(redis, start)) {
+      const begun = await Promise.all(page.map((key) => redis.hget(key, 'createdAt')));
+      const own = page.filter((key, i) => isOwnKey(erased, key.slice(start.length)) && Number(begun[i]) < erased.at);
+      yield own.map((key) => trace(() => redis.del(key)));
+    }
+  },
+};
+
+/** What calls answered, and that the agent called at all. Kept for a day, and nobody's but the caller's. */
+export const TOOL_ANSWERS: ErasurePlace = {
+  name: 'queue.tool-answers',
+  async *traces(erased) {
+    const { producer, tenant, subject, at } = erased;
+    const { redis, keys } = producer;
+    const start = keys.toolAnswer(tenant, '', '', '').slice(0, -2);
+    for await (const page of keysStartingWith(redis, start)) {
+      const own = page.filter((key) => isOwnKey(erased, key.slice(start.length)));
+      const texts = own.length === 0 ? [] : await redis.mget(...own);
+      const old = own.filter((_, i) => isOlder(texts[i] ?? null, at));
+      yield old.map((key) => trace(() => redis.del(key)));
+    }
+    const seen = keys.agentsSeen(tenant);
+    const agents = 'agent' in subject ? [subject.agent] : 'all' in subject ? await redis.zrangebyscore(seen, '-inf', '+inf') : [];
+    const times = await Promise.all(agents.map((agent) => redis.zscore(seen, agent)));
+    yield agents.filter((_, i) => times[i] !== null && Number(times[i]) < at).map((agent) => trace(() => redis.zrem(seen, agent)));
+  },
+};
+
+/** Wishes with what was written for them. */
+export const WANTED_SKILLS: ErasurePlace = {
+  name: 'queue.wanted-skills',
+  async *traces(erased) {
+    const { producer, tenant, at } = erased;
+    const { redis, keys } = producer;
+    const store = new WantedSkills(producer);
+    const start = keys.wantedSkill(tenant, '');
+    for await (const page of keysStartingWith(redis, start)) {
+      const wishes = await Promise.all(page.map((key) => store.get(tenant, key.slice(start.length))));
+      const own = wishes.filter((wish) => wish !== null && wish.createdAt < at && isOwned(erased, wish.agent, wish.user));
+      yield own.flatMap((wish) => (wish === null ? [] : [trace(() => eraseWish(erased, wish.id))]));
+    }
+  },
+};
+
+async function eraseWish({ producer: { redis, keys }, tenant }: Erased, id: string): Promise<void> {
+  await redis
+    .multi()
+    .del(keys.wantedSkill(tenant, id))
+    .zrem(keys.wantedSkills(tenant), id)
+    .zrem(keys.wantedSkillOutbox, memberOf(tenant, id))
+    .exec();
+}
+
+/** Of "<agent>:<user>:<session or request>". */
+function isOwnKey(erased: Erased, rest: string): boolean {
+  const [agent = '', user = ''] = rest.split(':');
+  return isOwned(erased, agent, user === '' ? null : user);
+}
+
+function isOlder(text: string | null, at: number): boolean {
+  const answeredAt = (JSON.parse(text ?? '{}') as { at?: unknown }).at;
+  return typeof answeredAt !== 'number' || answeredAt < at;
+}

@@ -1,0 +1,65 @@
+import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../test/rig.js';
+import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.js';
+
+const file = redisForFile();
+const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
+const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', version, digest: 'd'.repeat(64) });
+
+function start() {
+  const rig = startProducer(file.server.url, file.prefix());
+  return { ...rig, sessions: new RedisToolSessions(rig.redis, rig.keys), calls: new ToolCalls(rig.redis, rig.keys) };
+}
+
+describe('RedisToolSessions', () => {
+  it('keeps todos and loaded functions of one session for days', async () => {
+    const { sessions, redis, keys } = start();
+    expect(await sessions.read(KEY)).toEqual({ todos: [], loaded: [] });
+    await sessions.putTodos(KEY, [{ content: 'plan', status: 'in_progress' }]);
+    await sessions.load(KEY, [pin('b'), pin('a')]);
+    expect(await sessions.load(KEY, [pin('a', 2)])).toEqual([pin('a', 2), pin('b')]);
+    expect((await sessions.read(KEY)).todos).toEqual([{ content: 'plan', status: 'in_progress' }]);
+    const leftMs = await redis.pttl(keys.toolSession('acme', 'coder', '', 's1'));
+    expect(leftMs).toBeGreaterThan(SESSION_KEPT_MS - 60_000);
+  });
+
+  it('keeps sessions of others apart', async () => {
+    const { sessions } = start();
+    await sessions.load(KEY, [pin('a')]);
+    const others = [{ tenant: 'globex' }, { agent: 'tester' }, { user: 'bob' }, { session: 's2' }];
+    for (const other of others) expect((await sessions.read({ ...KEY, ...other })).loaded).toEqual([]);
+  });
+});
+
+describe('ToolCalls', () => {
+  const call = { tenant: 'acme', agent: 'coder', user: null, requestId: 'r1', content: { tool: 'use_skill' } };
+  const outcomes: readonly ToolOutcome[] = [
+    { success: true, result: { answer: [1, 'two'] } },
+    { success: false, error: 'no' },
+    { success: false, error: 'no', result: { seen: true } },
+  ];
+
+  it('answers a repeat with the first answer, and refuses its id for another call', async () => {
+    const { calls } = start();
+    for (const [at, outcome] of outcomes.entries()) {
+      const one = { ...call, requestId: `r${at}` };
+      expect(await calls.answered(one)).toBeNull();
+      await calls.keep(one, outcome);
+      await calls.keep(one, { success: true, result: {} });
+      expect(await calls.answered(one)).toEqual(outcome);
+    }
+    await expect(calls.answered({ ...call, requestId: 'r0', content: 'other' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect(await calls.answered({ ...call, requestId: 'r0', user: 'bob' })).toBeNull();
+  });
+
+  it('knows which agents called within ten minutes', async () => {
+    const { calls, redis, keys } = start();
+    expect(await calls.isActive('acme', 'coder')).toBe(false);
+    await calls.note('acme', 'coder');
+    expect(await calls.isActive('acme', 'coder')).toBe(true);
+    expect(await calls.isActive('globex', 'coder')).toBe(false);
+    await redis.zadd(keys.agentsSeen('acme'), Date.now() - 600_001, 'coder');
+    expect(await calls.isActive('acme', 'coder')).toBe(false);
+  });
+});

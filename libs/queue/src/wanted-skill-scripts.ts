@@ -1,0 +1,64 @@
+import { ONCE, PRELUDE } from './script-parts.js';
+
+/**
+ * Asks for a skill. The same wish again is counted; one that is over is tried again, since whoever asks does not have the skill, in its
+ * next round while there may be one.
+ * KEYS record, index, outbox, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds.
+ * Answers {'created'|'known'|'other', id}; 'other' is the same request id for another wish.
+ */
+const requestWish = `${PRELUDE}${ONCE}
+local before = once(KEYS[4], ARGV[3], ARGV[1])
+if before then return before end
+if KEYS[4] ~= '' then redis.call('PEXPIRE', KEYS[4], ARGV[6]) end
+local at = now()
+local state = redis.call('HGET', KEYS[1], 'state')
+redis.call('HINCRBY', KEYS[1], 'asked', 1)
+redis.call('HSET', KEYS[1], 'updatedAt', at)
+redis.call('ZADD', KEYS[2], 'NX', at, ARGV[1])
+local isOver = state == 'failed' or state == 'registered'
+local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
+if state and not (isOver and mayTry) then
+  if tonumber(ARGV[5]) > tonumber(redis.call('HGET', KEYS[1], 'priority')) then redis.call('HSET', KEYS[1], 'priority', ARGV[5]) end
+  return {'known', ARGV[1]}
+end
+redis.call('PERSIST', KEYS[1])
+redis.call('HDEL', KEYS[1], 'draft')
+redis.call('HINCRBY', KEYS[1], 'round', 1)
+redis.call('HSET', KEYS[1], 'wish', ARGV[4], 'state', 'waiting', 'reason', '', 'registered', '', 'priority', ARGV[5])
+redis.call('HSETNX', KEYS[1], 'createdAt', at)
+redis.call('ZADD', KEYS[3], at, ARGV[2])
+return {'created', ARGV[1]}
+`;
+
+/** Who holds the wish's job says how far it is. KEYS record. ARGV fields... Answers 0 where it is gone or over. */
+const putWish = `${PRELUDE}
+local state = redis.call('HGET', KEYS[1], 'state')
+if state ~= 'waiting' and state ~= 'writing' then return 0 end
+redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV))
+return 1
+`;
+
+/** What was written for it; the first stays, so that one wish makes one skill. KEYS record. ARGV draft. Answers the draft, or false where the wish is gone. */
+const keepWishDraft = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+redis.call('HSETNX', KEYS[1], 'draft', ARGV[1])
+return redis.call('HGET', KEYS[1], 'draft')
+`;
+
+/** The end of a wish. KEYS record, outbox. ARGV outbox member, ms to keep it, fields... Answers 0 where it is gone or over. */
+const endWish = `${PRELUDE}
+redis.call('ZREM', KEYS[2], ARGV[1])
+local state = redis.call('HGET', KEYS[1], 'state')
+if state ~= 'waiting' and state ~= 'writing' then return 0 end
+redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 3))
+redis.call('HDEL', KEYS[1], 'draft')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+`;
+
+export const WANTED_SKILL_SCRIPTS = {
+  requestWish: { numberOfKeys: 4, lua: requestWish },
+  putWish: { numberOfKeys: 1, lua: putWish },
+  keepWishDraft: { numberOfKeys: 1, lua: keepWishDraft },
+  endWish: { numberOfKeys: 2, lua: endWish },
+};

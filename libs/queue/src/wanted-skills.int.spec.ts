@@ -1,0 +1,129 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SkillRequest } from '@etude/contracts/queues';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redisForFile, startConsumer, startProducer } from '../test/rig.js';
+import { startReconciler } from './reconciler.js';
+import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
+
+const file = redisForFile();
+const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: { text: 'a,b' } };
+const asked = (more: Partial<Wish> = {}, requestId = '', priority = 7) => ({ wish: { ...WISH, ...more }, priority, requestId });
+
+function start() {
+  const prefix = file.prefix();
+  const rig = startProducer(file.server.url, prefix);
+  const store = new WantedSkills(rig.producer);
+  const reconciler = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000 });
+  onTestFinished(() => reconciler.close());
+  const queue = rig.producer.queue(SkillRequest.name);
+  return { ...rig, store, reconciler, queue, options: { redisUrl: file.server.url, prefix, concurrency: 1 } };
+}
+type Rig = ReturnType<typeof start>;
+
+/** As if it was written a while ago. */
+const age = ({ redis, keys }: Rig, id: string) => redis.zadd(keys.wantedSkillOutbox, 1, `acme/${id}`);
+
+describe('WantedSkills', () => {
+  it('keeps a wish and adds its job with its priority', async () => {
+    const { store, queue } = start();
+    const wanted = await store.request(asked());
+    expect(wanted).toMatchObject({
+      skill: 'parse_csv',
+      state: 'waiting',
+      asked: 1,
+      priority: 7,
+      example: { text: 'a,b' },
+      registered: null,
+    });
+    expect((await queue.getJob(`acme~${wanted.id}`))?.priority).toBe(3);
+  });
+
+  it('counts the same wish instead of keeping it twice', async () => {
+    const { store, queue } = start();
+    const first = await store.request(asked({}, '', 5));
+    const second = await store.request(asked({ description: 'Other words.' }));
+    expect(second).toMatchObject({ id: first.id, asked: 2, priority: 7, description: 'Reads CSV.' });
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(1);
+    const others = [{ agent: 'tester' }, { user: 'bob' }, { skill: 'write_csv' }, { tenant: 'globex' }];
+    const ids = await Promise.all(others.map(async (other) => (await store.request(asked(other))).id));
+    expect(new Set([first.id, ...ids]).size).toBe(5);
+  });
+
+  it('answers a repeated request without counting it, and refuses its id for another wish', async () => {
+    const { store } = start();
+    await store.request(asked({}, 'r1'));
+    expect(await store.request(asked({}, 'r1'))).toMatchObject({ asked: 1 });
+    await expect(store.request(asked({ skill: 'other' }, 'r1'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  });
+
+  it('tries a wish again that is over, a few times', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    await store.keepDraft('acme', id, '{"first":1}');
+    await store.end('acme', id, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    expect(await store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'no JSON' });
+    expect(await store.request(asked())).toMatchObject({ state: 'waiting', reason: '', asked: 2 });
+    expect((await store.load('acme', id))?.draft).toBeNull();
+    const registered = { state: 'registered', reason: '', registered: 'parse_csv', scripted: true } as const;
+    await store.end('acme', id, registered);
+    expect(await store.request(asked())).toMatchObject({ state: 'waiting', registered: null, asked: 3 });
+    for (let round = 3; round <= ROUNDS_MAX; round += 1) {
+      await store.end('acme', id, registered);
+      await store.request(asked());
+    }
+    expect(await store.get('acme', id)).toMatchObject({ ...registered, asked: ROUNDS_MAX + 1 });
+  });
+
+  it('keeps the first draft, and none for a wish that is gone', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    expect(await store.keepDraft('acme', id, 'first')).toBe('first');
+    expect(await store.keepDraft('acme', id, 'second')).toBe('first');
+    expect(await store.keepDraft('acme', 'w0', 'x')).toBeNull();
+    expect(await store.begin('acme', 'w0')).toBe(false);
+  });
+
+  it('lists newest first, a page at a time, for one agent or all', async () => {
+    const { store } = start();
+    for (const skill of ['a', 'b', 'c', 'd']) await store.request(asked({ skill, agent: skill === 'b' ? 'tester' : 'coder' }));
+    const skills = async (options: Parameters<typeof store.list>[1]) => {
+      const { wishes, nextAfter } = await store.list('acme', options);
+      return [wishes.map(({ skill }) => skill).toSorted(), nextAfter] as const;
+    };
+    expect((await skills({ limit: 10 }))[0]).toEqual(['a', 'b', 'c', 'd']);
+    expect((await skills({ limit: 10, agent: 'tester' }))[0]).toEqual(['b']);
+    const seen: string[] = [];
+    for (let after: string | null = null, pages = 0; pages < 5; pages += 1) {
+      const [names, next] = await skills({ limit: 1, agent: 'coder', after });
+      seen.push(...names);
+      if (next === null) break;
+      after = next;
+    }
+    expect(seen.toSorted()).toEqual(['a', 'c', 'd']);
+    expect((await store.list('globex', { limit: 10 })).wishes).toEqual([]);
+  });
+});
+
+describe('the reconciler of wishes', () => {
+  it('adds the job of a wish that was accepted without one', async () => {
+    const rig = start();
+    const { id } = await rig.store.request(asked());
+    await (await rig.queue.getJob(`acme~${id}`))?.remove();
+    expect(await rig.reconciler.runOnce()).toBe(0);
+    await age(rig, id);
+    await rig.reconciler.runOnce();
+    expect((await rig.queue.getJob(`acme~${id}`))?.data).toEqual({ v: 1, tenant: 'acme', id });
+  });
+
+  it('says of a wish whose job is dead that it failed, and why', async () => {
+    const rig = start();
+    const { id } = await rig.store.request(asked());
+    startConsumer(SkillRequest, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'a wrong key')), rig.options);
+    await until(async () => (await rig.queue.getJob(`acme~${id}`))?.finishedOn);
+    await age(rig, id);
+    await rig.reconciler.runOnce();
+    expect(await rig.store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'MODEL_REFUSED: a wrong key' });
+    expect(await rig.redis.zcard(rig.keys.wantedSkillOutbox)).toBe(0);
+  });
+});

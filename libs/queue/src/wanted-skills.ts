@@ -1,0 +1,189 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { SkillRequest } from '@etude/contracts/queues';
+import { WantedSkill } from '@etude/contracts/skill-proof';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { z } from 'zod';
+import { parseOr } from './job-failure.js';
+import type { Producer } from './producer.js';
+import { whileRedisAnswers } from './redis.js';
+import { runScript } from './run-script.js';
+import { memberOf, RETENTION_MS } from './task-keys.js';
+
+/** Of an agent that called lately; others wait behind it. */
+export const ACTIVE_PRIORITY = 7;
+export const IDLE_PRIORITY = 5;
+/** A model is asked for the same skill so often; after that a person has to write it. */
+export const ROUNDS_MAX = 5;
+/** Wishes that are over are kept that long. */
+export const WISH_KEPT_MS = 30 * 86_400_000;
+
+/** What somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
+export interface Wish {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly user: string | null;
+  readonly skill: string;
+  readonly description: string;
+  readonly example: WantedSkill['example'];
+  readonly vouchedBy?: string;
+}
+
+export interface WishRequest {
+  readonly wish: Wish;
+  readonly priority: number;
+  /** Empty: none. */
+  readonly requestId: string;
+}
+
+export interface WishPage {
+  readonly wishes: readonly WantedSkill[];
+  /** null: there are no more. */
+  readonly nextAfter: string | null;
+}
+
+const StoredWish = WantedSkill.pick({
+  id: true,
+  tenant: true,
+  agent: true,
+  user: true,
+  skill: true,
+  description: true,
+  example: true,
+}).extend({ vouchedBy: z.string().optional() });
+
+/** A wish as the worker has it. */
+export interface StoredWantedSkill {
+  readonly wanted: WantedSkill;
+  readonly vouchedBy: string | null;
+  /** JSON of what was written for it; null until then. */
+  readonly draft: string | null;
+}
+
+/** The same wish of the same reader has the same id. */
+export function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
+  return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
+}
+
+/**
+ * Skills that somebody missed: the record first, its job `skill.request` second, and the reconciler closes the gap.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class WantedSkills {
+  constructor(private readonly producer: Producer) {}
+
+  /**
+   * Durable when this returns. The same wish again answers the first one, which counts how often it was asked for.
+   *
+   * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish
+   */
+  async request({ wish, priority, requestId }: WishRequest): Promise<WantedSkill> {
+    const { redis, keys } = this.producer;
+    const { tenant } = wish;
+    const id = wishIdOf(wish);
+    const [outcome] = await runScript<[string, string]>(
+      redis,
+      'requestWish',
+      [
+        keys.wantedSkill(tenant, id),
+        keys.wantedSkills(tenant),
+        keys.wantedSkillOutbox,
+        requestId === '' ? '' : keys.request(tenant, 'wish', requestId),
+      ],
+      [id, memberOf(tenant, id), contentDigest(wish), JSON.stringify({ ...wish, id }), priority, RETENTION_MS, ROUNDS_MAX],
+    );
+    if (outcome === 'other')
+      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for another wish; use a new request_id`, {
+        field: 'request_id',
+      });
+    if (outcome === 'created') await this.enqueue(tenant, id, priority);
+    const stored = await this.get(tenant, id);
+    if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);
+    return stored;
+  }
+
+  async get(tenant: string, id: string): Promise<WantedSkill | null> {
+    return (await this.load(tenant, id))?.wanted ?? null;
+  }
+
+  /** Newest first. `after`: `nextAfter` of the page before. */
+  async list(
+    tenant: string,
+    { limit, after = null, agent = null }: { limit: number; after?: string | null; agent?: string | null },
+  ): Promise<WishPage> {
+    const { redis, keys } = this.producer;
+    const index = keys.wantedSkills(tenant);
+    const wishes: WantedSkill[] = [];
+    const rank = after === null ? null : await whileRedisAnswers(redis, redis.zrevrank(index, after));
+    for (let start = rank === null ? 0 : rank + 1; ;) {
+      const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit));
+      for (const id of ids) {
+        const wanted = await this.get(tenant, id);
+        if (wanted !== null && (agent === null || wanted.agent === agent)) wishes.push(wanted);
+        if (wishes.length > limit) return { wishes: wishes.slice(0, limit), nextAfter: wishes[limit - 1]?.id ?? null };
+      }
+      if (ids.length <= limit) return { wishes, nextAfter: null };
+      start += ids.length;
+    }
+  }
+
+  /** For the worker. null where there is none. */
+  async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
+    const { redis, keys } = this.producer;
+    const fields = await whileRedisAnswers(redis, redis.hgetall(keys.wantedSkill(tenant, id)));
+    if (fields['wish'] === undefined) return null;
+    const what = `wish ${id}`;
+    const { vouchedBy = null, ...wish } = parseOr(StoredWish, JSON.parse(fields['wish']), 'INTERNAL', what);
+    const wanted = parseOr(
+      WantedSkill,
+      {
+        ...wish,
+        state: fields['state'],
+        reason: fields['reason'] ?? '',
+        priority: Number(fields['priority']),
+        asked: Number(fields['asked']),
+        registered: fields['registered'] || null,
+        scripted: fields['scripted'] === '1',
+        createdAt: Number(fields['createdAt']),
+        updatedAt: Number(fields['updatedAt']),
+      },
+      'INTERNAL',
+      what,
+    );
+    return { wanted, vouchedBy, draft: fields['draft'] ?? null };
+  }
+
+  /** For the worker. False: it is gone or over, and nothing is to be done for it. */
+  async begin(tenant: string, id: string, reason = ''): Promise<boolean> {
+    const { redis, keys } = this.producer;
+    return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], ['state', 'writing', 'reason', reason])) === 1;
+  }
+
+  /** What was written for it. The first draft stays; answers it, or null where the wish is gone. */
+  async keepDraft(tenant: string, id: string, draft: string): Promise<string | null> {
+    const { redis, keys } = this.producer;
+    return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [draft]);
+  }
+
+  async end(tenant: string, id: string, end: Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>): Promise<void> {
+    const { redis, keys } = this.producer;
+    const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
+    await runScript(
+      redis,
+      'endWish',
+      [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox],
+      [memberOf(tenant, id), WISH_KEPT_MS, ...Object.entries(fields).flat()],
+    );
+  }
+
+  /** Why a failed `add` is no failure: the record says that there is work, and the reconciler adds its job. */
+  async enqueue(tenant: string, id: string, priority: number): Promise<void> {
+    const payload = { v: 1 as const, tenant, id };
+    try {
+      await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload));
+      await this.producer.add(SkillRequest, payload, { priority });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
+  }
+}
