@@ -1,0 +1,103 @@
+import type { EtudeError } from '@etude/contracts/errors';
+import type { SkillContract } from '@etude/contracts/skill-proof';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { nearestOf } from './nearest-name.js';
+import { plainValue } from './plain-value.js';
+import { validateArguments } from './validate-arguments.js';
+
+const properties: Record<string, object> = {
+  text: { type: 'string', description: 'What to read.' },
+  separator: { type: 'string', default: ',' },
+  limit: { anyOf: [{ type: 'integer' }, { type: 'null' }], default: null },
+  mode: { enum: ['fast', 'exact'], default: 'fast' },
+  ratio: { type: 'number', default: 1 },
+  rows: { type: 'array', items: { type: 'array', items: { type: 'string' } }, default: [] },
+  point: { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'integer' }], minItems: 2, maxItems: 2, default: [0, 0] },
+  anything: {},
+};
+const contract: SkillContract = {
+  parameters: Object.keys(properties).map((name) => ({
+    name,
+    type: name === 'text' ? 'str' : '',
+    description: '',
+    required: name === 'text',
+  })),
+  inputSchema: { type: 'object', properties, required: ['text'], additionalProperties: false } as SkillContract['inputSchema'],
+  outputSchema: null,
+  signature: "def parse(text: str, separator: str = ',')",
+  docstring: '',
+};
+const skill = { name: 'parse', kind: 'function' as const, entryPoint: 'parse', contract };
+
+function refused(given: Record<string, unknown>, what: Parameters<typeof validateArguments>[0] = skill) {
+  try {
+    validateArguments(what, given);
+    return { code: 'none', message: '', fields: [] };
+  } catch (error) {
+    const { code, message, details } = error as EtudeError;
+    return { code, message, fields: (details.violations ?? []).map(({ field }) => field) };
+  }
+}
+
+describe('validateArguments', () => {
+  it('fills in what was left out', () => {
+    expect(validateArguments(skill, { text: 'a' })).toEqual({
+      text: 'a',
+      separator: ',',
+      limit: null,
+      mode: 'fast',
+      ratio: 1,
+      rows: [],
+      point: [0, 0],
+    });
+    expect(validateArguments(skill, { text: 'a', anything: { x: [1] }, limit: 3 })).toMatchObject({ anything: { x: [1] }, limit: 3 });
+  });
+
+  it('names each argument that is wrong, all at once', () => {
+    const wrong = refused({ separator: 1, limit: 'x', mode: 'slow', rows: [['a'], [1]], point: [1] });
+    expect(wrong.code).toBe('INVALID_ARGUMENT');
+    expect(wrong.fields).toEqual(
+      expect.arrayContaining(['parameters.text', 'parameters.separator', 'parameters.limit', 'parameters.mode', 'parameters.rows.1.0']),
+    );
+    expect(wrong.message).toContain('parameters.text is missing (str)');
+    expect(wrong.message).toContain('parameters.separator is wrong: expected string, received number');
+    expect(wrong.message).toContain('def parse(text: str');
+  });
+
+  it('refuses unknown ones with the nearest name', () => {
+    const { message, fields } = refused({ text: 'a', seperator: ';' });
+    expect(fields).toEqual(['parameters.seperator']);
+    expect(message).toContain('did you mean "separator"?');
+    expect(refused({ text: 'a', zzzzzz: 1 }).message).toContain('known are text, separator');
+  });
+
+  it('says why a snippet or a procedure can’t be called', () => {
+    expect(refused({}, { ...skill, kind: 'snippet' })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('class') as string,
+    });
+    expect(refused({}, { ...skill, kind: 'procedure' }).message).toContain('in words');
+    expect(refused({}, { ...skill, contract: undefined }).message).toContain('verify it again');
+  });
+
+  it('takes what fits and refuses what does not, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const { code } = refused({ text: value });
+        expect(code).toBe(typeof value === 'string' ? 'none' : 'INVALID_ARGUMENT');
+      }),
+    );
+  });
+});
+
+it('nearestOf finds what was meant, and nothing far away', () => {
+  expect(nearestOf('Txt', ['text', 'separator'])).toBe('text');
+  expect(nearestOf('colour', ['text', 'separator'])).toBeNull();
+  expect(nearestOf('x', [])).toBeNull();
+});
+
+it('plainValue reads what the sandbox writes', () => {
+  const value = { a: { $set: [1, { $int: '9007199254740993' }] }, b: { $dict: [[1, { $float: 'nan' }]] }, c: { $bytes: 'AA==' }, d: [] };
+  expect(plainValue(value)).toEqual({ a: [1, '9007199254740993'], b: [[1, 'nan']], c: 'AA==', d: [] });
+});

@@ -1,0 +1,82 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillContract } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+import { nearestOf } from './nearest-name.js';
+
+type Arguments = Readonly<Record<string, unknown>>;
+interface Violation {
+  readonly field: string;
+  readonly description: string;
+}
+
+/** Values that are shown in a message. */
+const SHOWN_MAX = 8;
+
+/**
+ * Arguments as the skill's contract takes them, with what was left out filled in.
+ *
+ * @throws EtudeError INVALID_ARGUMENT with a line for each argument that is wrong, named "parameters.NAME"; FAILED_PRECONDITION for a
+ *   skill that can't be called
+ */
+export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
+  const contract = requireContract(skill);
+  const known = contract.parameters.map(({ name }) => name);
+  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(given);
+  if (parsed.success) return parsed.data as Arguments;
+  const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue, given, known, contract));
+  const lines = violations.map(({ field, description }) => `${field} ${description}`).join('; ');
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    `The arguments of ${skill.name} are wrong: ${lines}. It is ${contract.signature || `called with ${known.join(', ') || 'nothing'}`}.`,
+    { field: violations[0]?.field, violations },
+  );
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where there is nothing to call, and what to do with it */
+export function requireCallable({ name, kind }: Pick<Skill, 'name' | 'kind'>): void {
+  if (kind === 'snippet')
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `${name} is a snippet: it defines a class, and can't be called by itself. Load it and use it in your own code.`,
+    );
+  if (kind === 'procedure')
+    throw new EtudeError('FAILED_PRECONDITION', `${name} is a procedure in words: read it and do as it says; it can't be called.`);
+}
+
+function requireContract(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>): SkillContract {
+  requireCallable(skill);
+  if (skill.contract !== undefined) return skill.contract;
+  throw new EtudeError('FAILED_PRECONDITION', `It is not known what ${skill.name} takes; verify it again, which reads it from its code.`);
+}
+
+function violationsOf(issue: z.core.$ZodIssue, given: Arguments, known: readonly string[], contract: SkillContract): Violation[] {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
+    return issue.keys.map((name) => ({ field: `parameters.${name}`, description: unknownName(name, known) }));
+  const [name] = issue.path;
+  const field = ['parameters', ...issue.path].join('.');
+  if (issue.path.length === 1 && typeof name === 'string' && !Object.hasOwn(given, name)) {
+    const { type = '', description = '' } = contract.parameters.find((parameter) => parameter.name === name) ?? {};
+    return [
+      { field, description: `is missing${type === '' ? '' : ` (${type})`}${description === '' ? '' : `: ${description.slice(0, 200)}`}` },
+    ];
+  }
+  return [{ field, description: whatIsWrong(issue) }];
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  const near = nearestOf(name, known);
+  if (near !== null) return `is not known; did you mean "${near}"?`;
+  return known.length === 0 ? 'is not known; it takes no arguments' : `is not known; known are ${known.join(', ')}`;
+}
+
+function whatIsWrong(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_union') {
+    const parts = issue.errors.flatMap((errors) => errors.slice(0, 1)).slice(0, SHOWN_MAX);
+    return `fits none of what it may be: ${parts.map((part) => lowered(part.message)).join('; or ')}`;
+  }
+  if (issue.code === 'unrecognized_keys') return `has keys that are not known: ${issue.keys.slice(0, SHOWN_MAX).join(', ')}`;
+  return `is wrong: ${lowered(issue.message)}`;
+}
+
+const lowered = (message: string) => message.replace(/^Invalid input: /, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase());
