@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import { CliError } from './cli-error.js';
 import { EXIT } from './exit-codes.js';
@@ -21,6 +23,8 @@ export interface Gateway {
   readonly consolidation: ServiceClient<typeof Consolidation>;
   readonly queues: ServiceClient<typeof Queues>;
   readonly sandboxes: ServiceClient<typeof Sandboxes>;
+  readonly agents: ServiceClient<typeof Agents>;
+  readonly tools: ServiceClient<typeof Tools>;
   close(): void;
 }
 
@@ -41,6 +45,8 @@ export function openGateway(address: string, apiKey: string | undefined): Gatewa
     consolidation: createServiceClient(Consolidation, address, settings),
     queues: createServiceClient(Queues, address, settings),
     sandboxes: createServiceClient(Sandboxes, address, settings),
+    agents: createServiceClient(Agents, address, settings),
+    tools: createServiceClient(Tools, address, settings),
   };
   return { address, ...services, close: () => Object.values(services).forEach((service) => service.close()) };
 }

@@ -2,12 +2,15 @@ import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
+import { addAgents } from './agents/agents.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.command.js';
 import { addEmbedder } from './embedder/embedder.command.js';
 import { addEval } from './eval/eval.command.js';
+import { addMcp } from './mcp/mcp.command.js';
 import { addMemory } from './memory/memory.command.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
+import { addSkills } from './skills/skills.command.js';
 import { addStack } from './stack/stack.command.js';
 import { addTasks } from './tasks/tasks.command.js';
 
@@ -41,6 +44,9 @@ export function buildProgram(start: Start): Command {
   addTasks(program, start);
   addSandbox(program, start);
   addMemory(program, start);
+  addSkills(program, start);
+  addAgents(program, start);
+  addMcp(program, start);
   addAdmin(program, start);
   addEmbedder(program, start);
   addEval(program, start);

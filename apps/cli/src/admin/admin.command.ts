@@ -4,27 +4,6 @@ import { integer } from '../options.js';
 import { type ConsolidateOptions, consolidate } from './consolidate.js';
 import { createKey, type KeyOptions, listKeys, ROLES } from './keys.js';
 import { deadLetters, listQueues, redrive, type RedriveOptions } from './queues.js';
-import { approveSkill, listSkills, showSkill, SKILL_STATUSES, type SkillListOptions } from './skills.js';
-
-function addSkills(program: Command, start: Start): void {
-  const skills = program.command('skills').description('what was learned as code');
-  skills
-    .command('list')
-    .description('name, status, uses and success rate of each')
-    .option('--agent <name>', "only this agent's")
-    .addOption(new Option('--status <status>', 'only in this status').choices([...SKILL_STATUSES]))
-    .option('--limit <n>', 'how many', integer(1, 100_000), 100)
-    .action((options: SkillListOptions, command: Command) => start(command, (cli) => listSkills(cli, options)));
-  skills
-    .command('show <skill>')
-    .description('code, evidence, where it came from')
-    .action((skill: string, _options: object, command: Command) => start(command, (cli) => showSkill(cli, skill)));
-  skills
-    .command('approve <skill>')
-    .description('let a verified skill that waits for review answer tasks')
-    .requiredOption('--digest <sha256>', 'of the skill that was reviewed; skills show prints it')
-    .action((skill: string, { digest }: { digest: string }, command: Command) => start(command, (cli) => approveSkill(cli, skill, digest)));
-}
 
 function addQueues(program: Command, start: Start): void {
   const queues = program.command('queues').description('for operators: what waits, what failed for good');
@@ -61,9 +40,8 @@ function addKeys(program: Command, start: Start): void {
     .action((_options: object, command: Command) => start(command, listKeys));
 }
 
-/** `skills`, `consolidate`, `queues`, `keys`. */
+/** `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
-  addSkills(program, start);
   program
     .command('consolidate')
     .description('turn recent episodes into facts and verified skills, now')

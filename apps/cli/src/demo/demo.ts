@@ -7,7 +7,8 @@ import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidat
 import { type MemoryHit, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { runText, waitForRun } from '../admin/consolidate.js';
-import { fetchSkills, skillTable } from '../admin/skills.js';
+import { fetchSkills } from '../skills/read-skills.js';
+import { skillTable } from '../skills/skill-lines.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { settleEmbedder } from '../embedder/choose-embedder.js';
@@ -130,6 +131,7 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
     root: cli.root,
     grpcPort: 0,
     restPort: 0,
+    mcpPort: 0,
     redisPort: 0,
     rolloutWorkers: 1,
     concurrency: 4,

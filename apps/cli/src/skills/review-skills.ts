@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { toJson } from '@bufbuild/protobuf';
+import { type Skill, SkillReviewSchema, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Cli, commandLine, withGateway } from '../cli.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { colouredDiff } from './colour-diff.js';
+import { diffText } from './diff-skills.js';
+import { bareName, doneLine, reviewText, scopeOf, type ScopeWord } from './skill-lines.js';
+import { type ReaderOptions, skillReference, wholeSkill } from './skill-reference.js';
+
+export interface DecisionOptions extends ReaderOptions {
+  readonly reason?: string;
+  readonly requestId?: string;
+}
+
+export function reviewSkill(cli: Cli, skill: string, reader: ReaderOptions): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const review = await gateway.skills.getSkillReview(skillReference(skill, reader), callSettings(cli));
+    const diff = review.diff === undefined ? '' : diffText(review.diff);
+    if (cli.out.json || !process.stdout.isTTY) cli.out.data(toJson(SkillReviewSchema, review), reviewText(review, diff));
+    else {
+      cli.out.data({}, reviewText(review, ''));
+      if (diff !== '') cli.out.stream('stdout', `\n${colouredDiff(diff)}\n`);
+    }
+    const found = review.skill;
+    if (found?.status === SkillStatus.PENDING_REVIEW) {
+      const named = `${bareName(found.name)}@${found.version}`;
+      cli.out.note(`to approve it: ${commandLine(cli, `skills approve ${named} --agent ${found.agent} --digest ${found.digest}`)}`);
+      cli.out.note(`or not: ${commandLine(cli, `skills reject ${named} --agent ${found.agent} --reason TEXT`)}`);
+    }
+    return EXIT.ok;
+  });
+}
+
+/** A call that answers the skill as it is afterwards; a repeat after a broken connection is harmless. */
+function decide(cli: Cli, call: (gateway: Gateway) => Promise<Skill>): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const skill = await ridingOut(cli.signal, () => call(gateway));
+    cli.out.data(toJson(SkillSchema, skill), doneLine(skill));
+    return EXIT.ok;
+  });
+}
+
+function decision(skill: string, { reason = '', requestId = randomUUID(), ...reader }: DecisionOptions) {
+  return { ...skillReference(skill, reader), reason, requestId };
+}
+
+export function approveSkill(
+  cli: Cli,
+  skill: string,
+  { digest, merge, ...options }: DecisionOptions & { readonly digest: string; readonly merge?: string },
+): Promise<number> {
+  const { reason: _reason, ...request } = decision(skill, options);
+  const merged = merge === undefined ? '' : wholeSkill(merge).name;
+  return decide(cli, (gateway) => gateway.skills.approveSkill({ ...request, digest, merge: merged }, callSettings(cli)));
+}
+
+export function rejectSkill(cli: Cli, skill: string, options: DecisionOptions): Promise<number> {
+  const request = decision(skill, options);
+  return decide(cli, (gateway) => gateway.skills.rejectSkill(request, callSettings(cli)));
+}
+
+export function rollbackSkill(
+  cli: Cli,
+  skill: string,
+  { to = 0, ...options }: DecisionOptions & { readonly to?: number },
+): Promise<number> {
+  const { version, ...request } = decision(skill, options);
+  return decide(cli, (gateway) => gateway.skills.rollbackSkill({ ...request, toVersion: to || version }, callSettings(cli)));
+}
+
+export function deprecateSkill(
+  cli: Cli,
+  skill: string,
+  { replacedBy, ...options }: DecisionOptions & { readonly replacedBy?: string },
+): Promise<number> {
+  const request = { ...decision(skill, options), replacedBy: replacedBy === undefined ? '' : wholeSkill(replacedBy).name };
+  return decide(cli, (gateway) => gateway.skills.deprecateSkill(request, callSettings(cli)));
+}
+
+export function archiveSkill(cli: Cli, skill: string, options: DecisionOptions): Promise<number> {
+  const request = decision(skill, options);
+  return decide(cli, (gateway) => gateway.skills.archiveSkill(request, callSettings(cli)));
+}
+
+export function restoreSkill(cli: Cli, skill: string, options: DecisionOptions): Promise<number> {
+  const request = decision(skill, options);
+  return decide(cli, (gateway) => gateway.skills.restoreSkill(request, callSettings(cli)));
+}
+
+export function promoteSkill(
+  cli: Cli,
+  skill: string,
+  { scope, ...options }: DecisionOptions & { readonly scope: ScopeWord },
+): Promise<number> {
+  const { reason: _reason, ...request } = decision(skill, options);
+  return decide(cli, (gateway) => gateway.skills.promoteSkill({ ...request, scope: scopeOf(scope) }, callSettings(cli)));
+}

@@ -1,0 +1,117 @@
+import { basename } from 'node:path';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { type Skill, type SkillDraftSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { readArgument, readText } from '../files.js';
+import { bareName, scopeOf, type ScopeWord } from './skill-lines.js';
+import { readTests } from './skill-tests.js';
+
+export type Draft = MessageInitShape<typeof SkillDraftSchema>;
+
+/** Flags that say what a skill is, as `add`, `edit` and `test` take them. */
+export interface DraftOptions {
+  readonly name?: string;
+  readonly description?: string;
+  readonly displayName?: string;
+  readonly test?: readonly string[];
+  readonly heldOut?: readonly string[];
+  readonly category?: string;
+  readonly tag?: readonly string[];
+  readonly example?: readonly string[];
+  readonly package?: readonly string[];
+  readonly source?: readonly string[];
+  readonly scope?: ScopeWord;
+  readonly agent?: string;
+  readonly user?: string;
+  readonly kind?: string;
+  readonly entryPoint?: string;
+  readonly program?: boolean;
+}
+
+/** Code of a file; `-` is stdin. */
+export const readCode = async (path: string): Promise<string> => (path === '-' ? readArgument('-') : readText(path));
+
+const DOCSTRING = /^[ \t]*[rRuU]{0,2}("""|''')([\s\S]*?)\1/m;
+
+/** First paragraph of the first docstring; '' where there is none. */
+export function docstringOf(code: string): string {
+  const text = DOCSTRING.exec(code)?.[2]?.trim() ?? '';
+  return text.split(/\n\s*\n/, 1)[0]?.replaceAll(/\s*\n\s*/g, ' ') ?? '';
+}
+
+/** "parse_csv" of "lib/Parse-CSV.py". */
+export function nameOfFile(path: string): string {
+  return basename(path)
+    .replace(/\.py$/i, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replaceAll(/^[^a-z]+|_+$/g, '');
+}
+
+/** A new skill. @throws CliError where it has no name or no description */
+export function newDraft(path: string, code: string, options: DraftOptions): Draft {
+  const name = options.name ?? (path === '-' ? '' : nameOfFile(path));
+  if (name === '') throw new CliError(EXIT.usage, 'the skill needs a name', ['give it with --name, such as --name parse_csv']);
+  const description = options.description ?? docstringOf(code);
+  if (description === '')
+    throw new CliError(EXIT.usage, `${path} does not say what it does`, ['give the code a docstring, or say it with --description TEXT']);
+  return { ...given(options), name, description, code, agent: options.agent ?? 'default', kind: options.kind ?? 'function' };
+}
+
+/** The next version of one that is there: what is not given stays as it was. `tests` are those of the version before. */
+export function nextDraft(skill: Skill, code: string, options: DraftOptions, tests: Draft['tests'] = []): Draft {
+  const before: Draft = {
+    displayName: skill.displayName,
+    description: skill.description,
+    entryPoint: skill.entryPoint,
+    isProgram: skill.kind === 'function' && skill.entryPoint === '',
+    tests,
+    tags: skill.tags,
+    category: skill.category,
+    examplePrompts: skill.examplePrompts,
+    packages: skill.packages,
+    sources: skill.sources,
+    scope: skill.scope === SkillScope.UNSPECIFIED ? SkillScope.AGENT : skill.scope,
+    user: skill.user,
+    kind: skill.kind,
+  };
+  const { name: _name, agent: _agent, scope: _scope, user: _user, ...changes } = options;
+  return { ...before, ...given(changes), name: bareName(skill.name), agent: skill.agent, code };
+}
+
+/** Only what was said. */
+function given(options: DraftOptions): Draft {
+  const {
+    description,
+    displayName,
+    test,
+    heldOut,
+    category,
+    tag,
+    example,
+    package: packages,
+    source,
+    scope,
+    user,
+    kind,
+    entryPoint,
+    program,
+  } = options;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(displayName === undefined ? {} : { displayName }),
+    ...(test === undefined ? {} : { tests: test.flatMap(readTests) }),
+    ...(heldOut === undefined ? {} : { heldOutTests: heldOut.flatMap(readTests) }),
+    ...(category === undefined ? {} : { category }),
+    ...(tag === undefined ? {} : { tags: [...tag] }),
+    ...(example === undefined ? {} : { examplePrompts: [...example] }),
+    ...(packages === undefined ? {} : { packages: [...packages] }),
+    ...(source === undefined ? {} : { sources: [...source] }),
+    ...(scope === undefined ? {} : { scope: scopeOf(scope) }),
+    ...(user === undefined ? {} : { user }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(entryPoint === undefined ? {} : { entryPoint, isProgram: false }),
+    ...(program === true ? { isProgram: true, entryPoint: '' } : {}),
+  };
+}

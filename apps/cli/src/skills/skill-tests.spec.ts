@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create, toJson } from '@bufbuild/protobuf';
+import { SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readTests } from './skill-tests.js';
+
+const dir = mkdtempSync(join(tmpdir(), 'etude-tests-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+function tests(content: unknown, name = 'tests.json') {
+  const path = join(dir, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return readTests(path).map((one) => toJson(SkillTestCaseSchema, create(SkillTestCaseSchema, one)));
+}
+
+describe('readTests', () => {
+  it('reads calls', () => {
+    expect(
+      tests([
+        { args: [1, ['a', null]], kwargs: { sep: ',' }, expected: { a: [1.5] } },
+        { expected: null, tolerance: 0.1 },
+      ]),
+    ).toEqual([
+      { call: { args: [1, ['a', null]], kwargs: { sep: ',' }, expected: { a: [1.5] } } },
+      { call: { args: [], kwargs: {}, expected: null, tolerance: 0.1 } },
+    ]);
+  });
+
+  it('reads programs', () => {
+    expect(
+      tests([
+        { stdin: '2\n', expected_stdout: '4\n' },
+        { expected_stdout: '0.3', comparison: 'numeric', tolerance: 0.1 },
+      ]),
+    ).toEqual([
+      { program: { stdin: '2\n', expectedStdout: '4\n', comparison: 'whitespace' } },
+      { program: { expectedStdout: '0.3', comparison: 'numeric', tolerance: 0.1 } },
+    ]);
+  });
+
+  it('reads Python with assertions, by the name of the file', () => {
+    expect(tests('assert double(2) == 4\n', 'double_test.py')).toEqual([{ python: { tests: 'assert double(2) == 4\n' } }]);
+  });
+
+  it('reads tests as a review shows them', () => {
+    const stored = [
+      { kind: 'call', args: [1], kwargs: {}, expected: 2, tolerance: 0 },
+      { kind: 'io', stdin: '1', expectedStdout: '2', comparison: 'exact', tolerance: 0 },
+      { kind: 'python', setup: 'import math', tests: 'assert f()' },
+    ];
+    expect(tests(stored).map((test) => Object.keys(test as object)[0])).toEqual(['call', 'program', 'python']);
+  });
+
+  it.each([
+    ['no JSON', 'def f(): ...', /is not JSON/],
+    ['an empty list', [], /has no test in it/],
+    ['something that is no test', [{ input: 1 }], /\[0\] is no test/],
+    ['a test with arguments that are none', [{ args: 1, expected: 2 }], /\[0\]: args: /],
+    ['a field that it does not know', [{ args: [], expected: 2, expect: 3 }], /\[0\]: test: /],
+  ])('refuses %s, and says where', (_what, content, message) => {
+    expect(() => tests(content)).toThrow(message);
+  });
+});

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { toJson } from '@bufbuild/protobuf';
+import { ImportSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Cli, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { readBytes } from '../files.js';
+import { plural } from '../output.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { bareName, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
+import { type ReaderOptions, skillReference } from './skill-reference.js';
+import { zipOf } from './zip-file.js';
+
+const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
+const FILES_MAX = 10_000;
+const PART_BYTES = 1024 * 1024;
+const TRANSFER_TIMEOUT_MS = 120_000;
+
+export interface SkillFileOnDisk {
+  readonly path: string;
+  readonly data: Uint8Array;
+}
+
+export function exportSkill(
+  cli: Cli,
+  skill: string,
+  to: string,
+  { force = false, ...reader }: ReaderOptions & { readonly force?: boolean },
+): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const { files } = await gateway.skills.exportSkill(skillReference(skill, reader), { ...transferSettings(cli) });
+    writeSkill(to, bareName(skillReference(skill).name), files, force);
+    cli.out.data({ path: to, files: files.map(({ path }) => path) }, `${to}: ${plural(files.length, 'file')}`);
+    return EXIT.ok;
+  });
+}
+
+const transferSettings = (cli: Cli) => ({ timeoutMs: Math.max(cli.callTimeoutMs, TRANSFER_TIMEOUT_MS), signal: cli.signal });
+
+/** A zip by its name, else a folder. Nothing is written outside of it, whatever the paths say. */
+export function writeSkill(to: string, name: string, files: readonly SkillFileOnDisk[], force: boolean): void {
+  const there = statSync(to, { throwIfNoEntry: false });
+  const isZip = /\.zip$/i.test(to);
+  if (/\.(?:tar\.gz|tgz)$/i.test(to)) throw new CliError(EXIT.usage, `${to}: exports are folders or .zip`);
+  const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);
+  if (isFull && !force) throw new CliError(EXIT.usage, `${to} is there already`, ['--force overwrites it']);
+  try {
+    if (isZip) {
+      writeFileSync(to, zipOf(files.map(({ path, data }) => ({ path: `${folderName(name)}/${inside(path)}`, data }))), { mode: 0o600 });
+      return;
+    }
+    for (const { path, data } of files) {
+      const file = join(to, inside(path));
+      mkdirSync(dirname(file), { recursive: true });
+      // Never through a link that stands there.
+      rmSync(file, { force: true });
+      writeFileSync(file, data, { flag: 'wx' });
+    }
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(EXIT.usage, `${to} cannot be written: ${(error as Error).message}`, [], { cause: error });
+  }
+}
+
+/** Folders of the Agent Skills format have names with "-". */
+const folderName = (name: string) => name.replaceAll('_', '-');
+
+/** @throws CliError for a path that leads out of the folder */
+function inside(path: string): string {
+  const parts = path.split('/');
+  if (path === '' || path.includes('\0') || path.includes('\\') || parts.some((part) => part === '' || part === '.' || part === '..'))
+    throw new CliError(EXIT.failed, `the gateway sent a file with the path ${JSON.stringify(path)}, which is not written`);
+  return path;
+}
+
+export interface ImportSkillOptions extends ReaderOptions {
+  readonly scope?: ScopeWord;
+  readonly dryRun?: boolean;
+  readonly requestId?: string;
+}
+
+const FORMATS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\.(?:zip|skill)$/i, 'zip'],
+  [/\.(?:tar\.gz|tgz)$/i, 'tar.gz'],
+];
+
+export function importSkill(cli: Cli, path: string, options: ImportSkillOptions): Promise<number> {
+  const { agent = 'default', user = '', scope = 'agent', dryRun = false, requestId = randomUUID() } = options;
+  const [format, files] = readSkill(path);
+  const head = { agent, user, scope: scopeOf(scope), dryRun, requestId, format };
+  return withGateway(cli, async (gateway) => {
+    const done = await ridingOut(cli.signal, () => gateway.skills.importSkill(requestsOf(head, files), transferSettings(cli)));
+    cli.out.data(
+      toJson(ImportSkillResponseSchema, done, { alwaysEmitImplicit: true }),
+      done.skills.length > 0 ? skillTable(done.skills) : '',
+    );
+    for (const note of done.notes) cli.out.note(note);
+    if (dryRun) cli.out.note('nothing was stored');
+    return done.skills.length > 0 ? EXIT.ok : EXIT.failed;
+  });
+}
+
+async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
+  yield { part: { case: 'head' as const, value: head } };
+  for (const { path, data } of files)
+    for (let at = 0; at === 0 || at < data.byteLength; at += PART_BYTES)
+      yield { part: { case: 'file' as const, value: { path, data: data.subarray(at, at + PART_BYTES) } } };
+}
+
+/** The format, and the files of a folder or the one that is an archive. @throws CliError */
+export function readSkill(path: string): [format: string, files: readonly SkillFileOnDisk[]] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) return ['folder', readFolder(path)];
+  const format = FORMATS.find(([pattern]) => pattern.test(path))?.[1];
+  if (stat !== undefined && format === undefined)
+    throw new CliError(EXIT.usage, `${path} is neither a folder nor a .zip or .tar.gz`, ['a skill is a folder with a SKILL.md in it']);
+  return [format ?? '', [{ path: path.split(sep).at(-1) ?? path, data: readBytes(path, ARCHIVE_BYTES_MAX) }]];
+}
+
+/** Links are not followed: what they lead to is not part of the skill. */
+function readFolder(path: string): readonly SkillFileOnDisk[] {
+  const root = resolve(path);
+  const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  if (found.length === 0) throw new CliError(EXIT.usage, `${path} has no files in it`);
+  if (found.length > FILES_MAX) throw new CliError(EXIT.usage, `${path} has ${found.length} files; a skill has at most ${FILES_MAX}`);
+  const files = found.map((entry) => join(entry.parentPath, entry.name)).toSorted((a, b) => (a < b ? -1 : 1));
+  let left = ARCHIVE_BYTES_MAX;
+  return files.map((file) => {
+    const data = readBytes(file, left);
+    left -= data.byteLength;
+    return { path: relative(root, file).split(sep).join('/'), data };
+  });
+}

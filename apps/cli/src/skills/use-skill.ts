@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type UseSkillResponse, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import { readArgument } from '../files.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { bareName } from './skill-lines.js';
+import { type ReaderOptions, wholeSkill } from './skill-reference.js';
+
+export interface UseOptions extends ReaderOptions {
+  readonly jsonArgs?: string;
+  readonly stdin?: string;
+  readonly requestId?: string;
+}
+
+const HINT = ['k=v gives one argument, as JSON where it is JSON and as text else; --json-args takes all of them as one JSON object'];
+
+/** Arguments of a call, from "k=v" each, or one JSON object. @throws CliError */
+export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
+  if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as k=v or with --json-args, not both');
+  if (json !== undefined) return objectOf(json);
+  const named = pairs.map((pair): [string, JsonValue] => {
+    const at = pair.indexOf('=');
+    if (at < 1) throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is no argument`, HINT);
+    return [pair.slice(0, at), valueOf(pair.slice(at + 1))];
+  });
+  const twice = named.find(([name], index) => named.findIndex(([other]) => other === name) < index);
+  if (twice !== undefined) throw new CliError(EXIT.usage, `the argument ${twice[0]} is given twice`);
+  return Object.fromEntries(named);
+}
+
+function objectOf(json: string): JsonObject {
+  const value = jsonIn(json);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new CliError(EXIT.usage, '--json-args is no JSON object', HINT);
+  return value;
+}
+
+/** Text that is no JSON stands for itself. @throws CliError for a whole number that JSON's numbers would change */
+function valueOf(text: string): JsonValue {
+  if (/^-?[0-9]+$/.test(text) && !Number.isSafeInteger(Number(text)))
+    throw new CliError(EXIT.usage, `${text} is too large for a number in JSON`, [`as text it is '"${text}"', with its quotes`]);
+  return jsonIn(text) ?? (text.trim() === 'null' ? null : text);
+}
+
+function jsonIn(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function useSkill(cli: Cli, skill: string, pairs: readonly string[], options: UseOptions): Promise<number> {
+  const { jsonArgs, stdin, requestId = randomUUID(), ...reader } = options;
+  if (jsonArgs === '-' && stdin === '-') throw new CliError(EXIT.usage, 'only one of --json-args and --stdin can be read from stdin');
+  const parameters = argumentsOf(pairs, jsonArgs === undefined ? undefined : await readArgument(jsonArgs));
+  const input = stdin === undefined ? '' : await readArgument(stdin);
+  const request = { ...wholeSkill(skill, reader), parameters, stdin: input, requestId };
+  return withGateway(cli, async (gateway) => {
+    const used = await ridingOut(cli.signal, () => gateway.skills.useSkill(request, callSettings(cli)));
+    cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
+    if (!used.success) noteFailure(cli, skill, used);
+    return exitOf(used);
+  });
+}
+
+/** What it printed, then what it answered: as it is where it is text, else as JSON. */
+function outcomeText({ output, result }: UseSkillResponse): string {
+  const value = result === undefined ? null : toJson(ValueSchema, result);
+  const answer = value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+  return [output.trimEnd(), answer].filter((part) => part !== '').join('\n');
+}
+
+function noteFailure(cli: Cli, skill: string, { name, version, error, skillRequestSubmitted, wantedSkill }: UseSkillResponse): void {
+  cli.out.note(`${name === '' ? skill : `${bareName(name)}@${version}`} failed: ${error}`);
+  if (skillRequestSubmitted) cli.out.note(`it was asked for; ${commandLine(cli, `skills wanted ${wantedSkill}`)} tells what becomes of it`);
+}
+
+const exitOf = ({ success, skillRequestSubmitted }: UseSkillResponse) => {
+  if (success) return EXIT.ok;
+  return skillRequestSubmitted ? EXIT.notFound : EXIT.failed;
+};

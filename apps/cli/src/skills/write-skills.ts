@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { toJson } from '@bufbuild/protobuf';
+import {
+  type CheckSkillResponse,
+  CheckSkillResponseSchema,
+  type Skill,
+  SkillSchema,
+  SkillStatus,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import { status } from '@grpc/grpc-js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { isServiceError } from '../grpc-errors.js';
+import { plural } from '../output.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { ridingOut } from '../sandbox/ride-out.js';
+import { type Draft, type DraftOptions, newDraft, nextDraft, readCode } from './skill-draft.js';
+import { bareName, doneLine, findingLine, list } from './skill-lines.js';
+import { type ReaderOptions, skillReference } from './skill-reference.js';
+import { testCase } from './skill-tests.js';
+
+/** Tests, their mutants and those of other skills: more than a single call usually takes. */
+const VERIFY_TIMEOUT_MS = 120_000;
+
+export interface AddOptions extends DraftOptions {
+  readonly wait?: boolean;
+  readonly requestId?: string;
+}
+
+const verifySettings = (cli: Cli) => ({ timeoutMs: Math.max(cli.callTimeoutMs, VERIFY_TIMEOUT_MS), signal: cli.signal });
+
+export async function addSkill(cli: Cli, path: string, options: AddOptions): Promise<number> {
+  const draft = newDraft(path, await readCode(path), options);
+  return withGateway(cli, (gateway) => register(cli, gateway, draft, { ...options, baseVersion: 0 }));
+}
+
+/** The tests of the version before stay, where this key may read them, unless others are given. */
+export async function editSkill(cli: Cli, skill: string, path: string, options: AddOptions): Promise<number> {
+  const code = await readCode(path);
+  return withGateway(cli, async (gateway) => {
+    const before = await gateway.skills.getSkill(skillReference(skill, options), callSettings(cli));
+    const tests = options.test === undefined && before.testCount > 0 ? await testsOf(cli, gateway, before) : [];
+    return register(cli, gateway, nextDraft(before, code, options, tests), { ...options, baseVersion: before.version });
+  });
+}
+
+async function testsOf(cli: Cli, gateway: Gateway, { name, agent, user, version }: Skill): Promise<NonNullable<Draft['tests']>> {
+  try {
+    const { tests } = await gateway.skills.getSkillReview({ name, agent, user, version }, callSettings(cli));
+    return tests.map((text, index) => testCase(JSON.parse(text), `test ${index + 1} of ${bareName(name)}`));
+  } catch (error) {
+    if (!isServiceError(error) || error.code !== status.PERMISSION_DENIED) throw error;
+    const why = `this key may not read the tests of ${bareName(name)}, which the new version needs`;
+    throw new CliError(EXIT.refused, why, ['give them with --test FILE, or use the key of a reviewer'], { cause: error });
+  }
+}
+
+async function register(
+  cli: Cli,
+  gateway: Gateway,
+  draft: Draft,
+  { baseVersion, wait = false, requestId = randomUUID() }: AddOptions & { readonly baseVersion: number },
+): Promise<number> {
+  const request = { skill: draft, baseVersion, requestId, wait };
+  if (wait) cli.out.status(`verifying ${draft.name} …`);
+  const skill = await ridingOut(cli.signal, () => gateway.skills.registerSkill(request, wait ? verifySettings(cli) : callSettings(cli)));
+  cli.out.status('');
+  return settled(cli, skill);
+}
+
+/** What became of it, and what to do next. */
+function settled(cli: Cli, skill: Skill): number {
+  cli.out.data(toJson(SkillSchema, skill), doneLine(skill));
+  const named = `${bareName(skill.name)}@${skill.version}`;
+  if (skill.status === SkillStatus.CANDIDATE)
+    cli.out.note(`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`);
+  if (skill.status === SkillStatus.PENDING_REVIEW) cli.out.note(`a reviewer decides: ${commandLine(cli, `skills review ${named}`)}`);
+  return skill.status === SkillStatus.REJECTED ? EXIT.failed : EXIT.ok;
+}
+
+export async function checkSkill(cli: Cli, path: string, options: DraftOptions): Promise<number> {
+  const skill = newDraft(path, await readCode(path), { ...options, description: options.description ?? 'A draft that is tried.' });
+  return withGateway(cli, async (gateway) => {
+    cli.out.status(`checking ${skill.name} …`);
+    const found = await gateway.skills.checkSkill({ skill }, verifySettings(cli));
+    cli.out.status('');
+    cli.out.data(toJson(CheckSkillResponseSchema, found, { alwaysEmitImplicit: true }), checkText(found));
+    return found.passed ? EXIT.ok : EXIT.failed;
+  });
+}
+
+function checkText(found: CheckSkillResponse): string {
+  const parameters = found.parameters.map(({ name, type, required }) => `${name}${type ? `: ${type}` : ''}${required ? '' : ', optional'}`);
+  const calls = found.dependencies.map(({ name, version }) => `${bareName(name)}@${version}`);
+  return [
+    found.passed ? 'passed' : `failed: ${found.reason}`,
+    list('parameters', parameters),
+    list('calls', calls),
+    list('evidence', found.evidence),
+    found.mutantsMade === 0 ? '' : `${found.mutantsNoticed} of ${plural(found.mutantsMade, 'mutant')} noticed`,
+    list('findings', found.findings.map(findingLine)),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+}
+
+export function verifySkill(
+  cli: Cli,
+  skill: string,
+  { requestId = randomUUID(), ...reader }: ReaderOptions & { readonly requestId?: string },
+): Promise<number> {
+  const request = { ...skillReference(skill, reader), requestId };
+  return withGateway(cli, async (gateway) => {
+    cli.out.status(`verifying ${skill} …`);
+    const verified = await ridingOut(cli.signal, () => gateway.skills.verifySkill(request, verifySettings(cli)));
+    cli.out.status('');
+    return settled(cli, verified);
+  });
+}
