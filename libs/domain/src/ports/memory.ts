@@ -1,5 +1,6 @@
 import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillRegistry } from './skill-registry.js';
 
 export interface SearchQuery {
   readonly text: string;
@@ -55,27 +56,32 @@ export interface SemanticMemory {
   ): Promise<{ readonly merged: number; readonly superseded: number }>;
 }
 
+/** How a skill is stored. */
+export interface StoreSkillOptions {
+  /** Who stores it: name of a key, or of a service; where it came from by default. */
+  readonly by?: string;
+  /** The newest version that its author looked at. Absent: whatever is newest. */
+  readonly baseVersion?: number;
+}
+
 /** Skills with versions and status. Not in it: verification, approval. */
-export interface ProceduralMemory {
-  /** Stores a new version; an existing (agent, name) with the same digest stays as it is. Answers the stored version. */
-  store(skill: Skill): Promise<Skill>;
+export interface ProceduralMemory extends SkillRegistry {
+  /**
+   * Stores a new version as a candidate, whatever status, proof or history it says it has; of one (agent, name, user) with the same
+   * digest the version that is there stays as it is. Answers the stored version.
+   * @throws EtudeError ABORTED where another version than `baseVersion` is the newest, with what changed since
+   */
+  store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
   /** Newest version, or the one asked for. null where there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
-  /** The newest version of each (with `status`, the newest that has it), by name and agent, after those given. */
+  /**
+   * The newest version of each (with `status`, the newest that has it; with `category`, those in it or below), by name and agent, after
+   * those given.
+   */
   list(
     scope: ReadScope,
-    options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string },
+    options: { status?: SkillStatus; category?: string; limit: number; afterName?: string; afterAgent?: string },
   ): Promise<readonly Skill[]>;
-  /** Refused with ABORTED unless the skill is in `from` and has this digest. */
-  setStatus(
-    scope: ReadScope,
-    key: { name: string; version: number; digest: string },
-    from: readonly SkillStatus[],
-    to: SkillStatus,
-    reason: string,
-    evidence: readonly string[],
-    at: number,
-  ): Promise<Skill>;
   /** Active skills only, best first. */
   search(
     scope: ReadScope,
@@ -83,7 +89,7 @@ export interface ProceduralMemory {
   ): Promise<ReadonlyArray<{ skill: Skill; similarity: number; score: number; explanation?: Readonly<Record<string, number>> }>>;
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
-  /** Counts, rate (alpha 0.1) and, on success, the new cue and fingerprint; exactly once per `useId`. */
+  /** Counts, rate (alpha 0.1) and, on success, the new cue and fingerprint of its owner's skill; exactly once per `useId`. */
   recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void>;
 }
 

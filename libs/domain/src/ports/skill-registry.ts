@@ -1,11 +1,15 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 
-/** One version of one owner's skill, with the content that was looked at. */
-export interface SkillKey {
+/** Whose a skill is, whoever the user is: versions are counted by it. */
+export interface SkillOwner {
   readonly tenant: string;
-  /** Whose it is: an agent, or "@user", "@tenant" where it is shared. */
+  /** An agent, or "@user", "@tenant" where it is shared. */
   readonly agent: string;
+}
+
+/** One version of one owner's skill, with the content that was looked at. */
+export interface SkillKey extends SkillOwner {
   readonly name: string;
   readonly version: number;
   readonly digest: string;
@@ -15,6 +19,8 @@ export interface SkillKey {
 export interface SkillMove {
   readonly key: SkillKey;
   readonly to: SkillStatus;
+  /** Only out of one of these; any that the table allows where it is left out. */
+  readonly from?: readonly SkillStatus[];
   /** Who wants it: name of a key, or of a service such as "verification". */
   readonly by: string;
   readonly reason: string;
@@ -22,9 +28,9 @@ export interface SkillMove {
   readonly at: number;
   /** One line each, added to what there is. */
   readonly evidence?: readonly string[];
-  /** What verification found; needed for `verified`. */
+  /** What verification found; needed for `verified`. A proof of null takes away the one that there is: it is not believed any more. */
   readonly contract?: SkillContract;
-  readonly proof?: SkillProof;
+  readonly proof?: SkillProof | null;
   /** Name of the skill that is used in its place; null takes it away. */
   readonly replacedBy?: string | null;
 }
@@ -38,8 +44,10 @@ export interface SkillMove {
  * Not in it: finding skills, verification, signatures, who may do what.
  */
 export interface SkillRegistry {
-  /** Newest first; whoever the user is. */
-  versions(owner: { readonly tenant: string; readonly agent: string }, name: string): Promise<readonly Skill[]>;
+  /** Newest first; whoever the user is. With `status`, only those that have it. */
+  versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]>;
+  /** Names of an owner's skills with a version neither rejected nor archived; what is beyond `countMax` is not counted. */
+  countNames(owner: SkillOwner, countMax: number): Promise<number>;
   /** In this order, all of one tenant; a repeat after a crash finishes what was begun: a move that took place is not repeated. */
   move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
   /** Versions, active ones or waiting for review, that call this one. */

@@ -1,10 +1,10 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { ApprovalMode, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
-import { activeVersion, type ApprovalMode, recordVerification, settleVerified } from './approve.js';
+import { activeVersion, recordVerification, settleVerified } from './approve.js';
 import { verifySkill } from './verify-skill.js';
 
 export interface SkillKey {
@@ -32,16 +32,24 @@ export interface AdmissionDeps {
  *   MEMORY_UNAVAILABLE, MEMORY_FULL; an AbortError when `signal` aborts
  */
 export async function admitSkill(key: SkillKey, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
-  const { procedural, clock, approval } = deps;
+  const { procedural, clock } = deps;
+  const approval = { approvalMode: deps.approval, skillRegistrationConfidenceThreshold: 1 };
   const skill = await loadSkill(key, procedural);
   if (skill.status !== 'candidate') return settleVerified(procedural, skill, approval, clock.now());
   const replaced = await activeVersion(procedural, skill);
   const verification = await verifySkill(skill, { ...deps, replaced }, signal);
   signal.throwIfAborted();
-  const recorded = await recordVerification(procedural, skill, verification, clock.now()).catch((error: unknown) =>
+  const proof = unsignedProof(skill, clock.now());
+  const recorded = await recordVerification(procedural, skill, { ...verification, proof }, clock.now()).catch((error: unknown) =>
     movedOn(key, procedural, error),
   );
   return settleVerified(procedural, recorded, approval, clock.now());
+}
+
+function unsignedProof({ digest, tests }: Skill, verifiedAt: number): SkillProof {
+  const nothing = { findings: [], kept: [], alike: [], mutantsSurvived: [] };
+  const counts = { testsPassed: tests.length, heldOutPassed: 0, mutantsMade: 0, mutantsNoticed: 0, confidence: 0 };
+  return { v: 1, digest, verifiedAt, ...counts, ...nothing, keyId: '', signature: '' };
 }
 
 async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {

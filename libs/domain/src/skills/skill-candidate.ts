@@ -2,7 +2,7 @@ import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../evaluation/answer-code.js';
 import { planRuns } from '../evaluation/plan-runs.js';
-import { contentDigest } from './content-digest.js';
+import { skillDigest } from './skill-digest.js';
 import { skillName } from './skill-name.js';
 import { testsFrom } from './skill-tests.js';
 
@@ -66,10 +66,8 @@ export function candidateFromTests(
   };
 }
 
-/** What is approved when a skill is: its code, its entry point and its tests. */
-export function skillDigest({ code, entryPoint, tests }: Pick<Skill, 'code' | 'entryPoint' | 'tests'>): string {
-  return contentDigest({ code, entryPoint, tests });
-}
+// For importers that are being moved to skill-digest.ts.
+export { skillDigest };
 
 /** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {

@@ -1,13 +1,19 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
-import type { ProceduralMemory, ReadScope, SearchQuery } from '../ports/memory.js';
+import type { ProceduralMemory, ReadScope, SearchQuery, StoreSkillOptions } from '../ports/memory.js';
+import type { SkillKey, SkillMove, SkillOwner } from '../ports/skill-registry.js';
 import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
-import type { SkillKey } from '../retrieval/skill-status.js';
-import { notFound, withStatus } from '../retrieval/skill-status.js';
+import { movedSkill, newSkill, noSuchSkill } from '../skills/skill-life.js';
+import { afterOffer, ownerOfUse } from '../skills/skill-usage.js';
+import { staleEdit } from '../skills/stale-edit.js';
 import { fakeSearch, isWithin } from './fake-search.js';
+
+const CALLING: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
 
 /** Skills in a list. Passes the conformance suite; stands in for a store in domain tests. */
 export class FakeProceduralMemory implements ProceduralMemory {
@@ -19,12 +25,21 @@ export class FakeProceduralMemory implements ProceduralMemory {
     this.#clock = clock;
   }
 
-  async store(skill: Skill): Promise<Skill> {
-    requireScope(wholeTenant(skill.scope));
-    const versions = this.#skills.filter((other) => other.name === skill.name && isSameAgent(other.scope, skill.scope));
-    const same = versions.find(({ digest, scope }) => digest === skill.digest && scope.user === skill.scope.user);
-    const stored = same ?? { ...structuredClone(skill), version: Math.max(0, ...versions.map(({ version }) => version)) + 1 };
-    if (same === undefined) this.#skills.push(stored);
+  /** Skills as they are, whatever their life was: for tests that begin in the middle of it. */
+  keep(...skills: readonly Skill[]): this {
+    this.#skills.push(...structuredClone(skills));
+    return this;
+  }
+
+  async store(given: Skill, { by, baseVersion }: StoreSkillOptions = {}): Promise<Skill> {
+    requireScope(wholeTenant(given.scope));
+    const versions = this.#versions(given.scope, given.name);
+    const stored = newSkill(given, (versions[0]?.version ?? 0) + 1, by);
+    const same = versions.find(({ digest, scope }) => digest === stored.digest && scope.user === stored.scope.user);
+    if (same !== undefined) return same;
+    const stale = baseVersion === undefined ? null : staleEdit(given.name, baseVersion, versions);
+    if (stale !== null) throw stale;
+    this.#skills.push(stored);
     return structuredClone(stored);
   }
 
@@ -35,12 +50,11 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return structuredClone(found[0] ?? null);
   }
 
-  async list(
-    scope: ReadScope,
-    options: { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string },
-  ): Promise<readonly Skill[]> {
-    const { status, limit, afterName, afterAgent } = options;
-    const matching = this.#visible(scope).filter((skill) => status === undefined || skill.status === status);
+  async list(scope: ReadScope, options: Parameters<ProceduralMemory['list']>[1]): Promise<readonly Skill[]> {
+    const { status, category, limit, afterName, afterAgent } = options;
+    const matching = this.#visible(scope).filter(
+      (skill) => (status === undefined || skill.status === status) && (category === undefined || isBelow(skill.category, category)),
+    );
     return matching
       .filter((skill) => !matching.some((other) => isSameSkill(other, skill) && other.version > skill.version))
       .filter(
@@ -52,19 +66,45 @@ export class FakeProceduralMemory implements ProceduralMemory {
       .map((skill) => structuredClone(skill));
   }
 
-  async setStatus(
-    scope: ReadScope,
-    key: SkillKey,
-    from: readonly SkillStatus[],
-    to: SkillStatus,
-    reason: string,
-    evidence: readonly string[],
-    at: number,
-  ): Promise<Skill> {
-    const found = this.#visible(scope).filter(({ name, version }) => name === key.name && version === key.version);
-    const meant = found.find(({ digest }) => digest === key.digest) ?? found[0];
-    if (meant === undefined) throw notFound(key);
-    return this.#replace(meant, withStatus(meant, key, from, { to, reason, evidence, at }));
+  async versions({ tenant, agent }: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
+    return this.#versions({ tenant, agent }, name).filter((skill) => status === undefined || skill.status === status);
+  }
+
+  async countNames({ tenant, agent }: SkillOwner, countMax: number): Promise<number> {
+    const kept = this.#visible({ tenant, agent }).filter(({ status }) => status !== 'rejected' && status !== 'archived');
+    return Math.min(countMax, new Set(kept.map(({ name }) => name)).size);
+  }
+
+  async move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
+    if (new Set(moves.map(({ key }) => key?.tenant)).size > 1)
+      throw new EtudeError('INVALID_ARGUMENT', 'skills of several tenants were to be moved at once; move those of each by themselves');
+    const before = this.#skills;
+    try {
+      const moved = moves.map((move) => {
+        const known = this.#find(move.key);
+        return [known, this.#replace(known, movedSkill(known, structuredClone(move)))] as const;
+      });
+      return moved.map(([{ scope, name, version }]) => structuredClone(this.#find({ ...scope, name, version })));
+    } catch (error) {
+      this.#skills = before;
+      throw error;
+    }
+  }
+
+  async dependents({ tenant, agent, name }: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {
+    requireScope({ tenant, agent });
+    return this.#skills
+      .filter(({ scope, status }) => (tenant === GLOBAL_TENANT || scope.tenant === tenant) && CALLING.has(status))
+      .filter(({ dependencies = [] }) => dependencies.some((one) => one.name === name && one.agent === agent && one.tenant === tenant))
+      .map((skill) => structuredClone(skill));
+  }
+
+  async countOffers(keys: Parameters<ProceduralMemory['countOffers']>[0]): Promise<void> {
+    const names = new Set(keys.map((key) => JSON.stringify([key.tenant, key.agent, key.name, key.version])));
+    for (const { tenant, agent } of keys) requireScope({ tenant, agent });
+    this.#skills = this.#skills.map((skill) =>
+      names.has(JSON.stringify([skill.scope.tenant, skill.scope.agent, skill.name, skill.version])) ? afterOffer(skill) : skill,
+    );
   }
 
   async search(scope: ReadScope, query: SearchQuery): ReturnType<ProceduralMemory['search']> {
@@ -87,12 +127,25 @@ export class FakeProceduralMemory implements ProceduralMemory {
     requireScope(wholeTenant(use.scope));
     const key = JSON.stringify([use.scope.tenant, useId]);
     if (this.#uses.has(key)) return;
-    const used = this.#skills.find(
-      ({ name, version, scope }) => name === use.name && version === use.version && isSameAgent(scope, use.scope),
-    );
-    if (used === undefined) throw notFound(use);
+    const used = this.#find({ ...ownerOfUse(use), name: use.name, version: use.version });
     this.#uses.add(key);
     this.#replace(used, afterUse(used, use));
+  }
+
+  #versions({ tenant, agent }: SkillOwner, name: string): readonly Skill[] {
+    return this.#visible({ tenant, agent })
+      .filter((skill) => skill.name === name)
+      .toSorted((a, b) => b.version - a.version)
+      .map((skill) => structuredClone(skill));
+  }
+
+  #find({ tenant, agent, name, version }: Omit<SkillKey, 'digest'>): Skill {
+    requireScope({ tenant, agent });
+    const found = this.#skills.find(
+      (skill) => skill.name === name && skill.version === version && skill.scope.tenant === tenant && skill.scope.agent === agent,
+    );
+    if (found === undefined) throw noSuchSkill({ name, version });
+    return found;
   }
 
   #replace(old: Skill, changed: Skill): Skill {
@@ -112,6 +165,10 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
 function isSameAgent(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent;
+}
+
+function isBelow(category: string | undefined, wanted: string): boolean {
+  return category === wanted || (category?.startsWith(`${wanted}.`) ?? false);
 }
 
 function isSameSkill(a: Skill, b: Skill): boolean {

@@ -1,9 +1,9 @@
 import type { Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
+import { skillDigest } from '../skills/skill-digest.js';
 
 export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
 /** 2026-01-01, ms since 1970. */
 export const NEW_YEAR = 1_767_225_600_000;
-const DIGEST = 'a'.repeat(64);
 
 export function transitionOf(changes: Partial<Transition> = {}): Transition {
   return {
@@ -75,8 +75,9 @@ export function factOf(changes: Partial<Fact> = {}): Fact {
   };
 }
 
+/** With the digest of its content, unless another one is given. */
 export function skillOf(changes: Partial<Skill> = {}): Skill {
-  return {
+  const skill = {
     name: 'sum_even',
     version: 1,
     scope: SCOPE,
@@ -92,7 +93,6 @@ export function skillOf(changes: Partial<Skill> = {}): Skill {
     status: 'candidate',
     statusReason: '',
     evidence: [],
-    digest: DIGEST,
     sources: ['tasks/tabcdefgh'],
     model: 'm',
     scripted: false,
@@ -101,7 +101,8 @@ export function skillOf(changes: Partial<Skill> = {}): Skill {
     createdAt: NEW_YEAR,
     updatedAt: NEW_YEAR,
     ...changes,
-  };
+  } satisfies Omit<Skill, 'digest'>;
+  return { ...skill, digest: changes.digest ?? skillDigest(skill) };
 }
 
 export function skillUseOf(

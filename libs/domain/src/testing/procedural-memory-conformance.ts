@@ -3,26 +3,33 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { SKILL_CUES_MAX } from '../retrieval/reinforce.js';
+import { keyOf, newSkill } from '../skills/skill-life.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+import { skillRegistryConformance } from './skill-registry-conformance.js';
+import { storeAt } from './skill-lives.js';
 
 const ALL = { tenant: 'acme', agent: null };
-const digest = (letter: string) => letter.repeat(64);
+const code = (letter: string) => `def total(xs): return '${letter}'`;
 const ACTIVE = skillOf({ status: 'active' });
+/** As it is answered once it was stored. */
+const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), changes.version ?? 1);
 
 /** What every ProceduralMemory keeps, whatever it is stored in. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
+  skillRegistryConformance(make);
+
   describe('as a ProceduralMemory', () => {
     it('numbers versions and keeps one per digest', async () => {
       const memory = await start(make);
-      expect(await memory.store(skillOf({ version: 7 }))).toEqual(skillOf());
-      expect(await memory.store(skillOf({ description: 'other words' }))).toEqual(skillOf());
-      const second = await memory.store(skillOf({ digest: digest('b') }));
+      expect(await memory.store(skillOf({ version: 7 }))).toEqual(storedOf());
+      expect(await memory.store(skillOf({ description: 'other words' }))).toEqual(storedOf());
+      const second = await memory.store(skillOf({ code: code('b') }));
       expect(second.version).toBe(2);
-      expect(await memory.store(skillOf({ digest: digest('a') }))).toMatchObject({ version: 1 });
+      expect(await memory.store(skillOf({ digest: 'f'.repeat(64) }))).toMatchObject({ version: 1, digest: skillOf().digest });
       expect(await memory.get(ALL, 'sum_even')).toEqual(second);
-      expect(await memory.get(ALL, 'sum_even', 1)).toEqual(skillOf());
+      expect(await memory.get(ALL, 'sum_even', 1)).toEqual(storedOf());
       expect(await memory.get(ALL, 'sum_even', 3)).toBeNull();
       expect(await memory.get(ALL, 'sum_odd')).toBeNull();
     });
@@ -31,17 +38,17 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       const memory = await start(make);
       await memory.store(skillOf());
       const other = { ...SCOPE, agent: 'tester' };
-      expect(await memory.store(skillOf({ scope: other, digest: digest('b') }))).toMatchObject({ version: 1 });
+      expect(await memory.store(skillOf({ scope: other, code: code('b') }))).toMatchObject({ version: 1 });
       expect(await memory.get({ ...ALL, agent: 'tester' }, 'sum_even')).toMatchObject({ scope: other });
     });
 
     it('keeps equal skills of two users, and of nobody, apart', async () => {
       const memory = await start(make);
       const users = ['ann', 'bob', null];
-      for (const user of [...users, ...users]) await memory.store(skillTold(user));
+      for (const user of users) await storeAt(memory, skillTold(user));
       for (const [at, user] of users.entries()) {
-        const own = { ...skillTold(user), version: at + 1 };
-        expect(await memory.store(skillTold(user))).toEqual(own);
+        const own = await memory.store(skillTold(user));
+        expect(own).toMatchObject({ version: at + 1, status: 'active', scope: { user } });
         expect(await memory.get(ALL, 'sum_even', at + 1)).toEqual(own);
       }
       for (const user of ['ann', 'bob']) {
@@ -52,14 +59,14 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('gives one version to each of many stored at once', async () => {
       const memory = await start(make);
-      const stored = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => memory.store(skillOf({ digest: digest(letter) }))));
+      const stored = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => memory.store(skillOf({ code: code(letter) }))));
       expect(new Set(stored.map(({ version }) => version))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
     });
 
     it('lists the newest of each by name and agent, in pages', async () => {
       const memory = await start(make);
-      for (const name of ['c', 'a', 'b']) await memory.store(skillOf({ name, status: 'active' }));
-      await memory.store(skillOf({ name: 'a', digest: digest('b') }));
+      for (const name of ['c', 'a', 'b']) await storeAt(memory, skillOf({ name, status: 'active' }));
+      await memory.store(skillOf({ name: 'a', code: code('b') }));
       await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, agent: 'tester' } }));
       expect(keys(await memory.list(ALL, { limit: 9 }))).toEqual(['a@2 coder', 'a@1 tester', 'b@1 coder', 'c@1 coder']);
       expect(keys(await memory.list(ALL, { limit: 1, afterName: 'a', afterAgent: 'coder' }))).toEqual(['a@1 tester']);
@@ -71,49 +78,24 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       ]);
     });
 
-    it('changes the status of the skill that was looked at', async () => {
-      const memory = await start(make);
-      const { name, version, digest: seen } = await memory.store(skillOf({ evidence: ['distilled'] }));
-      const key = { name, version, digest: seen };
-      const changed = await memory.setStatus(ALL, key, ['candidate', 'verified'], 'active', 'tests passed', ['twice'], NEW_YEAR + 9);
-      expect(changed).toEqual(
-        skillOf({ status: 'active', statusReason: 'tests passed', evidence: ['distilled', 'twice'], updatedAt: NEW_YEAR + 9 }),
-      );
-      expect(await memory.get(ALL, name)).toEqual(changed);
-    });
-
-    it('refuses a status change that is stale', async () => {
-      const memory = await start(make);
-      const { name, version, digest: seen } = await memory.store(skillOf());
-      const set = (key: { name: string; version: number; digest: string }, from: Skill['status'], scope = ALL) =>
-        memory.setStatus(scope, key, [from], 'active', '', [], NEW_YEAR);
-      await expect(set({ name, version, digest: digest('b') }, 'candidate')).rejects.toMatchObject({ code: 'ABORTED' });
-      await expect(set({ name, version, digest: seen }, 'verified')).rejects.toMatchObject({ code: 'ABORTED' });
-      await expect(set({ name: 'other', version, digest: seen }, 'candidate')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      await expect(set({ name, version, digest: seen }, 'candidate', { ...ALL, tenant: 'beta' })).rejects.toMatchObject({
-        code: 'NOT_FOUND',
-      });
-      expect(await memory.get(ALL, name)).toEqual(skillOf());
-    });
-
     it('finds a skill only while it is active', async () => {
       const memory = await start(make);
-      const { name, version, digest: seen } = await memory.store(skillOf());
+      const stored = await memory.store(skillOf());
       const found = async () => [
         (await memory.search(ALL, { text: 'even numbers', limit: 5 })).length,
         (await memory.byFingerprint(ALL, 'f1')).length,
       ];
       expect(await found()).toEqual([0, 0]);
-      await memory.setStatus(ALL, { name, version, digest: seen }, ['candidate'], 'active', '', [], NEW_YEAR);
+      await storeAt(memory, ACTIVE);
       expect(await found()).toEqual([1, 1]);
-      await memory.setStatus(ALL, { name, version, digest: seen }, ['active'], 'deprecated', '', [], NEW_YEAR);
+      await memory.move([{ key: keyOf(stored), to: 'deprecated', by: 'ann', reason: '', at: NEW_YEAR + 1 }]);
       expect(await found()).toEqual([0, 0]);
     });
 
     it('finds a skill once, by the closest of name, description and cues', async () => {
       const memory = await start(make);
-      await memory.store({ ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
-      await memory.store({ ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
+      await storeAt(memory, { ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
+      await storeAt(memory, { ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
       const found = await memory.search(ALL, { text: 'Add up all even values', limit: 5, explain: true });
       expect(found.map(({ skill }) => skill.name)[0]).toBe('sum_even');
       expect(found.filter(({ skill }) => skill.name === 'sum_even')).toHaveLength(1);
@@ -125,14 +107,14 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('finds many skills behind one with many cues', async () => {
       const memory = await start(make);
-      await memory.store({ ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
-      for (const name of ['b', 'c', 'd']) await memory.store({ ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
+      await storeAt(memory, { ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
+      for (const name of ['b', 'c', 'd']) await storeAt(memory, { ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
       expect(await memory.search(ALL, { text: 'sum of even numbers', limit: 4 })).toHaveLength(4);
     });
 
     it('counts a use once and learns from its success', async () => {
       const memory = await start(make);
-      await memory.store({ ...ACTIVE, successRate: 1 });
+      await storeAt(memory, { ...ACTIVE, successRate: 1 });
       await memory.recordUse('u1', skillUseOf({ success: false, cue: 'failed here', fingerprint: 'f9' }));
       await memory.recordUse('u1', skillUseOf({ success: false }));
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ['f1'] });
@@ -153,18 +135,18 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('keeps what a user asked for out of a skill that is shared', async () => {
       const memory = await start(make);
-      await memory.store(ACTIVE);
+      await storeAt(memory, ACTIVE);
       const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
       await memory.recordUse('u1', skillUseOf(secret));
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ACTIVE.fingerprints });
-      const own = await memory.store({ ...ACTIVE, scope: secret.scope });
+      const own = await storeAt(memory, { ...ACTIVE, scope: secret.scope });
       await memory.recordUse('u2', skillUseOf({ ...secret, version: own.version }));
       expect((await memory.byFingerprint({ ...ALL, user: 'ann' }, 'debts')).map(({ version }) => version)).toEqual([own.version]);
     });
 
     it('keeps a bounded number of cues and every fingerprint', async () => {
       const memory = await start(make);
-      await memory.store(ACTIVE);
+      await storeAt(memory, ACTIVE);
       for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1)
         await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
       const after = await memory.get(ALL, 'sum_even');
@@ -175,7 +157,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
     it('refuses to count a use of a skill that is not there', async () => {
       const memory = await start(make);
       await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      await memory.store(ACTIVE);
+      await storeAt(memory, ACTIVE);
       await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
         code: 'NOT_FOUND',
       });
@@ -185,8 +167,8 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('puts what succeeds first for a fingerprint', async () => {
       const memory = await start(make);
-      await memory.store({ ...ACTIVE, name: 'a', successRate: 0.5 });
-      await memory.store({ ...ACTIVE, name: 'b', successRate: 0.9 });
+      await storeAt(memory, { ...ACTIVE, name: 'a', successRate: 0.5 });
+      await storeAt(memory, { ...ACTIVE, name: 'b', successRate: 0.9 });
       expect((await memory.byFingerprint(ALL, 'f1')).map(({ name }) => name)).toEqual(['b', 'a']);
     });
 
@@ -197,9 +179,14 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
         await expect(memory.list(scope, { limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
         await expect(memory.search(scope, { text: 'a', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
         await expect(memory.byFingerprint(scope, 'f1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.setStatus(scope, { name: 'a', version: 1, digest: '' }, [], 'active', '', [], 0)).rejects.toMatchObject({
-          code: 'TENANT_MISSING',
-        });
+      }
+      for (const tenant of ['', '  ', undefined as unknown as string]) {
+        const key = { ...keyOf(skillOf()), tenant };
+        await expect(memory.versions(key, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.dependents(key)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.countOffers([key])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        const move = { key, to: 'active', by: 'ann', reason: '', at: 0 } as const;
+        await expect(memory.move([move])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
       }
       const nobody = { ...SCOPE, tenant: '' };
       await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
@@ -219,7 +206,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
 const skillTold = (user: string | null) => skillOf({ scope: { ...SCOPE, user }, description: `as ${user} tells it`, status: 'active' });
 const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
-const keyOf = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
+const ownerKey = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
 
 const SKILLS = fc.array(
   fc.record({
@@ -242,7 +229,8 @@ async function isolates(
       const digests = model.get(`${tenant}-${agent}-${name}`) ?? [];
       if (!digests.includes(letter)) digests.push(letter);
       model.set(`${tenant}-${agent}-${name}`, digests);
-      const stored = await memory.store({ ...ACTIVE, name, digest: digest(letter), scope: { tenant, agent, user: null } });
+      const skill = skillOf({ status: 'active', name, code: code(letter), scope: { tenant, agent, user: null } });
+      const stored = await storeAt(memory, skill);
       expect(stored.version).toBe(digests.indexOf(letter) + 1);
       for (const scope of [
         { tenant, agent },
@@ -265,6 +253,6 @@ async function expectOwnOnly(
     .flatMap(([key, digests]) => digests.map((_, i) => `${key}@${i + 1}`))
     .toSorted();
   const found = await memory.search(scope, { text: 'even odd numbers', limit: 50 });
-  expect(found.map(({ skill }) => keyOf(skill)).toSorted()).toEqual(own);
-  expect((await memory.byFingerprint(scope, 'f1')).map(keyOf).toSorted()).toEqual(own);
+  expect(found.map(({ skill }) => ownerKey(skill)).toSorted()).toEqual(own);
+  expect((await memory.byFingerprint(scope, 'f1')).map(ownerKey).toSorted()).toEqual(own);
 }

@@ -1,12 +1,14 @@
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ReadScope } from '@etude/domain/ports/memory';
+import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
+import type { SkillKey, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import { notFound, withStatus } from '@etude/domain/retrieval/skill-status';
-import type { SkillKey } from '@etude/domain/retrieval/skill-status';
+import { newSkill, noSuchSkill } from '@etude/domain/skills/skill-life';
+import { ownerOfUse } from '@etude/domain/skills/skill-usage';
+import { staleEdit } from '@etude/domain/skills/stale-edit';
 import type { LayerQuery, ProceduralLayer } from '../memory.js';
-import type { Change, RecordFilter, StoredRecord } from '../record-store.js';
+import type { Change, Fields, RecordFilter } from '../record-store.js';
 import { markApplied, wasApplied } from './applied-marker.js';
 import { untilTaken } from './collisions.js';
 import { everyRecord } from './every-record.js';
@@ -14,19 +16,16 @@ import type { LayerDeps } from './layer-deps.js';
 import { searchLayer } from './memory-search.js';
 import { insertsOf } from './record-inserts.js';
 import { indexedTextsOf } from './record-texts.js';
+import { moveSkills } from './skill-moves.js';
 import { keyBehind, skillKey, skillRecord } from './skill-records.js';
-import { parseBody, withTaken } from './stored-body.js';
+import { countNames, countOffers, dependentsOf } from './skill-registry-reads.js';
+import { withTaken } from './stored-body.js';
+import { openedSkill, type StoredSkill } from './stored-skill.js';
 import { embedTexts } from './text-vectors.js';
 import { rewordedProcedure, wordedProcedure } from './worded-procedure.js';
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
-type ListOptions = { status?: SkillStatus; limit: number; afterName?: string; afterAgent?: string };
-
-interface StoredSkill {
-  readonly record: StoredRecord;
-  readonly skill: Skill;
-  readonly taken: readonly string[];
-}
+type ListOptions = Parameters<ProceduralLayer['list']>[1];
 
 const LAYER = 'procedural';
 const PAGE = 64;
@@ -40,15 +39,18 @@ export class RecordProceduralLayer implements ProceduralLayer {
     this.#deps = deps;
   }
 
-  async store(skill: Skill): Promise<Skill> {
+  async store(given: Skill, { by, baseVersion }: StoreSkillOptions = {}): Promise<Skill> {
     const { embedder, store } = this.#deps;
-    const { scope, name, digest } = skill;
+    const { scope, name } = given;
     requireScope(wholeTenant(scope));
+    const { digest } = newSkill(given, 1);
     return untilTaken(`skill ${name}`, async () => {
-      const versions = await this.#versions({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
+      const versions = await this.versions(scope, name);
       const same = versions.find((version) => version.digest === digest && version.scope.user === scope.user);
       if (same !== undefined) return same;
-      const stored = { ...skill, version: (versions.at(-1)?.version ?? 0) + 1 };
+      const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
+      if (stale !== null) throw stale;
+      const stored = newSkill(given, (versions[0]?.version ?? 0) + 1, by);
       const [taken] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(stored, [])]));
       return taken ? stored : null;
     });
@@ -79,13 +81,19 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 
   /** Keys sort by name, agent and version, so that the last of its kind is the newest. */
-  async list(scope: ReadScope, { status, limit, afterName, afterAgent }: ListOptions): Promise<readonly Skill[]> {
+  async list(scope: ReadScope, { status, category, limit, afterName, afterAgent }: ListOptions): Promise<readonly Skill[]> {
     requireScope(scope);
     if (!(limit > 0)) return [];
     const page = { size: Math.min(limit * 2, PAGE), ...(afterName === undefined ? {} : { afterKey: keyBehind(afterName, afterAgent) }) };
     const newest = new Map<string, Skill>();
-    for await (const record of everyRecord(this.#deps.store, scope, LAYER, { kinds: ['skill'], ...withStatusOf(status) }, page)) {
-      const { skill } = opened(record);
+    for await (const record of everyRecord(
+      this.#deps.store,
+      scope,
+      LAYER,
+      { kinds: ['skill'], where: whereOf({ status, category }) },
+      page,
+    )) {
+      const { skill } = openedSkill(record);
       const name = `${skill.name} ${skill.scope.agent}`;
       if (newest.size === limit && !newest.has(name)) break;
       newest.set(name, skill);
@@ -93,30 +101,31 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return [...newest.values()];
   }
 
-  async setStatus(
-    scope: ReadScope,
-    key: SkillKey,
-    from: readonly SkillStatus[],
-    to: SkillStatus,
-    reason: string,
-    evidence: readonly string[],
-    at: number,
-  ): Promise<Skill> {
-    return untilTaken(`skill ${key.name}@${key.version}`, async () => {
-      const found = await this.#stored(scope, { where: { id: `${key.name}@${key.version}` } });
-      const meant = found.find(({ skill }) => skill.digest === key.digest) ?? found[0];
-      if (meant === undefined) throw notFound(key);
-      const changed = withStatus(meant.skill, key, from, { to, reason, evidence, at });
-      const { revision } = meant.record;
-      const change: Change = { do: 'update', record: skillRecord(changed, meant.taken), revision };
-      return (await this.#deps.store.write(scope.tenant, [change]))[0] ? changed : null;
-    });
+  async versions({ tenant, agent }: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
+    const found = await this.#versions({ tenant, agent }, { where: { name, ...(status === undefined ? {} : { status }) } });
+    return found.toReversed();
+  }
+
+  countNames(owner: SkillOwner, countMax: number): Promise<number> {
+    return countNames(this.#deps.store, owner, countMax);
+  }
+
+  move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
+    return moveSkills(this.#deps.store, moves);
+  }
+
+  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {
+    return dependentsOf(this.#deps.store, key);
+  }
+
+  countOffers(keys: Parameters<ProceduralLayer['countOffers']>[0]): Promise<void> {
+    return countOffers(this.#deps.store, keys);
   }
 
   async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralLayer['search']> {
     const ranked = await searchLayer(this.#deps, scope, LAYER, query);
     return ranked.map(({ record, similarity, score, explanation }) => {
-      const found = { skill: opened(record).skill, similarity, score };
+      const found = { skill: openedSkill(record).skill, similarity, score };
       return query.explain || 'rerankFailed' in explanation ? { ...found, explanation } : found;
     });
   }
@@ -125,29 +134,33 @@ export class RecordProceduralLayer implements ProceduralLayer {
     requireScope(scope);
     const filter = { kinds: ['skill'], shown: true, where: { fingerprint, status: 'active' } } as const;
     const found = await this.#deps.store.find(scope, LAYER, filter, { order: 'newest', limit: SAME_TASK_MAX });
-    return found.map((record) => opened(record).skill).toSorted((a, b) => b.successRate - a.successRate);
+    return found.map((record) => openedSkill(record).skill).toSorted((a, b) => b.successRate - a.successRate);
   }
 
   async recordUse(useId: string, use: SkillUse): Promise<void> {
     await this.applyUse(useId, use);
   }
 
-  /** Whether it was counted now. */
+  /** Whether it was counted now. The skill may be another tenant's: then its record and the note of the use are two writes. */
   async applyUse(useId: string, use: SkillUse): Promise<boolean> {
     const { store } = this.#deps;
-    const { tenant, agent } = use.scope;
-    const whole = requireScope(wholeTenant(use.scope));
+    const { tenant } = use.scope;
+    requireScope(wholeTenant(use.scope));
+    const owner = ownerOfUse(use);
     if (await wasApplied(store, tenant, LAYER, useId)) return false;
+    const isOwn = owner.tenant === tenant;
+    const takenId = isOwn ? useId : `${tenant} ${useId}`;
     const marker = markApplied(LAYER, use.scope, useId, use.at);
     return untilTaken(`skill ${use.name}@${use.version}`, async () => {
-      const [record] = await store.load(whole, LAYER, 'skill', [skillKey({ ...use, agent })]);
-      if (record === undefined) throw notFound(use);
-      const known = opened(record);
-      const isKnown = known.taken.includes(useId);
-      const changes = isKnown ? [marker] : [await this.#change(known, afterUse(known.skill, use), useId), marker];
-      const [taken] = await store.write(tenant, changes);
-      if (isKnown) return false;
-      return taken ? true : null;
+      const [record] = await store.load({ tenant: owner.tenant, agent: null }, LAYER, 'skill', [skillKey({ ...use, agent: owner.agent })]);
+      if (record === undefined) throw noSuchSkill(use);
+      const known = openedSkill(record);
+      const isKnown = known.taken.includes(takenId);
+      const changes = isKnown ? [] : [await this.#change(known, afterUse(known.skill, use), takenId)];
+      const [taken = true] = await store.write(owner.tenant, isOwn ? [...changes, marker] : changes);
+      if (!isKnown && !taken) return null;
+      if (!isOwn) await store.write(tenant, [marker]);
+      return !isKnown;
     });
   }
 
@@ -169,16 +182,11 @@ export class RecordProceduralLayer implements ProceduralLayer {
     requireScope(scope);
     const found: StoredSkill[] = [];
     const skills = everyRecord(this.#deps.store, scope, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE });
-    for await (const record of skills) found.push(opened(record));
+    for await (const record of skills) found.push(openedSkill(record));
     return found;
   }
 }
 
-function withStatusOf(status: SkillStatus | undefined): RecordFilter {
-  return status === undefined ? {} : { where: { status } };
-}
-
-function opened(record: StoredRecord): StoredSkill {
-  const { value, taken } = parseBody<Skill>(record);
-  return { record, skill: value, taken };
+function whereOf(wanted: { readonly status: SkillStatus | undefined; readonly category: string | undefined }): Fields {
+  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
 }

@@ -18,11 +18,25 @@ export function keyBehind(name: string, agent?: string): string {
   return agent === undefined ? `${name}${BEHIND}` : `${name} ${agent}${BEHIND}`;
 }
 
+/** Categories hold those below them: what is in "text.csv" is found by "text" too. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
-  const { name, version, scope, status, digest, fingerprints } = skill;
+  const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
   const key = skillKey({ name, agent: scope.agent, version });
-  const fields = { id: `${name}@${version}`, name, status, digest, ...(fingerprints.length === 0 ? {} : { fingerprint: fingerprints }) };
+  const fields = {
+    id: `${name}@${version}`,
+    name,
+    status,
+    digest,
+    ...(fingerprints.length === 0 ? {} : { fingerprint: fingerprints }),
+    ...(category === undefined ? {} : { category: pathsTo(category) }),
+    ...(dependencies.length === 0 ? {} : { skill: [...new Set(dependencies.map((needed) => needed.name))] }),
+  };
   const named = { layer: 'procedural', kind: 'skill', key, scope } as const;
   return { ...named, createdAt, worth, shown: status === 'active', fields, title, text, sources, body: bodyOf(skill, taken) };
+}
+
+function pathsTo(category: string): readonly string[] {
+  const parts = category.split('.');
+  return parts.map((_, i) => parts.slice(0, i + 1).join('.'));
 }

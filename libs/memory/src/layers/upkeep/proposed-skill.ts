@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import { skillDigest } from '@etude/domain/skills/skill-candidate';
+import { skillDigest } from '@etude/domain/skills/skill-digest';
 import type { MemoryRecord } from '../../record-store.js';
 import { parseBody } from '../stored-body.js';
 

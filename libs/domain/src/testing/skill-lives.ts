@@ -1,0 +1,52 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../ports/memory.js';
+import { skillDigest } from '../skills/skill-digest.js';
+import { keyOf } from '../skills/skill-life.js';
+import { NEW_YEAR } from './memory-records.js';
+
+/** A proof for exactly what the skill holds, by no key. */
+export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillProof {
+  return {
+    v: 1,
+    digest: skillDigest(skill),
+    verifiedAt: NEW_YEAR,
+    testsPassed: skill.tests.length,
+    heldOutPassed: 0,
+    mutantsMade: 2,
+    mutantsNoticed: 2,
+    mutantsSurvived: [],
+    findings: [],
+    kept: [],
+    alike: [],
+    confidence: 0.9,
+    keyId: 'test',
+    signature: '',
+    ...changes,
+  };
+}
+
+/** The ways from being stored to a status, each by what the table allows. */
+const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
+  candidate: [],
+  verified: ['verified'],
+  pending_review: ['verified', 'pending_review'],
+  active: ['verified', 'active'],
+  deprecated: ['verified', 'active', 'deprecated'],
+  archived: ['verified', 'active', 'archived'],
+  rejected: ['rejected'],
+};
+
+/** Stores a skill and moves it to its status. */
+export async function storeAt(procedural: Pick<ProceduralMemory, 'store' | 'move'>, skill: Skill, at = NEW_YEAR): Promise<Skill> {
+  const stored = await procedural.store(skill);
+  const moves = WAYS[skill.status].map((to) => ({
+    key: keyOf(stored),
+    to,
+    by: 'verification',
+    reason: '',
+    at,
+    ...(to === 'verified' ? { proof: proofOf(stored) } : {}),
+  }));
+  return (await procedural.move(moves)).at(-1) ?? stored;
+}

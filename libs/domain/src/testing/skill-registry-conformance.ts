@@ -1,0 +1,230 @@
+import type { Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../ports/memory.js';
+import type { SkillMove } from '../ports/skill-registry.js';
+import { keyOf } from '../skills/skill-life.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+import { proofOf, storeAt } from './skill-lives.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const OWNER = { tenant: 'acme', agent: 'coder' };
+const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
+const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMove> = {}): SkillMove => ({
+  key: keyOf(skill),
+  to,
+  by: 'ann',
+  reason: 'asked',
+  at: NEW_YEAR + 9,
+  ...more,
+});
+
+/** What every ProceduralMemory keeps of the life of skills. */
+export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): void {
+  describe('as a SkillRegistry', () => {
+    it('stores a candidate, whatever its author says of it', async () => {
+      const memory = await start(make);
+      const claimed = skillOf({
+        status: 'active',
+        evidence: ['all good'],
+        digest: 'f'.repeat(64),
+        history: [{ at: 1, by: 'me', from: null, to: 'active', reason: '' }],
+        replacedBy: 'other',
+        origin: 'tool',
+      });
+      const stored = await memory.store({ ...claimed, proof: proofOf(claimed) }, { by: 'ann' });
+      expect(stored).toMatchObject({ status: 'candidate', evidence: [], digest: skillOf().digest });
+      expect(stored).not.toHaveProperty('proof');
+      expect(stored).not.toHaveProperty('replacedBy');
+      expect(stored.history).toEqual([{ at: NEW_YEAR, by: 'ann', from: null, to: 'candidate', reason: '' }]);
+      const unsigned = await memory.store(skillOf({ name: 'b', origin: 'import' }));
+      expect(unsigned.history?.[0]).toMatchObject({ by: 'import' });
+    });
+
+    it('moves the version that was looked at and writes down who, when and why', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const proof = proofOf(stored);
+      const [verified] = await memory.move([moveOf(stored, 'verified', { proof, evidence: ['twice'], reason: 'tests passed' })]);
+      expect(verified).toMatchObject({
+        status: 'verified',
+        statusReason: 'tests passed',
+        evidence: ['twice'],
+        proof,
+        updatedAt: NEW_YEAR + 9,
+      });
+      expect(verified?.history?.at(-1)).toEqual({ at: NEW_YEAR + 9, by: 'ann', from: 'candidate', to: 'verified', reason: 'tests passed' });
+      expect(await memory.get(ALL, 'sum_even')).toEqual(verified);
+    });
+
+    it('refuses a move of what was not looked at', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const proof = proofOf(stored);
+      const refused = (move: SkillMove) => expect(memory.move([move])).rejects;
+      await refused(moveOf({ ...stored, digest: 'f'.repeat(64) }, 'rejected')).toMatchObject({ code: 'ABORTED' });
+      await refused(moveOf(stored, 'deprecated')).toMatchObject({ code: 'ABORTED' });
+      await refused(moveOf(stored, 'verified', { proof, from: ['rejected'] })).toMatchObject({ code: 'ABORTED' });
+      await refused(moveOf({ ...stored, version: 2 }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
+      await refused(moveOf({ ...stored, scope: { ...SCOPE, tenant: 'beta' } }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
+      await refused(moveOf({ ...stored, scope: { ...SCOPE, agent: 'tester' } }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
+      expect(await memory.get(ALL, 'sum_even')).toEqual(stored);
+    });
+
+    it('lets nothing be verified or used without a proof for its content', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const wrong = [undefined, null, proofOf(stored, { digest: 'f'.repeat(64) }), proofOf(skillOf(other('b')))];
+      for (const proof of wrong)
+        await expect(memory.move([moveOf(stored, 'verified', proof === undefined ? {} : { proof })])).rejects.toMatchObject({
+          code: 'FAILED_PRECONDITION',
+        });
+      const [, active] = await memory.move([moveOf(stored, 'verified', { proof: proofOf(stored) }), moveOf(stored, 'active')]);
+      const [retired] = await memory.move([moveOf(active!, 'deprecated', { proof: null })]);
+      expect(retired).not.toHaveProperty('proof');
+      await expect(memory.move([moveOf(retired!, 'active', { at: NEW_YEAR + 10 })])).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    });
+
+    it('makes all moves of a call or none', async () => {
+      const memory = await start(make);
+      const first = await storeAt(memory, skillOf({ status: 'active' }));
+      const second = await storeAt(memory, skillOf({ ...other('b'), status: 'pending_review' }));
+      await expect(memory.move([moveOf(second, 'active'), moveOf(first, 'rejected')])).rejects.toMatchObject({ code: 'ABORTED' });
+      expect((await memory.versions(OWNER, 'sum_even')).map(({ status }) => status)).toEqual(['pending_review', 'active']);
+      const moves = [moveOf(second, 'active'), moveOf(first, 'deprecated')];
+      const moved = await memory.move(moves);
+      expect(moved.map(({ version, status }) => [version, status])).toEqual([
+        [2, 'active'],
+        [1, 'deprecated'],
+      ]);
+      expect(await memory.move(moves)).toEqual(moved);
+      const elsewhere = moveOf({ ...first, scope: { ...SCOPE, tenant: 'beta' } }, 'archived');
+      await expect(memory.move([moveOf(first, 'archived'), elsewhere])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    });
+
+    it('repeats no move that somebody has undone since', async () => {
+      const memory = await start(make);
+      const active = await storeAt(memory, skillOf({ status: 'active' }));
+      const away = moveOf(active, 'deprecated');
+      await memory.move([away]);
+      const [back] = await memory.move([moveOf(active, 'active', { at: NEW_YEAR + 10 })]);
+      expect(await memory.move([away])).toEqual([back]);
+    });
+
+    it('gives one of two that decide at once the say', async () => {
+      const memory = await start(make);
+      const waiting = await storeAt(memory, skillOf({ status: 'pending_review' }));
+      const decided = await Promise.allSettled([
+        memory.move([moveOf(waiting, 'active', { by: 'ann' })]),
+        memory.move([moveOf(waiting, 'rejected', { by: 'bob' })]),
+      ]);
+      expect(decided.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    it('answers the versions of one owner, newest first', async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.store(skillOf({ ...other('b'), scope: { ...SCOPE, user: 'ann' } }));
+      await memory.store(skillOf({ ...other('c'), scope: { ...SCOPE, agent: 'tester' } }));
+      const versions = await memory.versions(OWNER, 'sum_even');
+      expect(versions.map(({ version, scope }) => [version, scope.user])).toEqual([
+        [2, 'ann'],
+        [1, null],
+      ]);
+      expect((await memory.versions(OWNER, 'sum_even', 'active')).map(({ version }) => version)).toEqual([1]);
+      expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
+    });
+
+    it('refuses an edit of another version than the newest, and says what changed', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf(), { by: 'ann', baseVersion: 0 });
+      await memory.store(skillOf({ ...other('b'), createdAt: NEW_YEAR + 60_000 }), { by: 'bob', baseVersion: 1 });
+      const stale = memory.store(skillOf({ ...other('c') }), { by: 'ann', baseVersion: 1 });
+      await expect(stale).rejects.toMatchObject({
+        code: 'ABORTED',
+        message: expect.stringMatching(/version 2 by bob at 2026-01-01T00:01:00.000Z changed code/) as string,
+      });
+      await expect(memory.store(skillOf(other('c')), { baseVersion: 7 })).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(await memory.store(skillOf(other('b')), { baseVersion: 1 })).toMatchObject({ version: 2 });
+      const raced = await Promise.allSettled(['d', 'e', 'f'].map((letter) => memory.store(skillOf(other(letter)), { baseVersion: 2 })));
+      expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    });
+
+    it('finds the skills that call another', async () => {
+      const memory = await start(make);
+      const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
+      const pin = { name: 'parse', ...OWNER, version: 1, digest: needed.digest };
+      for (const [name, status] of Object.entries({ a: 'active', b: 'pending_review', c: 'rejected', d: 'candidate' } as const))
+        await storeAt(memory, skillOf({ name, status, dependencies: [pin] }));
+      await storeAt(memory, skillOf({ name: 'e', status: 'active', dependencies: [{ ...pin, agent: '@tenant' }] }));
+      await storeAt(
+        memory,
+        skillOf({ name: 'f', status: 'active', scope: { ...SCOPE, tenant: 'beta' }, dependencies: [{ ...pin, tenant: 'beta' }] }),
+      );
+      expect((await memory.dependents({ ...OWNER, name: 'parse' })).map(({ name }) => name).toSorted()).toEqual(['a', 'b']);
+      expect(await memory.dependents({ ...OWNER, name: 'a' })).toEqual([]);
+    });
+
+    it("finds what calls everybody's skill in every tenant", async () => {
+      const memory = await start(make);
+      const everybody = { tenant: '@global', agent: '@tenant' };
+      const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...everybody, user: null } }));
+      const pin = { name: 'parse', ...everybody, version: 1, digest: needed.digest };
+      for (const tenant of ['acme', 'beta'])
+        await storeAt(memory, skillOf({ name: 'a', status: 'active', scope: { ...SCOPE, tenant }, dependencies: [pin] }));
+      const found = await memory.dependents({ ...everybody, name: 'parse' });
+      expect(found.map(({ scope }) => scope.tenant).toSorted()).toEqual(['acme', 'beta']);
+    });
+
+    it('counts the names that take up room', async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.store(skillOf(other('b')));
+      await storeAt(memory, skillOf({ name: 'gone', status: 'archived' }));
+      await storeAt(memory, skillOf({ name: 'bad', status: 'rejected' }));
+      await memory.store(skillOf({ name: 'theirs', scope: { ...SCOPE, agent: 'tester' } }));
+      expect(await memory.countNames(OWNER, 10)).toBe(1);
+      await memory.store(skillOf({ name: 'next' }));
+      expect([await memory.countNames(OWNER, 10), await memory.countNames(OWNER, 1)]).toEqual([2, 1]);
+    });
+
+    it('counts what was offered', async () => {
+      const memory = await start(make);
+      const skill = await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.countOffers([keyOf(skill), { ...keyOf(skill), name: 'unknown' }]);
+      await memory.countOffers([keyOf(skill)]);
+      expect((await memory.get(ALL, 'sum_even'))?.usage).toMatchObject({ offered: 2, used: 0 });
+      expect((await memory.search(ALL, { text: 'even numbers', limit: 1 }))[0]?.skill.usage?.offered).toBe(2);
+    });
+
+    it('lists what is in a category or below it', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ name: 'a', category: 'text.csv' }));
+      await memory.store(skillOf({ name: 'b', category: 'text' }));
+      await memory.store(skillOf({ name: 'c', category: 'textual' }));
+      await memory.store(skillOf({ name: 'd' }));
+      const names = async (category: string) => (await memory.list(ALL, { category, limit: 9 })).map(({ name }) => name);
+      expect(await names('text')).toEqual(['a', 'b']);
+      expect(await names('text.csv')).toEqual(['a']);
+      expect(await names('csv')).toEqual([]);
+    });
+
+    it("counts a use of another owner's skill once, and tells it nothing of a tenant", async () => {
+      const memory = await start(make);
+      const everybody = { tenant: '@global', agent: '@tenant', user: null };
+      await storeAt(memory, skillOf({ status: 'active', scope: everybody }));
+      const use = skillUseOf({ owner: { tenant: '@global', agent: '@tenant' }, cue: 'our merger', fingerprint: 'secret' });
+      await memory.recordUse('u1', use);
+      await memory.recordUse('u1', use);
+      await memory.recordUse('u1', { ...use, scope: { ...SCOPE, tenant: 'beta' } });
+      const after = await memory.get({ tenant: '@global', agent: null }, 'sum_even');
+      expect(after).toMatchObject({ executionCount: 2, cues: skillOf().cues, fingerprints: ['f1'] });
+      const ofBeta = skillUseOf({ owner: { tenant: 'beta', agent: 'coder' } });
+      await expect(memory.recordUse('u2', ofBeta)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      await storeAt(memory, skillOf({ status: 'active', scope: { ...SCOPE, agent: '@tenant' } }));
+      await memory.recordUse('u3', skillUseOf({ owner: { tenant: 'acme', agent: '@tenant' } }));
+      expect(await memory.get({ tenant: 'acme', agent: '@tenant' }, 'sum_even')).toMatchObject({ executionCount: 1 });
+    });
+  });
+}
