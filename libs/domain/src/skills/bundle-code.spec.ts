@@ -16,7 +16,8 @@ async function printed(code: string): Promise<string> {
     limits: undefined as never,
     runs: [{ kind: 'program', code, stdin: '' }],
   });
-  return runs[0]!.exit === 'ok' ? runs[0]!.stdout.trim() : `failed: ${runs[0]!.stderr}`;
+  const run = runs[0];
+  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
 }
 
 const codeOf = (work: Promise<unknown>) =>

@@ -1,8 +1,12 @@
 import type { Skill } from '@etude/contracts/memory';
 import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
-import { skillDigest } from './skill-candidate.js';
+import { findSkill } from './find-skill.js';
+import type { SkillReader } from './owners.js';
+import { skillDigest } from './skill-digest.js';
 import { behindSkills, moduleName, skillsModule, type LoadedSkill } from './skills-module.js';
 
 /** More are not brought in for one skill. */
@@ -32,6 +36,39 @@ export function loadingCode(needed: readonly Skill[], direct?: readonly SkillDep
 }
 
 /**
+ * Skills of these names as they are now, to be kept with the skill that calls them: each must be there for everybody who reads it.
+ *
+ * @param reader who registers it
+ * @throws EtudeError FAILED_PRECONDITION naming the one that is missing, can't be called, or calls `self`
+ */
+export async function pinDependencies(
+  procedural: ProceduralMemory,
+  reader: SkillReader,
+  names: readonly string[],
+  self: Pick<Skill, 'name' | 'scope'>,
+): Promise<SkillDependency[]> {
+  const found = await Promise.all(
+    [...new Set(names)].toSorted().map(async (name) => {
+      if (name === self.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
+      const skill = await findSkill(procedural, self.scope, name);
+      if (skill === null) throw await missing(procedural, reader, name, self.name);
+      if (skill.name !== name) throw refusal(`${self.name} calls skills.${name}, in whose place ${skill.name} is used; call that one`);
+      return skill;
+    }),
+  );
+  for (const skill of found) entryPointOf(skill);
+  const dependencies = found.map((skill) => dependencyOn(skill));
+  await neededSkills(procedural, { ...self, dependencies });
+  return dependencies;
+}
+
+async function missing(procedural: ProceduralMemory, reader: SkillReader, name: string, caller: string): Promise<EtudeError> {
+  if ((await findSkill(procedural, reader, name)) !== null)
+    return refusal(`${caller} calls skills.${name}, which not everybody who reads ${caller} can read; promote ${name} first`);
+  return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
+}
+
+/**
  * All skills that this one needs, at any depth, in the versions that they were verified with; each behind those that it needs.
  *
  * @param isProven whether a skill's proof holds; absent: proofs are not looked at
@@ -49,7 +86,7 @@ export async function neededSkills(
       refuseCircle(dependency, path);
       if (found.has(pinOf(dependency))) continue;
       if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
-      const needed = await pinnedSkill(registry, dependency, caller.name, isProven);
+      const needed = await pinnedSkill(registry, dependency, caller, isProven);
       await visit(needed, [...path, dependency]);
       found.set(pinOf(dependency), needed);
     }
@@ -61,18 +98,20 @@ export async function neededSkills(
 async function pinnedSkill(
   registry: Pick<SkillRegistry, 'versions'>,
   dependency: SkillDependency,
-  caller: string,
+  caller: Calling,
   isProven: (skill: Skill) => boolean,
 ): Promise<Skill> {
   const { tenant, agent, name, version, digest } = dependency;
+  if (tenant !== caller.scope.tenant && tenant !== GLOBAL_TENANT)
+    throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
   const skill = (await registry.versions({ tenant, agent }, name)).find((one) => one.version === version);
-  const what = `${caller} needs ${name}@${version}`;
-  if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller} that does without it`);
+  const what = `${caller.name} needs ${name}@${version}`;
+  if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
   if (skill.status !== 'active' && skill.status !== 'deprecated')
-    throw refusal(`${what}, which is ${skill.status} (${skill.statusReason}); restore it, or register a new version of ${caller}`);
+    throw refusal(`${what}, which is ${skill.status} (${skill.statusReason}); restore it, or register a new version of ${caller.name}`);
   if (skill.digest !== digest || skillDigest(skill) !== digest)
     throw refusal(
-      `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller} again, which pins what there is now`,
+      `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
     );
   if (!isProven(skill)) throw refusal(`${what}, whose code does not match its evidence; verify ${name} again`);
   if (skill.entryPoint === null)
@@ -114,7 +153,8 @@ function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDepende
   return module;
 }
 
-function entryPointOf({ name, version, entryPoint }: Skill): string {
+function entryPointOf({ kind, name, version, entryPoint }: Skill): string {
+  if (kind === 'procedure') throw refusal(`${name}@${version} is a procedure in words and can't be called by other code`);
   if (entryPoint === null) throw refusal(`${name}@${version} is a program and can't be called by other code`);
   return entryPoint;
 }

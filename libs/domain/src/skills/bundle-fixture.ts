@@ -1,12 +1,17 @@
 import { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../ports/memory.js';
 import { dependencyOn } from './bundle-code.js';
-import { skillDigest } from './skill-candidate.js';
+import { skillDigest } from './skill-digest.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 
+export interface SkillGiven extends Partial<Skill> {
+  readonly needs?: readonly Skill[];
+}
+
 /** An active skill of a test; its entry point is its name. */
-export function skillOf(name: string, code: string, over: Partial<Skill> & { readonly needs?: readonly Skill[] } = {}): Skill {
-  const { needs = [], ...more } = over;
+export function skillOf(name: string, code: string, { needs = [], ...more }: SkillGiven = {}): Skill {
   const skill = Skill.parse({
     name,
     version: 1,
@@ -25,18 +30,18 @@ export function skillOf(name: string, code: string, over: Partial<Skill> & { rea
     scripted: false,
     createdAt: 1,
     updatedAt: 1,
-    ...(needs.length === 0 ? {} : { dependencies: needs.map(dependencyOn) }),
+    ...(needs.length === 0 ? {} : { dependencies: needs.map((need) => dependencyOn(need)) }),
     ...more,
   });
-  return { ...skill, digest: over.digest ?? skillDigest(skill) };
+  return { ...skill, digest: more.digest ?? skillDigest(skill) };
 }
 
 /** Skills as a registry would give them. */
-export function registryOf(...skills: readonly Skill[]) {
-  return {
-    versions: async ({ tenant, agent }: { tenant: string; agent: string }, name: string) =>
-      skills
-        .filter((skill) => skill.name === name && skill.scope.tenant === tenant && skill.scope.agent === agent)
-        .toSorted((a, b) => b.version - a.version),
-  };
+export function registryOf(...skills: readonly Skill[]): ProceduralMemory {
+  const versions: ProceduralMemory['versions'] = async ({ tenant, agent }, name, status?: SkillStatus) =>
+    skills
+      .filter((skill) => skill.name === name && skill.scope.tenant === tenant && skill.scope.agent === agent)
+      .filter((skill) => status === undefined || skill.status === status)
+      .toSorted((a, b) => b.version - a.version);
+  return { versions } as ProceduralMemory;
 }
