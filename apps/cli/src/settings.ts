@@ -14,6 +14,7 @@ const Environment = z.object({
   /** Where `etude up` listens; the next free one where it is taken. */
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),
+  ETUDE_MCP_PORT: port.default(50_090),
   ETUDE_REDIS_PORT: port.default(6_379),
   OPENAI_BASE_URL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),

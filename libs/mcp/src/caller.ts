@@ -5,7 +5,7 @@ import { z } from 'zod';
 export const DEFAULT_AGENT = 'default';
 
 /** What loaded functions, todos and files belong to. */
-const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
+export const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 
 /** In whose name calls go to the gateway. The tenant is not among it: that comes from the key alone. */
 export interface McpCaller {

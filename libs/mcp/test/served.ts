@@ -8,7 +8,7 @@ import type { EtudeServerOptions } from '../src/etude-server.js';
 import { createMcpHttp } from '../src/http.js';
 import { serveOverStdio } from '../src/stdio.js';
 import { connectHttp, connectOver, type Revision } from '../src/testing/official-client.js';
-import type { FakeGateway } from './fake-gateway.js';
+import type { FakeGateway } from '../src/testing/fake-gateway.js';
 
 export const TRANSPORTS = ['http', 'stdio'] as const;
 

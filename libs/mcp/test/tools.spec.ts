@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FakeGateway, refusal } from './fake-gateway.js';
+import { FakeGateway, refusal } from '../src/testing/fake-gateway.js';
 import { connect, serveHttp, TRANSPORTS } from './served.js';
 import { REVISIONS } from '../src/testing/official-client.js';
 

@@ -13,6 +13,7 @@ export interface Endpoints {
   readonly redisPort: number;
   readonly grpcPort: number;
   readonly restPort: number;
+  readonly mcpPort: number;
   /** null with a real model. */
   readonly modelPort: number | null;
   /** Of a Qdrant of this stack's own. */
@@ -158,6 +159,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     nodeProgram(context, name, `apps/${app}/dist/main.js`, [], { ...base, ...(await health()), ...env }, asksModel);
   const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
   const rest = { ETUDE_REST_HOST: '127.0.0.1', ETUDE_REST_PORT: String(endpoints.restPort) };
+  const mcp = { ETUDE_MCP_HOST: '127.0.0.1', ETUDE_MCP_PORT: String(endpoints.mcpPort) };
   const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const sandbox = {
@@ -172,6 +174,6 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
     service('sandbox-controller', sandbox),
     ...workers,
-    service('gateway', { ...memory, ...model, ...grpc, ...rest, ...inside }, { asksModel: true }),
+    service('gateway', { ...memory, ...model, ...grpc, ...rest, ...mcp, ...inside }, { asksModel: true }),
   ]);
 }

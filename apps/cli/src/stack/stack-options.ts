@@ -14,6 +14,7 @@ export const StackOptions = z.object({
   root: z.string(),
   grpcPort: z.number().int(),
   restPort: z.number().int(),
+  mcpPort: z.number().int(),
   redisPort: z.number().int(),
   rolloutWorkers: z.number().int(),
   /** Rollouts at once in each worker. */

@@ -31,6 +31,8 @@ export const StackState = z.object({
   address: z.string(),
   /** URL of its JSON over HTTP; null where there is none. */
   rest: z.string().nullable().default(null),
+  /** URL of its MCP over HTTP; null where there is none. */
+  mcp: z.string().nullable().default(null),
   redisPort: z.number().int(),
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),

@@ -55,6 +55,7 @@ class Stack {
     return {
       pid: process.pid,
       address: `127.0.0.1:${this.endpoints?.grpcPort ?? this.options.grpcPort}`,
+      mcp: this.endpoints ? `http://127.0.0.1:${this.endpoints.mcpPort}/mcp` : null,
       rest: this.endpoints ? `http://127.0.0.1:${this.endpoints.restPort}` : null,
       redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
       scripted: this.options.scripted,
@@ -117,9 +118,10 @@ async function chooseEndpoints(options: StackOptions): Promise<Endpoints> {
   const redisPort = await choosePort(options.redisPort);
   const grpcPort = await choosePort(options.grpcPort);
   const restPort = await choosePort(options.restPort);
+  const mcpPort = await choosePort(options.mcpPort);
   const modelPort = options.scripted ? await choosePort(0) : null;
   const qdrantPort = await choosePort(0);
-  return { redisPort, grpcPort, restPort, modelPort, qdrantPort };
+  return { redisPort, grpcPort, restPort, mcpPort, modelPort, qdrantPort };
 }
 
 const aborted = (signal: AbortSignal) =>

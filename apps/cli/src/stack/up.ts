@@ -56,6 +56,7 @@ function summary(state: StackState, home: string): string {
   const memory = state.memory === 'sqlite' ? `memory is in ${memoryPath(home)}` : `memory is in Qdrant at ${state.memory}`;
   return [
     `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
+    ...(state.mcp ? [`MCP at ${state.mcp}, or over stdio by ./etude mcp`] : []),
     code,
     `${memory}; ${embedderText(state)}`,
     `state, key and logs in ${home}`,
@@ -82,6 +83,7 @@ export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolea
     root,
     grpcPort: settings.ETUDE_GRPC_PORT,
     restPort: settings.ETUDE_REST_PORT,
+    mcpPort: settings.ETUDE_MCP_PORT,
     redisPort: settings.ETUDE_REDIS_PORT,
     rolloutWorkers: options.rolloutWorkers,
     concurrency: options.concurrency,

@@ -11,7 +11,7 @@ export const REVISIONS = [MODERN, LEGACY] as const;
 export interface OfficialClient {
   readonly client: Client;
   readonly skills: SkillsClient;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export async function connectOver(transport: Transport, revision: Revision): Promise<OfficialClient> {

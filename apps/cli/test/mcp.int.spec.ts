@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
+import { connectStdio, MODERN, REVISIONS } from '@etude/mcp/testing/official-client';
+import { manifest } from '@etude/mcp/testing/fake-gateway';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { etude, isAlive, ROOT } from './etude.js';
+
+const KEY = 'key-of-nobody-else';
+let gateway: McpGateway;
+beforeAll(async () => {
+  gateway = await startMcpGateway();
+  gateway.fake.held = [
+    { name: 'add_up', version: 2, files: { 'SKILL.md': manifest('add-up', 'Adds numbers'), 'scripts/main.py': 'x = 1\n' } },
+  ];
+});
+afterAll(() => gateway.stop());
+
+const environment = () => ({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ETUDE_API_KEY: KEY });
+const program = (...more: string[]) => ({
+  command: process.execPath,
+  args: [`${ROOT}apps/cli/dist/main.js`, 'mcp', '--address', gateway.address, '--agent', 'scout', '--user', 'ann', ...more],
+  env: environment(),
+});
+
+describe.each(REVISIONS)('etude mcp in %s', (revision) => {
+  it('serves tools and skills in the name of its flags, and says nothing else on stdout', async () => {
+    let said = '';
+    const connected = await connectStdio(program(), revision, (text) => (said += text));
+    const { client, skills } = connected;
+    try {
+      expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['echo', 'hang']);
+      expect(await client.callTool({ name: 'echo', arguments: { text: 'hi' } })).toMatchObject({ structuredContent: { text: 'hi' } });
+      const { request, settings } = gateway.fake.seen.findLast(({ method }) => method === 'callTool') ?? {};
+      expect(request).toMatchObject({ agent: 'scout', user: 'ann', session: expect.stringMatching(/^[0-9a-f-]{36}$/) as string });
+      expect(settings?.metadata).toEqual({ authorization: `Bearer ${KEY}` });
+      const listed = await skills.list();
+      const [skill] = listed.skills as [(typeof listed.skills)[0]];
+      expect(skill.uri).toBe('skill://add-up/SKILL.md');
+      expect(await skills.read(skill, 'scripts/main.py')).toMatchObject({ verified: true, text: 'x = 1\n' });
+      expect(said).toContain(`MCP on stdin and stdout, for agent scout and user ann, through ${gateway.address}`);
+    } finally {
+      await connected.close();
+    }
+  });
+
+  it('ends with its client, and what the client left running ends as well', async () => {
+    const connected = await connectStdio(program('--session', 'mine'), revision);
+    const { client, pid } = connected;
+    const before = gateway.fake.aborted.length;
+    const hanging = client.callTool({ name: 'hang', arguments: {} }).catch((error: unknown) => error);
+    await until(() => gateway.fake.seen.at(-1)?.request['tool'] === 'hang', { timeoutMs: 10_000, what: 'the call' });
+    await connected.close();
+    await hanging;
+    await until(() => gateway.fake.aborted.length > before && !isAlive(pid ?? 0), { timeoutMs: 10_000, what: 'the end' });
+    expect(gateway.fake.seen.findLast(({ method }) => method === 'callTool')?.request).toMatchObject({ session: 'mine' });
+  });
+});
+
+describe('etude mcp', () => {
+  it('survives what is no message, and ends well with its input', async () => {
+    const { command, args, env } = program();
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': MODERN,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const list = { jsonrpc: '2.0', id: 7, method: 'tools/list', params: { _meta: meta } };
+    child.stdin.write(`nonsense\n{"half":\n[]\n${JSON.stringify(list)}\n`);
+    await until(() => out.includes('"id":7'), { timeoutMs: 20_000, what: 'an answer' });
+    for (const line of out.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
+    child.stdin.end();
+    const [exit] = (await once(child, 'exit')) as [number | null];
+    expect(exit).toBe(0);
+  });
+
+  it('says what is wrong with its flags before it serves', async () => {
+    expect(await etude(['mcp', '--agent', '@tenant'])).toMatchObject({
+      exit: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--agent must') as string,
+    });
+    expect(await etude(['mcp', '--session', 'a b'])).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining('--session must') as string,
+    });
+  });
+});
