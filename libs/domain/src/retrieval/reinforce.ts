@@ -1,8 +1,16 @@
 import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { SkillUsage } from '@etude/contracts/skill-proof';
+import { contentDigest } from '../skills/content-digest.js';
+import { UNUSED } from '../skills/skill-usage.js';
 
 /** Tasks that a skill solved and that it is found by; more would only slow search down. */
 export const SKILL_CUES_MAX = 64;
 const RATE_ALPHA = 0.1;
+const FAILURES_MAX = 10;
+const OUTPUTS_MAX = 64;
+const DIGEST_CHARS = 16;
+
+type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 /** ms since 1970 from which on the fact is true. */
 export function factTime(fact: Fact): number {
@@ -28,25 +36,58 @@ export function reinforce(known: Fact, again: Fact): Fact {
   };
 }
 
-/** A skill after one more use: counts, its rate by exponential moving average, and after a success its new cue and fingerprint. */
-export function afterUse(skill: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Skill {
+/**
+ * A skill after one more use: successes and their rate by exponential moving average, how it was used, and after a success its new cue
+ * and fingerprint.
+ */
+export function afterUse(skill: Skill, use: SkillUse): Skill {
   const { success, cue, fingerprint, at } = use;
+  const learns = success && mayBeTold(skill, use);
   return {
     ...skill,
-    executionCount: skill.executionCount + 1,
+    executionCount: skill.executionCount + (success ? 1 : 0),
     successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
-    cues: success && mayBeTold(skill, use) && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
-    fingerprints: success && mayBeTold(skill, use) ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
+    cues: learns && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
+    fingerprints: learns && fingerprint !== '' ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
+    usage: usageAfter(skill, use),
     updatedAt: Math.max(skill.updatedAt, at),
   };
 }
 
+function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
+  const usage = skill.usage ?? UNUSED;
+  const { input, output } = digestsOf(skill, use);
+  const before = usage.outputs.find((known) => known.input === input);
+  const isNew = input !== '' && output !== '' && before === undefined;
+  return {
+    ...usage,
+    used: usage.used + 1,
+    fellBack: usage.fellBack + (use.fellBack === true ? 1 : 0),
+    lastUsedAt: Math.max(usage.lastUsedAt ?? 0, use.at),
+    failures: use.failure ? [failureOf(skill, use, use.failure), ...usage.failures].slice(0, FAILURES_MAX) : usage.failures,
+    outputs: isNew ? [{ input, output }, ...usage.outputs].slice(0, OUTPUTS_MAX) : usage.outputs,
+    nondeterministic: usage.nondeterministic || (before !== undefined && output !== '' && before.output !== output),
+  };
+}
+
+/** Of a user's use of what others read, only what kind of error it was: messages quote what went in. */
+function failureOf(skill: Skill, use: SkillUse, { input, error }: NonNullable<SkillUse['failure']>): SkillUsage['failures'][number] {
+  if (mayBeTold(skill, use)) return { at: use.at, input, error };
+  return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
+}
+
+/** Cut, and made with the skill's own digest: they serve to compare uses of this skill, and nobody finds a user by them. */
+function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): { input: string; output: string } {
+  const cut = (of: string | undefined) => (of === undefined ? '' : contentDigest([digest, of]).slice(0, DIGEST_CHARS));
+  return { input: cut(inputDigest), output: cut(outputDigest) };
+}
+
 /**
  * What a user asked for, its digest too, stays with what is theirs: others would find it in a skill that they share, and erasing
- * would miss it. Such a user finds a shared skill by likeness alone.
+ * would miss it. Such a user finds a shared skill by likeness alone. What a tenant asked for stays in the tenant likewise.
  */
-function mayBeTold({ scope }: Skill, use: Extract<MemoryWrite, { kind: 'skill_use' }>): boolean {
-  return use.scope.user === null || use.scope.user === scope.user;
+function mayBeTold({ scope }: Skill, use: SkillUse): boolean {
+  return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);
 }
 
 function isNewCue(skill: Skill, cue: string): boolean {

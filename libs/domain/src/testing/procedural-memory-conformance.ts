@@ -9,6 +9,7 @@ import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conf
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
+import { skillUsageConformance } from './skill-usage-conformance.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const code = (letter: string) => `def total(xs): return '${letter}'`;
@@ -19,6 +20,7 @@ const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), ch
 /** What every ProceduralMemory keeps, whatever it is stored in. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
   skillRegistryConformance(make);
+  skillUsageConformance(make);
 
   describe('as a ProceduralMemory', () => {
     it('numbers versions and keeps one per digest', async () => {
@@ -117,12 +119,12 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await storeAt(memory, { ...ACTIVE, successRate: 1 });
       await memory.recordUse('u1', skillUseOf({ success: false, cue: 'failed here', fingerprint: 'f9' }));
       await memory.recordUse('u1', skillUseOf({ success: false }));
-      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ['f1'] });
+      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 0, cues: ACTIVE.cues, fingerprints: ['f1'] });
       await memory.recordUse('u2', skillUseOf());
       await memory.recordUse('u2', skillUseOf());
       const after = await memory.get(ALL, 'sum_even');
       expect(after).toMatchObject({
-        executionCount: 2,
+        executionCount: 1,
         cues: [...ACTIVE.cues, 'Total of the even entries'],
         fingerprints: ['f1', 'f2'],
         updatedAt: NEW_YEAR + 1,
