@@ -4,6 +4,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
 
@@ -76,6 +77,7 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
     outcome = withPlanned(outcome, unit);
     await deps.progress?.(outcome);
   }
+  outcome = await withDuplicates(input, outcome, deps, signal);
   if (dryRun) return outcome;
 
   for (const unit of units) {
@@ -85,6 +87,17 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   }
   outcome = await mergeFacts(input, outcome, deps, signal);
   return countSettled(tenant, units, outcome, deps, signal);
+}
+
+/** Skills of the same days that seem to do what others do: said, for people to decide. */
+async function withDuplicates(
+  { tenant, agent, days, now }: ConsolidationInput,
+  outcome: ConsolidationOutcome,
+  { procedural }: ConsolidationDeps,
+  signal: AbortSignal,
+): Promise<ConsolidationOutcome> {
+  const found = await findDuplicates({ tenant, agent, since: now - days * DAY_MS }, procedural, signal);
+  return found.length === 0 ? outcome : { ...outcome, plan: [...outcome.plan, ...found.map(describeDuplicate)] };
 }
 
 /** Facts of the same days that several writers told in one instant, and of which none saw the other. */

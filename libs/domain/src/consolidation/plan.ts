@@ -3,6 +3,7 @@ import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';
 
@@ -41,7 +42,7 @@ export async function planUnit(
   const learned = await learnFromGroup(group, deps.model, signal);
   const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
   const skills = [
-    ...(await allSkills(deps.procedural, scope)),
+    ...(await everyListed(deps.procedural, { tenant: scope.tenant, agent: scope.agent })),
     ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : [])),
   ];
   return {
@@ -69,19 +70,6 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
     ...(typeof subject === 'string' ? { subject } : {}),
   }));
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
-}
-
-const PAGE = 200;
-
-async function allSkills(procedural: ProceduralMemory, scope: Fact['scope']): Promise<Skill[]> {
-  const owner = { tenant: scope.tenant, agent: scope.agent };
-  const skills: Skill[] = [];
-  for (;;) {
-    const last = skills.at(-1)?.name;
-    const page = await procedural.list(owner, last === undefined ? { limit: PAGE } : { limit: PAGE, afterName: last });
-    skills.push(...page);
-    if (page.length < PAGE) return skills;
-  }
 }
 
 /** The unit for people: each change on a line with what it rests on. */

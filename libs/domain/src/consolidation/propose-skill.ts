@@ -1,6 +1,7 @@
 import type { Episode, Skill, SkillTest } from '@etude/contracts/memory';
 import { candidateFromTests } from '../skills/skill-candidate.js';
 import { canonicalJson } from '../skills/content-digest.js';
+import { withMarks } from '../skills/untrusted.js';
 
 /** One success may be luck. */
 const SUCCESSES_MIN = 2;
@@ -39,11 +40,12 @@ export function proposeSkill(
     scenarios,
     scripted: best.scripted || scripted,
     at,
-    sources: peers.map(({ id }) => id),
+    sources: unique([...peers.map(({ id }) => id), ...seenBy(group)]),
   });
   if (candidate === null || skills.some(({ digest }) => digest === candidate.digest)) return null;
   return {
-    ...candidate,
+    ...withMarks(candidate),
+    origin: 'consolidation',
     cues: unique(peers.map(({ prompt }) => prompt)),
     fingerprints: unique(peers.map(({ fingerprint }) => fingerprint)),
   };
@@ -74,6 +76,11 @@ function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
   if (best.tests.some(({ kind }) => kind === 'python')) return best.tests;
   const all = [best, ...peers].flatMap(({ tests }) => tests.filter(({ kind }) => kind === best.tests[0]?.kind));
   return [...new Map(all.map((test) => [canonicalJson(test), test])).values()].slice(0, TESTS_MAX);
+}
+
+/** What its words or its code may have been taken from: all of the group were read, by whoever wrote them or by the model that told of them. */
+function seenBy(group: readonly Episode[]): string[] {
+  return group.flatMap(({ id, experience, touched = [] }) => [...(experience === undefined ? [] : [`episodes/${id}`]), ...touched]);
 }
 
 function unique(texts: readonly string[]): string[] {

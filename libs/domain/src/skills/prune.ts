@@ -162,7 +162,9 @@ function isReplaced(skill: Skill, skills: readonly Skill[]): boolean {
   );
 }
 
+/** Out of the status in which it was seen, and of no other. */
 export function moveTo(skill: Skill, to: SkillStatus, { by, reason, at }: Pick<SkillMove, 'by' | 'reason' | 'at'>): SkillMove {
   const { scope, name, version, digest } = skill;
-  return { key: { tenant: scope.tenant, agent: scope.agent, name, version, digest }, to, by, reason, at };
+  const key = { tenant: scope.tenant, agent: scope.agent, name, version, digest };
+  return { key, from: [skill.status], to, by, reason, at };
 }

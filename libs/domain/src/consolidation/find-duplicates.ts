@@ -1,0 +1,111 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory } from '../ports/memory.js';
+import { usesOf } from '../skills/prune.js';
+import { everyListed } from './every-listed.js';
+
+/** Two active skills of one owner that do the same, as far as can be told without looking. */
+export interface Duplicate {
+  /** Used more, or succeeding more often, or older. */
+  readonly keep: Skill;
+  readonly merge: Skill;
+  /** Calibrated, of name and description; null where only their behaviour tells. */
+  readonly similarity: number | null;
+  /** Each passes the tests of the other. */
+  readonly behavesAlike: boolean;
+}
+
+export interface DuplicateQuery {
+  readonly tenant: string;
+  /** null: every owner of the tenant, each by itself. */
+  readonly agent: string | null;
+  /** ms since 1970: only skills that changed since are compared with the others. */
+  readonly since: number;
+}
+
+/** "Nearly the same words". */
+const SIMILARITY_MIN = 0.9;
+const NEIGHBOURS = 5;
+/** Skills that one run compares; each costs a search. */
+const COMPARED_MAX = 500;
+const DUPLICATES_MAX = 20;
+
+/**
+ * Active skills that nearly say the same, or pass each other's tests, for somebody to merge; nothing is merged here. Each skill is
+ * proposed to be given up once at most, and never for one that is given up itself.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE; an AbortError when `signal` aborts
+ */
+export async function findDuplicates(
+  { tenant, agent, since }: DuplicateQuery,
+  procedural: Pick<ProceduralMemory, 'list' | 'search'>,
+  signal: AbortSignal,
+): Promise<readonly Duplicate[]> {
+  const active = await everyListed(procedural, { tenant, agent }, 'active');
+  const changed = active.filter(({ kind, updatedAt }) => kind === 'function' && updatedAt >= since).slice(0, COMPARED_MAX);
+  const found: Duplicate[] = [];
+  for (const skill of changed) {
+    signal.throwIfAborted();
+    const near = await procedural.search(
+      { tenant, agent: skill.scope.agent, user: skill.scope.user },
+      { text: skill.description, limit: NEIGHBOURS, similarityMin: SIMILARITY_MIN },
+    );
+    const worded = near.map(({ skill: other, similarity }) => pairOf(skill, other, similarity));
+    const behaving = active.filter((other) => behaveAlike(skill, other)).map((other) => pairOf(skill, other, null));
+    found.push(...[...worded, ...behaving].filter(({ keep, merge }) => mayMerge(keep, merge)));
+  }
+  return withoutRepeats(found).slice(0, DUPLICATES_MAX);
+}
+
+/** Same owner, same user, both run: only then one can stand for the other. */
+function mayMerge(keep: Skill, merge: Skill): boolean {
+  const isOther = keep.name !== merge.name;
+  return isOther && keep.kind === merge.kind && keep.scope.agent === merge.scope.agent && keep.scope.user === merge.scope.user;
+}
+
+/** As verification found, of exactly these versions. */
+function behaveAlike(one: Skill, other: Skill): boolean {
+  return findsAlike(one, other) || findsAlike(other, one);
+}
+
+function findsAlike({ proof }: Skill, about: Skill): boolean {
+  return (proof?.alike ?? []).some(
+    ({ name, agent, version, passesTheirs, theyPass }) =>
+      name === about.name && agent === about.scope.agent && version === about.version && passesTheirs && theyPass,
+  );
+}
+
+function pairOf(one: Skill, other: Skill, similarity: number | null): Duplicate {
+  const [keep, merge] = isBetter(one, other) ? [one, other] : [other, one];
+  return { keep, merge, similarity, behavesAlike: behaveAlike(one, other) };
+}
+
+function isBetter(one: Skill, other: Skill): boolean {
+  const order = usesOf(one) - usesOf(other) || one.successRate - other.successRate || other.createdAt - one.createdAt;
+  return order === 0 ? one.name < other.name : order > 0;
+}
+
+function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
+  const given = new Set<string>();
+  const kept = new Set<string>();
+  // What behaves alike as well is the surest.
+  return found
+    .toSorted((a, b) => Number(b.behavesAlike) - Number(a.behavesAlike) || (b.similarity ?? 0) - (a.similarity ?? 0))
+    .filter(({ keep, merge }) => {
+      if (given.has(keyOf(merge)) || given.has(keyOf(keep)) || kept.has(keyOf(merge))) return false;
+      given.add(keyOf(merge));
+      kept.add(keyOf(keep));
+      return true;
+    });
+}
+
+const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${name}`;
+
+/** For people, with what to do about it. */
+export function describeDuplicate({ keep, merge, similarity, behavesAlike }: Duplicate): string {
+  const why = [
+    ...(similarity === null ? [] : [`similarity ${similarity.toFixed(2)}`]),
+    behavesAlike ? 'each passes the tests of the other' : 'whether they behave alike is not known',
+  ];
+  const { agent } = keep.scope;
+  return `skills ${keep.name}@${keep.version} and ${merge.name}@${merge.version} of ${agent} seem to do the same (${why.join(', ')}); to merge them after a look: etude skills deprecate ${merge.name}@${merge.version} --agent ${agent} --replaced-by ${keep.name}`;
+}
