@@ -1,6 +1,7 @@
 import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { episodeOf, factOf, NEW_YEAR, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { storeAt } from '@etude/domain/testing/skill-lives';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Memory } from '../src/memory.js';
@@ -27,7 +28,7 @@ const WRITERS = {
   unit: ({ semantic }, scope, id, mark) =>
     semantic.applyFacts(scope.tenant, `u ${id} ${mark}`, [factOf({ id: `${id} ${mark}`, scope, text: `List ${id} is of ${mark}.` })]),
   skill: ({ procedural }, scope, id, mark) =>
-    procedural.store(skillOf({ scope, status: 'active', digest: `${id} ${mark}`.padEnd(64, '.'), description: `even numbers ${mark}` })),
+    storeAt(procedural, skillOf({ scope, status: 'active', code: `print('${id} ${mark}')`, description: `even numbers ${mark}` })),
   procedure: ({ procedural }, scope, id, mark) => procedural.storeProcedure(`p ${id} ${mark}`, scope, 'refund', `refund as ${mark}`),
   use: ({ procedural }, scope, id, mark) =>
     procedural.recordUse(`use ${id} ${mark}`, skillUseOf({ scope, cue: 'even', fingerprint: 'f1' })).catch(onlyNotFound),

@@ -1,5 +1,6 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { storeAt } from '@etude/domain/testing/skill-lives';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
@@ -100,5 +101,5 @@ async function fill({ episodic, semantic, procedural }: Memory): Promise<void> {
   await episodic.storeTransition(transitionOf());
   await episodic.storeEpisode(episodeOf({ reflection: 'The sum of even numbers of an empty list is 0.' }));
   await semantic.store('w1', factOf({ text: 'A list of even numbers has an even sum.' }));
-  await procedural.store(skillOf({ scope: SCOPE, status: 'active' }));
+  await storeAt(procedural, skillOf({ scope: SCOPE, status: 'active' }));
 }

@@ -9,11 +9,13 @@ const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 /** The plain model as a store, for tests of the layers alone: quick, and in no way durable. Has one model of vectors. */
 export function modelStore(): RecordStore {
   const model = new RecordModel();
+  const tenants = new Set<string>();
   const found = (scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => model.seen(requireScope(scope), layer, filter);
   return {
     name: 'model',
     async write(tenant: string, changes: readonly Change[]) {
       requireScope({ tenant, agent: null });
+      tenants.add(tenant);
       changes.forEach(({ record }) => requireOwn(tenant, record.scope));
       return model.write(structuredClone(changes));
     },
@@ -44,7 +46,7 @@ export function modelStore(): RecordStore {
       return [];
     },
     async tenants() {
-      return [];
+      return [...tenants].toSorted();
     },
     async models() {
       return [];

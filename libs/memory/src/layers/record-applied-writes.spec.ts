@@ -1,4 +1,5 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { newSkill } from '@etude/domain/skills/skill-life';
 import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
@@ -50,10 +51,10 @@ describe('applied writes', () => {
   it('answer a stored skill again, for what follows it', async () => {
     const { writes } = layersOver(modelStore());
     const first = await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) });
-    expect(first).toEqual({ applied: true, skill: skillOf() });
+    expect(first).toEqual({ applied: true, skill: newSkill(skillOf(), 1) });
     expect(await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) })).toEqual({
       applied: false,
-      skill: skillOf(),
+      skill: newSkill(skillOf(), 1),
     });
   });
 
