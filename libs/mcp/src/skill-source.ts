@@ -1,5 +1,5 @@
-import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { skillResourceName } from '@etude/contracts/ids';
+import { type Skill as WireSkill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { Resource, ServerContext } from '@modelcontextprotocol/server';
 import { DIRECTORY_MIME_TYPE, type Skill, type SkillReadResult, type SkillSource } from '@modelcontextprotocol/server/ext/skills';
@@ -14,6 +14,9 @@ const PAGE_SIZE = 50;
 /** Exports of one page at once. */
 const EXPORTS_MAX = 8;
 const TIMEOUT_MS = 30_000;
+
+/** One version of a skill, and exactly whose. */
+type Version = Pick<WireSkill, 'name' | 'agent' | 'user' | 'version'>;
 
 /** Hears of a skill that can't be shown in the Agent Skills format, and why. */
 export type OnUnfit = (skill: string, why: string) => void;
@@ -34,9 +37,7 @@ export class GatewaySkillSource implements SkillSource {
     const { agent, user } = this.#caller;
     const request = { agent, user, status: SkillStatus.ACTIVE, pageSize: PAGE_SIZE, pageToken: cursor ?? '' };
     const page = await spoken(this.#calls.listSkills(request, this.#settings(context)));
-    // The narrowest of equal names comes first, and is the one that is meant.
-    const versions = new Map(page.skills.toReversed().map(({ name, version }) => [name.replace(/^skills\//, ''), version]));
-    const folders = await atOnce([...versions].toReversed(), EXPORTS_MAX, ([skill, version]) => this.#folder(skill, version, context));
+    const folders = await atOnce(page.skills, EXPORTS_MAX, (skill) => this.#folder(skill, context));
     const skills = folders.filter((folder) => folder !== undefined).map(({ entry }) => entry);
     return { skills, ...(page.nextPageToken === '' ? {} : { nextCursor: page.nextPageToken }) };
   }
@@ -76,24 +77,33 @@ export class GatewaySkillSource implements SkillSource {
   async #at(uri: string, context: ServerContext): Promise<{ folder: SkillFolder; path: string } | undefined> {
     const place = placeOf(uri);
     if (place === null) return undefined;
-    const version = await this.#activeVersion(place.skill, context);
-    const folder = version === undefined ? undefined : await this.#folder(place.skill, version, context);
+    const skill = await this.#active(place.skill, context);
+    const folder = skill === undefined ? undefined : await this.#folder(skill, context);
     return folder?.folder === place.folder ? { folder, path: place.path.join('/') } : undefined;
   }
 
-  async #activeVersion(skill: string, context: ServerContext): Promise<number | undefined> {
+  /** As a listing has it: the narrowest owner's of those that have an active version. */
+  async #active(name: string, context: ServerContext): Promise<Version | undefined> {
     const { agent, user } = this.#caller;
-    const request = { name: skillResourceName(skill), agent, user };
-    const found = await unlessMissing(this.#calls.listSkillVersions(request, this.#settings(context)));
-    return found?.skills.find(({ status }) => status === SkillStatus.ACTIVE)?.version;
+    const seen = new Set<string>();
+    for (const owner of [agent, ...(user === '' ? [] : [USER_AGENT]), TENANT_AGENT, GLOBAL_TENANT]) {
+      if (seen.has(owner)) continue;
+      const request = { name: skillResourceName(name), agent: owner, user };
+      const found = await unlessMissing(this.#calls.listSkillVersions(request, this.#settings(context)));
+      const active = found?.skills.find(({ status }) => status === SkillStatus.ACTIVE);
+      if (active !== undefined) return active;
+      // Nobody narrower has it, either.
+      if (owner === agent && found === undefined) return undefined;
+      for (const { agent: whose } of found?.skills ?? []) seen.add(whose);
+    }
+    return undefined;
   }
 
   /** Undefined where it is gone meanwhile, or does not fit the format. */
-  async #folder(skill: string, version: number, context: ServerContext): Promise<SkillFolder | undefined> {
-    const { agent, user } = this.#caller;
-    const request = { name: skillResourceName(skill), agent, user, version };
-    const exported = await unlessMissing(this.#calls.exportSkill(request, this.#settings(context)));
+  async #folder({ name, agent, user, version }: Version, context: ServerContext): Promise<SkillFolder | undefined> {
+    const exported = await unlessMissing(this.#calls.exportSkill({ name, agent, user, version }, this.#settings(context)));
     if (exported === undefined) return undefined;
+    const skill = name.replace(/^skills\//, '');
     try {
       return await skillFolder(skill, exported.files);
     } catch (error) {

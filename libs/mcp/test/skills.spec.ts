@@ -128,15 +128,28 @@ describe('skills', () => {
     await expect(new SkillsClient(client).get(uri)).rejects.toMatchObject({ code: -32_602 });
   });
 
+  it('shows the active one of the tenant where the agent has one of that name that is not', async () => {
+    const gateway = new FakeGateway();
+    gateway.held = [
+      { name: 'add_up', version: 1, status: SkillStatus.CANDIDATE, files: { 'SKILL.md': manifest('add-up', 'Not proven') } },
+      { name: 'add_up', version: 1, owner: '@tenant', files: { 'SKILL.md': manifest('add-up', 'Proven') } },
+    ];
+    const client = await connect(gateway, 'stdio', '2026-07-28');
+    const skills = new SkillsClient(client);
+    const proven = { uri: 'skill://add-up/SKILL.md', frontmatter: { description: 'Proven' } };
+    expect((await skills.list()).skills).toMatchObject([proven]);
+    expect(await skills.get(proven.uri)).toMatchObject({ skill: proven });
+    const answer = await client.readResource({ uri: proven.uri });
+    expect(answer.contents).toMatchObject([{ text: expect.stringContaining('Proven') as string }]);
+  });
+
   it('asks for them in the name of who calls, and with their key', async () => {
     const gateway = gatewayWithSkills();
     const headers = { 'etude-agent': 'scout', 'etude-user': 'ann', authorization: 'Bearer k' };
     const client = await connect(gateway, 'http', '2026-07-28', { headers });
     await new SkillsClient(client).get('skill://sum-of-squares/SKILL.md');
-    for (const { request, settings } of gateway.seen.filter(({ method }) => method !== 'listTools')) {
-      expect(request).toMatchObject({ agent: 'scout', user: 'ann' });
-      expect(settings.metadata).toEqual({ authorization: 'Bearer k' });
-    }
+    expect(gateway.seen.find(({ method }) => method === 'listSkillVersions')?.request).toMatchObject({ agent: 'scout', user: 'ann' });
+    for (const { settings } of gateway.seen) expect(settings.metadata).toEqual({ authorization: 'Bearer k' });
   });
 
   it('leaves out what does not fit the format, and says so', async () => {

@@ -7,6 +7,8 @@ export interface FakeSkill {
   readonly name: string;
   readonly version: number;
   readonly status?: SkillStatus;
+  /** Its owner: the agent "default", or "@tenant". */
+  readonly owner?: string;
   readonly files: Readonly<Record<string, string | Uint8Array>>;
 }
 
@@ -58,7 +60,7 @@ export class FakeGateway implements GatewayCalls {
       this.#answer('listSkills', request, settings, () => this.#page(request as never)),
     listSkillVersions: (request: object, settings?: CallSettings) =>
       this.#answer('listSkillVersions', request, settings, () => ({
-        skills: this.#versions((request as { name: string }).name).map(onWire),
+        skills: this.#versions(request as never).map(onWire),
       })),
     exportSkill: (request: object, settings?: CallSettings) =>
       this.#answer('exportSkill', request, settings, () => this.#export(request as never)),
@@ -94,18 +96,28 @@ export class FakeGateway implements GatewayCalls {
     return { skills: all.slice(from, next).map(onWire), nextPageToken: next < all.length ? String(next) : '' };
   }
 
-  #versions(name: string): FakeSkill[] {
-    const found = this.held.filter((skill) => `skills/${skill.name}` === name).toSorted((a, b) => b.version - a.version);
-    if (found.length === 0) throw refusal(NOT_FOUND, `There is no ${name}.`);
+  /** Of the narrowest owner that an agent reads, or of the one that is asked for. */
+  #versions({ name, agent }: { name: string; agent: string }): FakeSkill[] {
+    const named = this.held.filter((skill) => `skills/${skill.name}` === name).toSorted((a, b) => b.version - a.version);
+    const owners = agent.startsWith('@') ? [agent] : [undefined, '@tenant'];
+    const found = owners.map((owner) => named.filter((skill) => skill.owner === owner)).find((versions) => versions.length > 0);
+    if (!found) throw refusal(NOT_FOUND, `There is no ${name}.`);
     return found;
   }
 
-  #export({ name, version }: { name: string; version: number }): unknown {
-    const found = this.#versions(name).find((skill) => skill.version === version);
+  #export(request: { name: string; agent: string; version: number }): unknown {
+    const { name, version } = request;
+    const found = this.#versions(request).find((skill) => skill.version === version);
     if (!found) throw refusal(NOT_FOUND, `${name} has no version ${version}.`);
     const files = Object.entries(found.files).map(([path, data]) => ({ path, data: typeof data === 'string' ? Buffer.from(data) : data }));
     return { files };
   }
 }
 
-const onWire = ({ name, version, status = SkillStatus.ACTIVE }: FakeSkill) => ({ name: `skills/${name}`, version, status });
+const onWire = ({ name, version, owner = 'default', status = SkillStatus.ACTIVE }: FakeSkill) => ({
+  name: `skills/${name}`,
+  agent: owner,
+  user: '',
+  version,
+  status,
+});
