@@ -4,6 +4,7 @@ import { TenantId } from '@etude/contracts/ids';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
+import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
 import { z } from 'zod';
 import { mcpConfig } from './mcp/mcp-config.js';
@@ -14,6 +15,7 @@ export const gatewayConfig = requireMemory(
     .extend(memoryConfig.shape)
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
+    .extend(publicKeysConfig.shape)
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
       ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
@@ -26,6 +28,8 @@ export const gatewayConfig = requireMemory(
         .max(100)
         .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
         .default('Etude.Skill'),
+      /** Share of the broken copies of a skill that its tests have to notice, as the consolidation worker has it; `CheckSkill` says by it. */
+      ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** JSON file of hashed API keys; read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. On loopback only. */

@@ -1,3 +1,4 @@
+import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { memoryFrom } from '@etude/memory/open-memory';
@@ -5,18 +6,21 @@ import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
+import { fileProofChecker } from '@etude/platform/proof-keys';
 import { loggerModule } from '@etude/platform/logging';
 import { installationSettings } from '@etude/queue/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { ControllerDirectory } from '@etude/queue/controller-directory';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { DeadLetters } from '@etude/queue/dead-letters';
+import { QueueSandboxes } from '@etude/queue/executions';
 import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { Producer } from '@etude/queue/producer';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
 import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import { TaskStore } from '@etude/queue/task-store';
 import { UpkeepStore } from '@etude/queue/upkeep-store';
+import { WantedSkills } from '@etude/queue/wanted-skills';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AgentsController } from './agents/agents.controller.js';
@@ -42,10 +46,18 @@ import { RestServer } from './rest/rest-server.js';
 import { Drain } from './server/drain.js';
 import { HealthReporter } from './server/health-reporter.js';
 import { Upkeep } from './server/upkeep.js';
-import { SkillsController } from './skills/skills.controller.js';
+import { SkillRegistration } from './skills/skill-registration.js';
+import { SkillServices } from './skills/skill-services.js';
+import { SkillsReadController } from './skills/skills-read.controller.js';
+import { SkillsRegistryController } from './skills/skills-registry.controller.js';
+import { SkillsReviewController } from './skills/skills-review.controller.js';
+import { SkillsUseController } from './skills/skills-use.controller.js';
+import { WantedSkillsController } from './skills/wanted-skills.controller.js';
 import { redisEvents } from './tasks/task-events.js';
 import { TaskWatcher } from './tasks/task-watcher.js';
 import { TasksController } from './tasks/tasks.controller.js';
+import { ToolServices } from './tools/tool-services.js';
+import { ToolsController } from './tools/tools.controller.js';
 
 /** A model is not needed here; with one, searches can have it order what they found. */
 function rerankerOf(config: GatewayConfig): { readonly chatModel?: ChatModel } {
@@ -55,6 +67,7 @@ function rerankerOf(config: GatewayConfig): { readonly chatModel?: ChatModel } {
 
 /** What the server needs before the module exists, made once. */
 export interface GatewayParts {
+  readonly embedder: Embedder;
   readonly producer: Producer;
   readonly memory: MemoryAccess;
   readonly drain: Drain;
@@ -69,7 +82,7 @@ export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: 
   );
   const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping()));
   const checks = { redis, memory: () => memory.check() };
-  return { producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };
+  return { embedder, producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };
 }
 
 function authenticator(config: GatewayConfig, logger: QueueLogger): Authenticator {
@@ -84,12 +97,30 @@ function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: Sand
   return new SandboxRouter({ sessions, directory, channels: token === undefined ? null : new ControllerChannels(token) });
 }
 
+function skillServices(config: GatewayConfig, producer: Producer, settings: AgentSettingsStore, logger: QueueLogger): SkillServices {
+  const report = (error: unknown) => logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force');
+  const sandboxes = new QueueSandboxes(producer);
+  return new SkillServices({
+    sandboxes,
+    settings,
+    outbox: new RedisMemoryOutbox(producer),
+    checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, report),
+    analyser: new RuffSecretlintAnalyser(),
+    mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
+    registration: new SkillRegistration({ sandboxes, settings, producer }),
+    wanted: new WantedSkills(producer),
+  });
+}
+
 /** The services of `etude.v1` over the parts they share. */
 export class GatewayModule {
   static forRoot(config: GatewayConfig, parts: GatewayParts, logger: QueueLogger): DynamicModule {
-    const { producer, memory, drain, health, checks } = parts;
+    const { embedder, producer, memory, drain, health, checks } = parts;
     const tasks = new TaskStore(producer);
     const sessions = new SandboxSessionStore(producer.redis, producer.keys);
+    const settings = new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config));
+    const skills = skillServices(config, producer, settings, logger);
+    const tools = new ToolServices({ producer, memory, embedder, skills: skills.parts, provider: config.ETUDE_REST_PROVIDER });
     const sandboxes = sandboxRouter(config, producer, sessions);
     const authenticate = authenticator(config, logger);
     return {
@@ -97,7 +128,12 @@ export class GatewayModule {
       imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks })],
       controllers: [
         TasksController,
-        SkillsController,
+        SkillsReadController,
+        SkillsRegistryController,
+        SkillsReviewController,
+        SkillsUseController,
+        WantedSkillsController,
+        ToolsController,
         MemorySearchController,
         MemoryRecordsController,
         DocumentsController,
@@ -117,7 +153,10 @@ export class GatewayModule {
         { provide: McpServer, useValue: mcpServerFrom(config, authenticate, logger) },
         { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
-        { provide: AgentSettingsStore, useValue: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)) },
+        { provide: AgentSettingsStore, useValue: settings },
+        { provide: SkillServices, useValue: skills },
+        { provide: WantedSkills, useValue: skills.parts.wanted },
+        { provide: ToolServices, useValue: tools },
         { provide: DeadLetters, useValue: new DeadLetters(producer, tasks) },
         { provide: SandboxSessionStore, useValue: sessions },
         { provide: SandboxRouter, useValue: sandboxes },

@@ -1,0 +1,56 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { DiffSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { createTwoFilesPatch } from 'diff';
+
+/** What is compared beside the code, by what a reader calls it. */
+const FIELDS = {
+  kind: 'kind',
+  description: 'description',
+  entryPoint: 'entry_point',
+  parameters: 'parameters',
+  tags: 'tags',
+  displayName: 'display_name',
+  category: 'category',
+  examplePrompts: 'example_prompts',
+  dependencies: 'dependencies',
+  packages: 'packages',
+  files: 'files',
+  metadata: 'metadata',
+} as const satisfies Partial<Record<keyof Skill, string>>;
+
+export interface DiffOptions {
+  /** Tests may be made of hidden cases: for reviewers. */
+  readonly withTests: boolean;
+}
+
+/**
+ * What changed from one version to another, as unified diffs; empty where nothing did.
+ *
+ * @param from null: there was none
+ */
+export function skillDiff(from: Skill | null, to: Skill, options: DiffOptions): MessageInitShape<typeof DiffSkillResponseSchema> {
+  return {
+    fromVersion: from?.version ?? 0,
+    toVersion: to.version,
+    codeDiff: unified('code.py', from, to, ({ code }) => code),
+    fieldsDiff: unified('skill.json', from, to, (skill) => fieldsText(skill, options)),
+  };
+}
+
+function unified(file: string, from: Skill | null, to: Skill, textOf: (skill: Skill) => string): string {
+  const [before, after] = [from === null ? '' : textOf(from), textOf(to)];
+  if (before === after) return '';
+  const name = (skill: Skill | null) => (skill === null ? '/dev/null' : `${skill.name}@${skill.version}/${file}`);
+  return createTwoFilesPatch(name(from), name(to), before, after);
+}
+
+/** Keys in one order, one value to a line. Held-out tests are counted only. */
+function fieldsText(skill: Skill, { withTests }: DiffOptions): string {
+  const shown = Object.entries(FIELDS).flatMap(([field, name]) => {
+    const value = skill[field as keyof typeof FIELDS];
+    return value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [[name, value] as const];
+  });
+  const tests = withTests ? { tests: skill.tests } : { test_count: skill.tests.length };
+  return `${JSON.stringify({ ...Object.fromEntries(shown), ...tests, held_out_count: skill.heldOut?.length ?? 0 }, null, 2)}\n`;
+}

@@ -1,0 +1,119 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ServerCall } from '@etude/contracts/grpc';
+import { AgentId, GLOBAL_TENANT, TENANT_AGENT, USER_AGENT, UserId } from '@etude/contracts/ids';
+import type { Scope, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
+import { findSkill } from '@etude/domain/skills/find-skill';
+import { ownersFor, type SkillReader, viewOf } from '@etude/domain/skills/owners';
+import { hasRole } from '@etude/platform/auth';
+import { contextOf } from '../calls/call-context.js';
+import { skillOfName } from '../wire/resource-name.js';
+import { invalidField, parseField } from '../wire/validation.js';
+
+/** Whose skills are asked for. */
+export interface AskedSkills {
+  readonly tenant: string;
+  /** An agent's and what is shared with it; exactly what is shared, for "@user", "@tenant" and "@global"; null: every agent's. */
+  readonly agent: string | null;
+  readonly user: string | null;
+  /** A reviewer who names no user sees those of every user. */
+  readonly everyUser: boolean;
+}
+
+interface Asking {
+  readonly agent: string;
+  readonly user: string;
+}
+
+const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TENANT]);
+
+/** @throws EtudeError INVALID_ARGUMENT */
+export function askedSkills(call: ServerCall, { agent, user }: Asking): AskedSkills {
+  const { tenant, roles } = contextOf(call);
+  const known = user === '' ? null : parseField(UserId, user, 'user');
+  const owner = agent === '' ? null : SHARED.has(agent) ? agent : parseField(AgentId, agent, 'agent');
+  const everyUser = known === null && hasRole(roles, 'reviewer');
+  if (owner === USER_AGENT && known === null && !everyUser)
+    throw invalidField('user', 'is required: "@user" is who shares with their agents');
+  return { tenant, agent: owner, user: known, everyUser };
+}
+
+/** Who reads, where an agent has to be named. @throws EtudeError INVALID_ARGUMENT */
+export function skillReader(call: ServerCall, { agent, user }: Asking): SkillReader {
+  const known = user === '' ? null : parseField(UserId, user, 'user');
+  return { tenant: contextOf(call).tenant, agent: parseField(AgentId, agent, 'agent'), user: known };
+}
+
+/** What is read one after the other, narrowest first. */
+export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readonly ReadScope[] {
+  const seen = (owner: Pick<Scope, 'tenant' | 'agent'>): ReadScope => (everyUser ? { ...owner, user: null } : viewOf(owner, user));
+  const global = seen({ tenant: GLOBAL_TENANT, agent: TENANT_AGENT });
+  if (agent === null) return [{ ...seen({ tenant, agent: '' }), agent: null }, global];
+  if (agent === GLOBAL_TENANT) return [global];
+  if (SHARED.has(agent)) return [seen({ tenant, agent })];
+  const owners = ownersFor({ tenant, agent, user: user ?? (everyUser ? 'any' : null) });
+  return [...new Map(owners.map((owner) => [`${owner.tenant} ${owner.agent}`, seen(owner)])).values()];
+}
+
+/**
+ * The newest version, whatever its status, or the one asked for; of equal names the narrowest owner's.
+ *
+ * @param name "skills/{skill}"
+ * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND
+ */
+export async function skillNamed(procedural: ProceduralMemory, asked: AskedSkills, name: string, version = 0): Promise<Skill> {
+  const skillName = skillOfName(name);
+  const wanted = version === 0 ? undefined : checkedVersion(version, 'version');
+  const found = (await asReader(procedural, asked, skillName, wanted)) ?? (await firstOf(procedural, asked, skillName, wanted));
+  if (found !== null) return found;
+  const which = wanted === undefined ? name : `version ${wanted} of ${name}`;
+  throw new EtudeError('NOT_FOUND', `There is no ${which} for this reader. Who reads is told by agent and user.`, { metadata: { name } });
+}
+
+async function asReader(procedural: ProceduralMemory, { tenant, agent, user }: AskedSkills, name: string, version?: number) {
+  if (agent === null || SHARED.has(agent)) return null;
+  return findSkill(procedural, { tenant, agent, user }, name, version === undefined ? { status: 'any' } : { version });
+}
+
+async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: string, version?: number): Promise<Skill | null> {
+  for (const view of viewsOf(asked)) {
+    const skill = await procedural.get(view, name, version);
+    if (skill !== null) return skill;
+  }
+  return null;
+}
+
+export function checkedVersion(version: number, field: string): number {
+  if (version >= 1) return version;
+  throw invalidField(field, `must be a version, from 1, or 0; it is ${version}`);
+}
+
+/** All versions of the same owner and user, newest first. */
+export async function versionsOf(procedural: ProceduralMemory, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
+  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, status);
+  return versions.filter((version) => version.scope.user === scope.user);
+}
+
+/**
+ * The version that is meant: the one that is named, else the newest of those in such a status, else the newest.
+ *
+ * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND
+ */
+export async function meantVersion(
+  procedural: ProceduralMemory,
+  asked: AskedSkills,
+  { name, version }: { readonly name: string; readonly version: number },
+  statuses: readonly SkillStatus[],
+): Promise<Skill> {
+  const skill = await skillNamed(procedural, asked, name, version);
+  if (version !== 0 || statuses.includes(skill.status)) return skill;
+  const versions = await versionsOf(procedural, skill);
+  return versions.find(({ status }) => statuses.includes(status)) ?? skill;
+}
+
+/** What everybody reads is changed by operators only. @throws EtudeError PERMISSION_DENIED */
+export function requireOwner(call: ServerCall, { scope }: Pick<Skill, 'scope'>): void {
+  if (scope.tenant === GLOBAL_TENANT && !hasRole(contextOf(call).roles, 'operator'))
+    throw new EtudeError('PERMISSION_DENIED', 'Skills of all tenants are changed with a key that has the role "operator".');
+}

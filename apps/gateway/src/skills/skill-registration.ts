@@ -1,0 +1,104 @@
+import type { Skill } from '@etude/contracts/memory';
+import { SkillVerify } from '@etude/contracts/queues';
+import { isAbort } from '@etude/contracts/errors';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import { pinDependencies } from '@etude/domain/skills/bundle-code';
+import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/inspect-code';
+import type { SkillReader } from '@etude/domain/skills/owners';
+import { registerSkill } from '@etude/domain/skills/register-skill';
+import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
+import type { Producer } from '@etude/queue/producer';
+import { invalid, refuseAny, type Violation } from '../wire/validation.js';
+import type { CheckedDraft } from './skill-draft.mapping.js';
+
+export interface SkillRegistrationParts {
+  readonly sandboxes: Sandboxes;
+  readonly settings: AgentSettingsStore;
+  readonly producer: Producer;
+}
+
+export interface Registration {
+  readonly draft: CheckedDraft;
+  /** Who registers it. */
+  readonly reader: SkillReader;
+  /** Version that was edited; 0: whatever is newest. */
+  readonly baseVersion: number;
+  /** For the history. */
+  readonly by: string;
+}
+
+/** The way in for what people and agents write: looked at by Python's parser, pinned, stored as a candidate, sent to verification. */
+export class SkillRegistration {
+  constructor(private readonly parts: SkillRegistrationParts) {}
+
+  /**
+   * What the code says of itself, with what it depends on; nothing is stored, and nothing of it is run.
+   *
+   * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION for a skill that it calls; SANDBOX_UNAVAILABLE
+   */
+  async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
+    const { skill, isProgram } = draft;
+    if (skill.kind === 'procedure' && skill.code.trim() === '') return skill;
+    const { tenant, agent, user } = reader;
+    const place = { sandboxes: this.parts.sandboxes, tenant, name: skill.name, isProgram, owner: { agent, user }, signal };
+    const found = await inspectSkill(skill.code, skill.entryPoint, place);
+    if ('problems' in found) throw invalid(problemTexts(found.problems).map((description) => ({ field: 'skill.code', description })));
+    const named: Skill = { ...skill, entryPoint: found.entryPoint, kind: found.kind === 'snippet' ? 'snippet' : skill.kind };
+    refuseAny([
+      ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
+      ...testProblems(named),
+    ]);
+    const dependencies = await pinDependencies(procedural, reader, found.uses, named);
+    return dependencies.length === 0 ? named : { ...named, dependencies };
+  }
+
+  /** @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many */
+  async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
+    const { reader, baseVersion, by } = registration;
+    const candidate = await this.completed(procedural, registration, signal);
+    const { settings } = await this.parts.settings.get(reader.tenant, candidate.scope.agent);
+    const base = baseVersion === 0 ? {} : { baseVersion };
+    const stored = await registerSkill(candidate, { ...base, by }, { procedural, settings, clock: { now: Date.now } });
+    if (stored.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(stored));
+    return stored;
+  }
+
+  /** Verifies it, again where it was before, and waits for the end. @throws the EtudeError that verification died of; an AbortError */
+  async verified(procedural: ProceduralMemory, skill: Skill, signal: AbortSignal): Promise<Skill> {
+    await this.parts.producer.addAndWait(SkillVerify, jobOf(skill), signal);
+    const { scope, name, version } = skill;
+    const found = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
+    return found.find((one) => one.version === version) ?? skill;
+  }
+
+  /** Once it is settled, or as it stands when waiting makes no sense any more. */
+  async settled(procedural: ProceduralMemory, skill: Skill, { signal, waitMs }: { signal: AbortSignal; waitMs: number }): Promise<Skill> {
+    if (skill.status !== 'candidate' && skill.status !== 'verified') return skill;
+    const patience = AbortSignal.timeout(Math.max(1, waitMs));
+    try {
+      return await this.verified(procedural, skill, AbortSignal.any([signal, patience]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (patience.aborted || isAbort(error)) return skill;
+      throw error;
+    }
+  }
+}
+
+/** Each change of a skill's life is another round of verification. */
+function jobOf({ scope: { tenant, agent }, name, version, digest, history = [] }: Skill) {
+  const round = history.length;
+  return { v: 1 as const, tenant, agent, name, version, digest, ...(round > 1 ? { round } : {}) };
+}
+
+/** Tests are calls of a function, or runs of a program. */
+function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violation[] {
+  if (kind !== 'function') return [];
+  const wrong = entryPoint === null ? 'call' : 'io';
+  const say = entryPoint === null ? 'calls a function, and this is a program' : `runs a program, and this is the function ${entryPoint}`;
+  return [
+    ...tests.map((test, index) => ({ test, field: `skill.tests[${index}]` })),
+    ...heldOut.map((test, index) => ({ test, field: `skill.held_out_tests[${index}]` })),
+  ].flatMap(({ test, field }) => (test.kind === wrong ? [{ field, description: say }] : []));
+}

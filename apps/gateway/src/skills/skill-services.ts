@@ -1,0 +1,37 @@
+import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import type { SkillReader } from '@etude/domain/skills/owners';
+import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
+import { ACTIVE_PRIORITY, type WantedSkills } from '@etude/queue/wanted-skills';
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { SkillRegistration } from './skill-registration.js';
+
+/** What the controllers of skills use beside memory, made once. */
+export interface SkillParts {
+  readonly sandboxes: Sandboxes;
+  readonly outbox: MemoryOutbox;
+  readonly checker: ProofChecker;
+  readonly analyser: CodeAnalyser & { close(): Promise<void> };
+  /** Share of the broken copies that tests have to notice. */
+  readonly mutationScoreMin: number;
+  readonly settings: AgentSettingsStore;
+  readonly registration: SkillRegistration;
+  readonly wanted: WantedSkills;
+}
+
+export class SkillServices implements OnModuleDestroy {
+  constructor(readonly parts: SkillParts) {}
+
+  async onModuleDestroy(): Promise<void> {
+    await this.parts.analyser.close();
+  }
+
+  /** Asks for a skill that somebody wanted to use just now; answers the wish's id. */
+  async wish({ tenant, agent, user }: SkillReader, skill: string, example: JsonObject): Promise<string> {
+    const wish = { tenant, agent, user, skill, description: '', example };
+    return (await this.parts.wanted.request({ wish, priority: ACTIVE_PRIORITY, requestId: '' })).id;
+  }
+}

@@ -1,0 +1,162 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type {
+  DiffSkillRequest,
+  GetSkillRequest,
+  ListSkillCategoriesRequest,
+  ListSkillsRequest,
+  ListSkillVersionsRequest,
+  SearchSkillsRequest,
+  Skills,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import type { Skill } from '@etude/contracts/memory';
+import { SkillCategory } from '@etude/contracts/skill-proof';
+import { searchSkills } from '@etude/domain/skills/find-skill';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { afterPageToken, pageToken } from '../wire/page-token.js';
+import { boundedCount, parseField } from '../wire/validation.js';
+import { skillDiff } from './diff-skill.js';
+import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
+import { askedSkills, checkedVersion, skillNamed, versionsOf, viewsOf } from './skill-access.js';
+import { skillMessage, statusFilterOf } from './skill.mapping.js';
+
+type Methods = 'listSkills' | 'getSkill' | 'searchSkills' | 'listSkillCategories' | 'listSkillVersions' | 'diffSkill';
+
+const PAGE = { max: 1_000, standard: 50 };
+const RESULTS = { max: 100, standard: 5 };
+const SIMILARITY_MIN = 0.7;
+
+const Tags = z.array(z.string().min(1).max(64)).max(50);
+const Query = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
+const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
+
+/** What is read of `etude.v1.Skills`; from memory directly. */
+@Controller()
+export class SkillsReadController implements Pick<GrpcController<typeof Skills>, Methods> {
+  constructor(private readonly memory: MemoryAccess) {}
+
+  @GrpcMethod('Skills')
+  async listSkills(request: ListSkillsRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const filter = {
+      status: statusFilterOf(request.status),
+      category: categoryOf(request.category, 'category'),
+      tags: parseField(Tags, request.tags, 'tags'),
+    };
+    const bound = ['ListSkills', asked, filter];
+    const after = placeAfter(afterPageToken(request.pageToken, bound));
+    const { procedural } = await this.memory.open();
+    const page: Skill[] = [];
+    const { signal } = contextOf(call);
+    for await (const skill of everySkillBehind(procedural, asked, filter, after)) {
+      signal.throwIfAborted();
+      // One more than asked for tells whether a page follows.
+      if (page.push(skill) > pageSize) break;
+    }
+    const shown = page.slice(0, pageSize);
+    const last = page.length > pageSize ? shown.at(-1) : undefined;
+    return { skills: shown.map(skillMessage), nextPageToken: pageToken(nextPlace(last, after), bound) };
+  }
+
+  @GrpcMethod('Skills')
+  async getSkill(request: GetSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await this.memory.open();
+    return skillMessage(await skillNamed(procedural, asked, request.name, request.version));
+  }
+
+  @GrpcMethod('Skills')
+  async searchSkills(request: SearchSkillsRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const text = parseField(Query, request.query, 'query');
+    const tags = parseField(Tags, request.tags, 'tags');
+    const similarityMin = parseField(Fraction, request.minSimilarity ?? SIMILARITY_MIN, 'min_similarity');
+    const limit = boundedCount(request.maxResults, 'max_results', RESULTS);
+    const { procedural } = await this.memory.open();
+    const { tenant, agent, user } = asked;
+    const query = { text, limit, similarityMin, tags };
+    if (agent !== null && !agent.startsWith('@')) {
+      const hits = await searchSkills(procedural, { tenant, agent, user }, query);
+      return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
+    }
+    const found = await Promise.all(
+      viewsOf(asked).map((view) => procedural.search(view, { text, similarityMin, limit: limit * (tags.length > 0 ? 10 : 1) })),
+    );
+    const best = found.flat().filter(({ skill }) => tags.every((tag) => skill.tags.includes(tag)));
+    const hits = best.toSorted((a, b) => b.score - a.score).slice(0, limit);
+    return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
+  }
+
+  @GrpcMethod('Skills')
+  async listSkillCategories(request: ListSkillCategoriesRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const parent = categoryOf(request.parent, 'parent');
+    const { procedural } = await this.memory.open();
+    const { signal } = contextOf(call);
+    const counts = new Map<string, number>();
+    for await (const { category } of everySkillBehind(procedural, asked, { status: 'active', category: parent, tags: [] }, null)) {
+      signal.throwIfAborted();
+      const child = childOf(parent, category);
+      if (child !== null) counts.set(child, (counts.get(child) ?? 0) + 1);
+    }
+    const categories = [...counts].map(([category, skillCount]) => ({ category, skillCount }));
+    return { categories: categories.toSorted((a, b) => (a.category < b.category ? -1 : 1)) };
+  }
+
+  @GrpcMethod('Skills')
+  async listSkillVersions(request: ListSkillVersionsRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await this.memory.open();
+    const newest = await skillNamed(procedural, asked, request.name);
+    return { skills: (await versionsOf(procedural, newest)).map(skillMessage) };
+  }
+
+  @GrpcMethod('Skills')
+  async diffSkill(request: DiffSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await this.memory.open();
+    const newest = await skillNamed(procedural, asked, request.name);
+    const versions = await versionsOf(procedural, newest);
+    const to = request.toVersion === 0 ? newest : versionIn(versions, request.toVersion, 'to_version');
+    const before = versions.find(({ version }) => version < to.version) ?? null;
+    const from = request.fromVersion === 0 ? before : versionIn(versions, request.fromVersion, 'from_version');
+    return skillDiff(from, to, { withTests: false });
+  }
+}
+
+function versionIn(versions: readonly Skill[], version: number, field: string): Skill {
+  const wanted = checkedVersion(version, field);
+  const found = versions.find((one) => one.version === wanted);
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no version ${wanted} of it.`, { field });
+  return found;
+}
+
+function categoryOf(category: string, field: string): string | undefined {
+  return category === '' ? undefined : parseField(SkillCategory, category, field);
+}
+
+/** The category right below; null: the skill is in none below. */
+function childOf(parent: string | undefined, category: string | undefined): string | null {
+  if (category === undefined || category === parent) return null;
+  const depth = parent === undefined ? 1 : parent.split('.').length + 1;
+  return category.split('.').slice(0, depth).join('.');
+}
+
+/** "name/owner" */
+function placeAfter(after: string | null): ListPlace | null {
+  const [name, owner] = after?.split('/') ?? [];
+  return name === undefined || owner === undefined ? null : { name, owner };
+}
+
+/** Names go up from page to page. One that does not, of a damaged record, ends the list, which would begin again else. */
+function nextPlace(last: Skill | undefined, after: ListPlace | null): string | null {
+  if (last === undefined || (after !== null && last.name < after.name)) return null;
+  const { name, owner } = placeOf(last);
+  return `${name}/${owner}`;
+}

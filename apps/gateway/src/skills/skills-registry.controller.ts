@@ -1,0 +1,131 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type {
+  CheckSkillRequest,
+  RegisterSkillRequest,
+  SkillDraft,
+  Skills,
+  VerifySkillRequest,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillScope } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { checkSkill } from '@etude/domain/skills/check-skill';
+import { ownerOf, type SkillReader } from '@etude/domain/skills/owners';
+import { keyOf } from '@etude/domain/skills/skill-life';
+import { hasRole, type Role } from '@etude/platform/auth';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { contextOf } from '../calls/call-context.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { waitMs } from '../tasks/wait-timeout.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import { claimSkillRequest } from './repeated-request.js';
+import { askedSkills, meantVersion } from './skill-access.js';
+import { checkedDraft, type CheckedDraft } from './skill-draft.mapping.js';
+import { dependencyMessage, findingMessage, parameterMessage, scopeNamed, skillMessage } from './skill.mapping.js';
+import { SkillServices } from './skill-services.js';
+
+interface Author {
+  readonly draft: CheckedDraft;
+  readonly reader: SkillReader;
+}
+
+/** The way in: `etude.v1.Skills`. */
+@Controller()
+export class SkillsRegistryController implements Pick<GrpcController<typeof Skills>, 'checkSkill' | 'registerSkill' | 'verifySkill'> {
+  constructor(
+    private readonly memory: MemoryAccess,
+    private readonly services: SkillServices,
+  ) {}
+
+  @GrpcMethod('Skills')
+  async checkSkill(request: CheckSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const { signal, name: by } = contextOf(call);
+    const { draft, reader } = authored(request.skill, call);
+    const { procedural } = await this.memory.open();
+    const { registration, sandboxes, analyser, checker, mutationScoreMin } = this.services.parts;
+    const candidate = await registration.completed(procedural, { draft, reader, by, baseVersion: 0 }, signal);
+    const check = await checkSkill(candidate, { procedural, sandboxes, analyser, checker, mutationScoreMin }, signal);
+    const { passed, reason, evidence, contract, found } = check;
+    return {
+      passed,
+      reason,
+      evidence: [...evidence],
+      findings: found.findings.map(findingMessage),
+      dependencies: (candidate.dependencies ?? []).map(dependencyMessage),
+      mutantsMade: found.mutantsMade,
+      mutantsNoticed: found.mutantsNoticed,
+      parameters: (contract?.parameters ?? []).map(parameterMessage),
+      ...(contract === null ? {} : { inputSchema: contract.inputSchema }),
+      ...(contract?.outputSchema == null ? {} : { outputSchema: contract.outputSchema }),
+    };
+  }
+
+  @GrpcMethod('Skills')
+  async registerSkill(request: RegisterSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name: by, signal, deadlineMs } = contextOf(call);
+    const { draft, reader } = authored(request.skill, call);
+    const { baseVersion, requestId } = request;
+    if (baseVersion < 0) throw invalidField('base_version', `must be the version that was edited, or 0; it is ${baseVersion}`);
+    const memory = await this.memory.open();
+    const { digest: _digest, createdAt: _createdAt, updatedAt: _updatedAt, ...body } = draft.skill;
+    const claimed = { tenant, requestId, method: 'RegisterSkill', body: { ...body, isProgram: draft.isProgram, baseVersion } };
+    await claimSkillRequest(memory, claimed, { scope: { ...draft.skill.scope, agent: reader.agent }, version: baseVersion });
+    const { registration } = this.services.parts;
+    const stored = await registration.register(memory.procedural, { draft, reader, baseVersion, by }, signal);
+    if (!request.wait) return skillMessage(stored);
+    const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
+    return skillMessage(await registration.settled(memory.procedural, stored, patience));
+  }
+
+  @GrpcMethod('Skills')
+  async verifySkill(request: VerifySkillRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name: by, signal, deadlineMs } = contextOf(call);
+    const asked = askedSkills(call, request);
+    const memory = await this.memory.open();
+    const { procedural } = memory;
+    const skill = await meantVersion(procedural, asked, request, ['candidate', 'rejected']);
+    if (skill.status !== 'candidate' && skill.status !== 'rejected')
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `Version ${skill.version} of ${request.name} is ${skill.status}; only a candidate, or one that was rejected, is verified again.`,
+      );
+    const claimed = { tenant, requestId: request.requestId, method: 'VerifySkill', body: { ...request } };
+    const { isRepeat } = await claimSkillRequest(memory, claimed, skill);
+    if (isRepeat && skill.status === 'rejected') return skillMessage(skill);
+    const candidate = skill.status === 'candidate' ? skill : await this.#again(memory.procedural, skill, by);
+    const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
+    return skillMessage(await this.services.parts.registration.settled(procedural, candidate, patience));
+  }
+
+  /** A rejected one is a candidate again. */
+  async #again(procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
+    const move = { key: keyOf(skill), to: 'candidate', from: ['rejected'], by, reason: 'to be verified again', at: Date.now() } as const;
+    const [candidate] = await procedural.move([move]);
+    return candidate ?? skill;
+  }
+}
+
+/** Who may read more than an agent's or a user's skill is said by a reviewer, and of every tenant's by an operator. */
+const ROLE_OF: Readonly<Partial<Record<SkillScope, Role>>> = { tenant: 'reviewer', global: 'operator' };
+
+/** @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */
+function authored(draft: SkillDraft | undefined, call: ServerCall): Author {
+  const { tenant, roles } = contextOf(call);
+  if (draft === undefined) throw invalidField('skill', 'is required');
+  const scope = scopeNamed(draft.scope, 'skill.scope') ?? 'agent';
+  const role = ROLE_OF[scope];
+  if (role !== undefined && !hasRole(roles, role))
+    throw new EtudeError(
+      'PERMISSION_DENIED',
+      `A skill of scope ${scope} is registered with a key that has the role "${role}"; register it for an agent or a user, and have it promoted.`,
+    );
+  const user = draft.user === '' ? null : parseField(UserId, draft.user, 'skill.user');
+  if (scope === 'user' && user === null) throw invalidField('skill.user', 'is required for the scope of a user');
+  const agent = draft.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, draft.agent, 'skill.agent');
+  const reader = { tenant, agent, user };
+  return { draft: checkedDraft(draft, ownerOf(scope, reader), Date.now()), reader };
+}

@@ -1,0 +1,215 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type {
+  ApproveSkillRequest,
+  ArchiveSkillRequest,
+  DeprecateSkillRequest,
+  GetSkillReviewRequest,
+  PromoteSkillRequest,
+  RejectSkillRequest,
+  RestoreSkillRequest,
+  RollbackSkillRequest,
+  Skills,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import {
+  approveSkill,
+  archiveSkill,
+  type Decision,
+  deprecateSkill,
+  rejectSkill,
+  restoreSkill,
+  rollbackSkill,
+} from '@etude/domain/skills/approve';
+import { searchSkills } from '@etude/domain/skills/find-skill';
+import { promoteSkill } from '@etude/domain/skills/promote-skill';
+import type { Memory } from '@etude/memory/memory';
+import { hasRole } from '@etude/platform/auth';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { NeedsRole } from '../calls/call.guard.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { skillOfName } from '../wire/resource-name.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import { skillDiff } from './diff-skill.js';
+import { claimSkillRequest, decideOnce, type SkillRequest } from './repeated-request.js';
+import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed, versionsOf } from './skill-access.js';
+import { dependencyMessage, scopeNamed, skillMessage } from './skill.mapping.js';
+
+type Methods =
+  | 'getSkillReview'
+  | 'approveSkill'
+  | 'rejectSkill'
+  | 'rollbackSkill'
+  | 'deprecateSkill'
+  | 'archiveSkill'
+  | 'restoreSkill'
+  | 'promoteSkill';
+
+const SIMILAR = { limit: 5, similarityMin: 0.5 };
+const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the skill that was reviewed: 64 hexadecimal digits');
+const Reason = z.string().trim().max(1_000);
+const GivenReason = Reason.min(1, 'must say why');
+
+/** What the moves of a skill's life have in common. */
+interface MoveRequest {
+  readonly name: string;
+  readonly agent: string;
+  readonly user: string;
+  readonly version: number;
+  readonly requestId: string;
+}
+
+interface Move {
+  readonly method: string;
+  /** Statuses of the version that is meant where none is named. */
+  readonly from: readonly SkillStatus[];
+  readonly to: readonly SkillStatus[];
+  readonly reason?: string;
+}
+
+/** What reviewers do with one skill: `etude.v1.Skills`. */
+@Controller()
+@NeedsRole('reviewer')
+export class SkillsReviewController implements Pick<GrpcController<typeof Skills>, Methods> {
+  constructor(private readonly memory: MemoryAccess) {}
+
+  @GrpcMethod('Skills')
+  async getSkillReview(request: GetSkillReviewRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await this.memory.open();
+    const skill = await meantVersion(procedural, asked, request, ['pending_review']);
+    const { name, scope, description, tests, heldOut = [] } = skill;
+    const versions = await versionsOf(procedural, skill, 'active');
+    const active = versions.find(({ version }) => version !== skill.version) ?? null;
+    const reader = { ...scope, tenant: asked.tenant };
+    const [similar, dependents] = await Promise.all([
+      searchSkills(procedural, reader, { text: `${name}\n${description}`, ...SIMILAR }),
+      procedural.dependents({ tenant: scope.tenant, agent: scope.agent, name }),
+    ]);
+    return {
+      skill: skillMessage(skill),
+      diff: skillDiff(active, skill, { withTests: true }),
+      tests: tests.map((test) => JSON.stringify(test)),
+      heldOutCount: heldOut.length,
+      similar: similar
+        .filter((hit) => hit.skill.name !== name)
+        .map((hit) => ({ skill: skillMessage(hit.skill), similarity: hit.similarity })),
+      dependents: dependents.map((dependent) => dependencyMessage({ ...dependent, tenant: scope.tenant, agent: scope.agent })),
+    };
+  }
+
+  @GrpcMethod('Skills')
+  async approveSkill(request: ApproveSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const digest = parseField(Digest, request.digest, 'digest');
+    const mergedName = request.merge === '' ? null : skillOfName(request.merge, 'merge');
+    const move: Move = { method: 'ApproveSkill', from: ['pending_review'], to: ['active'] };
+    return this.#decide(call, request, move, async (skill, decision, { procedural }) => {
+      const merge = mergedName === null ? null : await mergedSkill(procedural, skill, mergedName);
+      return approveSkill(procedural, skill, { ...decision, digest, ...(merge === null ? {} : { merge }) });
+    });
+  }
+
+  @GrpcMethod('Skills')
+  async rejectSkill(request: RejectSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const reason = parseField(GivenReason, request.reason, 'reason');
+    const move: Move = { method: 'RejectSkill', from: ['pending_review', 'candidate', 'verified'], to: ['rejected'], reason };
+    return this.#decide(call, request, move, (skill, decision, { procedural }) => rejectSkill(procedural, skill, decision));
+  }
+
+  @GrpcMethod('Skills')
+  async deprecateSkill(request: DeprecateSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const replacedBy = request.replacedBy === '' ? {} : { replacedBy: skillOfName(request.replacedBy, 'replaced_by') };
+    const reason = parseField(Reason, request.reason, 'reason');
+    const move: Move = { method: 'DeprecateSkill', from: ['active'], to: ['deprecated'], reason };
+    return this.#decide(call, request, move, (skill, decision, { procedural }) =>
+      deprecateSkill(procedural, skill, { ...decision, ...replacedBy }),
+    );
+  }
+
+  @GrpcMethod('Skills')
+  async archiveSkill(request: ArchiveSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const reason = parseField(Reason, request.reason, 'reason');
+    const move: Move = { method: 'ArchiveSkill', from: [], to: ['archived'], reason };
+    return this.#decide(call, request, move, async (skill, decision, { procedural }) => {
+      const versions = request.version === 0 ? await versionsOf(procedural, skill) : [skill];
+      const archived = await archiveSkill(procedural, versions, decision);
+      return archived.find(({ version }) => version === skill.version) ?? skill;
+    });
+  }
+
+  @GrpcMethod('Skills')
+  async restoreSkill(request: RestoreSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const reason = parseField(Reason, request.reason, 'reason');
+    const move: Move = { method: 'RestoreSkill', from: ['archived'], to: ['active', 'deprecated', 'candidate'], reason };
+    return this.#decide(call, request, move, (skill, decision, { procedural }) => restoreSkill(procedural, skill, decision));
+  }
+
+  @GrpcMethod('Skills')
+  async rollbackSkill(request: RollbackSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const asked = askedSkills(call, request);
+    const reason = parseField(Reason, request.reason, 'reason');
+    const toVersion = request.toVersion === 0 ? null : checkedVersion(request.toVersion, 'to_version');
+    const memory = await this.memory.open();
+    const { procedural } = memory;
+    const newest = await skillNamed(procedural, asked, request.name);
+    requireOwner(call, newest);
+    const [present = newest] = await versionsOf(procedural, newest, 'active');
+    const claim = await claimSkillRequest(memory, requestOf(call, 'RollbackSkill', request), present);
+    // Another version than the one that was in use then: the first request came to its end.
+    if (claim.isRepeat && present.version !== claim.version) return skillMessage(present);
+    const decision = { ...this.#by(call), reason, ...(toVersion === null ? {} : { toVersion }) };
+    return skillMessage(await rollbackSkill(procedural, present, decision));
+  }
+
+  @GrpcMethod('Skills')
+  async promoteSkill(request: PromoteSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const scope = scopeNamed(request.scope, 'scope');
+    if (scope === null || scope === 'agent')
+      throw invalidField('scope', 'must be SKILL_SCOPE_USER, SKILL_SCOPE_TENANT or SKILL_SCOPE_GLOBAL');
+    if (scope === 'global' && !hasRole(contextOf(call).roles, 'operator'))
+      throw new EtudeError('PERMISSION_DENIED', 'Sharing a skill with every tenant needs a key with the role "operator".');
+    const asked = askedSkills(call, request);
+    const memory = await this.memory.open();
+    const skill = await meantVersion(memory.procedural, asked, request, ['active']);
+    const { isRepeat: _isRepeat, version } = await claimSkillRequest(memory, requestOf(call, 'PromoteSkill', request), skill);
+    const meant = (await versionsOf(memory.procedural, skill)).find((one) => one.version === version) ?? skill;
+    return skillMessage(await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope }));
+  }
+
+  #by(call: ServerCall): Pick<Decision, 'by' | 'at'> {
+    return { by: contextOf(call).name, at: Date.now() };
+  }
+
+  async #decide(
+    call: ServerCall,
+    request: MoveRequest,
+    { method, from, to, reason = '' }: Move,
+    decide: (skill: Skill, decision: Decision, memory: Memory) => Promise<Skill>,
+  ) {
+    const asked = askedSkills(call, request);
+    const memory = await this.memory.open();
+    const skill = await meantVersion(memory.procedural, asked, request, from);
+    requireOwner(call, skill);
+    const by = this.#by(call);
+    const deciding = { request: requestOf(call, method, request), skill, by: by.by, to };
+    return skillMessage(await decideOnce(memory, deciding, (meant) => decide(meant, { ...by, reason }, memory)));
+  }
+}
+
+function requestOf(call: ServerCall, method: string, request: { readonly requestId: string }): SkillRequest {
+  return { tenant: contextOf(call).tenant, requestId: request.requestId, method, body: { ...request } };
+}
+
+/** Of the same owner, the version in use. @throws EtudeError NOT_FOUND */
+async function mergedSkill(procedural: Memory['procedural'], { scope }: Skill, name: string): Promise<Skill> {
+  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
+  const readable = versions.filter(({ scope: { user } }) => user === scope.user || user === null);
+  const found = readable.find(({ status }) => status === 'active') ?? readable[0];
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no skills/${name} of the same owner to merge.`, { field: 'merge' });
+  return found;
+}

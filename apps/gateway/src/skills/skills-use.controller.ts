@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { EtudeError } from '@etude/contracts/errors';
+import type { LoadFunctionsRequest, Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { SkillName, skillResourceName } from '@etude/contracts/ids';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { loadFunctions } from '@etude/domain/skills/load-functions';
+import type { SkillReader } from '@etude/domain/skills/owners';
+import { useSkill } from '@etude/domain/skills/use-skill';
+import { claimRequest } from '@etude/memory/layers/request-claims';
+import type { Memory } from '@etude/memory/memory';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { optionalRequestId, skillOfName } from '../wire/resource-name.js';
+import { parseField } from '../wire/validation.js';
+import { askedSkills, skillNamed, skillReader } from './skill-access.js';
+import { SkillServices } from './skill-services.js';
+
+const Names = z.array(SkillName).min(1).max(50);
+const Stdin = z.string().max(1_000_000);
+
+/** What runs without a model: `etude.v1.Skills`. */
+@Controller()
+export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 'useSkill' | 'loadFunctions'> {
+  constructor(
+    private readonly memory: MemoryAccess,
+    private readonly services: SkillServices,
+  ) {}
+
+  @GrpcMethod('Skills')
+  async useSkill(request: UseSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const { signal } = contextOf(call);
+    const name = skillOfName(request.name);
+    const stdin = parseField(Stdin, request.stdin, 'stdin');
+    const parameters = request.parameters ?? {};
+    const memory = await this.memory.open();
+    const reader = await this.#reader(memory, request, call);
+    if (reader === null) return notFound(request.name);
+    await this.#requireEnabled(reader);
+    const useId = await useIdOf(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
+    const { sandboxes, outbox, checker } = this.services.parts;
+    const deps = { procedural: memory.procedural, sandboxes, outbox, checker, clock: { now: Date.now } };
+    const used = await useSkill({ reader, name, parameters, useId, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
+    if (used.outcome === 'not_found') return this.#missing(request, reader, parameters);
+    const { success, version, output, error, durationMs } = used;
+    const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
+    return { success, version, output, error, durationMs, ...result, name: skillResourceName(used.name) };
+  }
+
+  @GrpcMethod('Skills')
+  async loadFunctions(request: LoadFunctionsRequest, _metadata: Metadata, call: ServerCall) {
+    const names = parseField(
+      Names,
+      request.names.map((name) => name.replace(/^skills\//, '')),
+      'names',
+    );
+    const reader = skillReader(call, request);
+    await this.#requireEnabled(reader);
+    const { procedural } = await this.memory.open();
+    const { functions, code } = await loadFunctions(reader, names, { procedural, checker: this.services.parts.checker });
+    return { functions: functions.map((one) => ({ ...one, name: skillResourceName(one.name) })), code };
+  }
+
+  /** Without an agent, whoever has a skill of that name; null where nobody does. */
+  async #reader({ procedural }: Memory, request: UseSkillRequest, call: ServerCall): Promise<SkillReader | null> {
+    if (request.agent !== '') return skillReader(call, request);
+    const asked = askedSkills(call, request);
+    try {
+      const { scope } = await skillNamed(procedural, asked, request.name);
+      return { tenant: asked.tenant, agent: scope.agent, user: asked.user };
+    } catch (error) {
+      if (error instanceof EtudeError && error.code === 'NOT_FOUND') return null;
+      throw error;
+    }
+  }
+
+  /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for this agent */
+  async #requireEnabled({ tenant, agent }: SkillReader): Promise<void> {
+    const { settings } = await this.services.parts.settings.get(tenant, agent);
+    if (settings.enabled) return;
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `Skills are switched off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`,
+    );
+  }
+
+  /** It is asked for, so that it may be there the next time. */
+  async #missing(request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
+    const wanted = await this.services.wish(reader, skillOfName(request.name), example);
+    return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
+  }
+}
+
+const notFound = (name: string) => ({ success: false, error: 'Skill not found', name });
+
+interface Use {
+  readonly requestId: string;
+  readonly content: unknown;
+}
+
+/** @throws EtudeError ALREADY_EXISTS where the request id was used for something else */
+async function useIdOf(
+  { store }: Pick<Memory, 'store'>,
+  { tenant, agent, user }: SkillReader,
+  { requestId, content }: Use,
+): Promise<string> {
+  const key = optionalRequestId(requestId);
+  if (key === null) return randomUUID();
+  const digest = contentDigest({ method: 'UseSkill', agent, user, content });
+  await claimRequest(store, { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() });
+  return key;
+}

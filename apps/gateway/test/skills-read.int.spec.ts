@@ -1,0 +1,214 @@
+import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
+import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const signer = signerAt(signingPath);
+const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+const names = async (request: object, key: KeyName = 'acme') =>
+  (await skills(key).listSkills(request)).skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`);
+
+let memory: Memory;
+let counter = 0;
+async function store(changes: Partial<Skill>): Promise<Skill> {
+  counter += 1;
+  return storeSkill(
+    memory.procedural,
+    skillOf({ code: `def total(xs): return sum(xs) + ${counter}`, status: 'active', ...changes }),
+    signer,
+  );
+}
+const owned = (agent: string, user: string | null = null, tenant = 'acme') => ({ scope: { tenant, agent, user } });
+
+beforeAll(async () => {
+  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
+  // As the consolidation worker would: another connection to the same file.
+  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  await store({ name: 'shared_name', ...owned('coder'), tags: ['lists'], category: 'math.sums' });
+  await store({ name: 'shared_name', ...owned('@tenant'), category: 'math.sums' });
+  await store({ name: 'shared_name', ...owned('other'), category: 'math.sums' });
+  await store({
+    name: 'for_all',
+    ...owned('@tenant', null, '@global'),
+    category: 'text',
+    heldOut: [{ kind: 'python', setup: '', tests: 'assert hidden' }],
+  });
+  await store({ name: 'of_ann', ...owned('coder', 'ann'), category: 'text.csv' });
+  await store({ name: 'of_anns_agents', ...owned('@user', 'ann') });
+  await store({ name: 'versions', ...owned('coder'), description: 'Sums the even numbers.' });
+  await store({ name: 'versions', ...owned('coder'), description: 'Sums all numbers.', tests: [], status: 'pending_review' });
+  await store({ name: 'archived_one', ...owned('coder'), status: 'archived' });
+});
+afterAll(async () => {
+  await memory.close();
+  await rig.stop();
+});
+
+describe('a list of skills', () => {
+  it("has an agent's own and what is shared, of equal names the narrowest", async () => {
+    expect(await names({ agent: 'coder' })).toEqual(['for_all/@global', 'shared_name/coder', 'versions/coder']);
+    expect(await names({ agent: 'nobodys' })).toEqual(['for_all/@global', 'shared_name/@tenant']);
+  });
+
+  it('has what is a user’s for that user alone', async () => {
+    expect(await names({ agent: 'coder', user: 'ann' })).toEqual([
+      'for_all/@global',
+      'of_ann/coder',
+      'of_anns_agents/@user',
+      'shared_name/coder',
+      'versions/coder',
+    ]);
+    expect(await names({ agent: 'other', user: 'bob' })).not.toContain('of_anns_agents/@user');
+    expect(await names({})).not.toContain('of_ann/coder');
+    expect(await names({}, 'rev')).toContain('of_ann/coder');
+  });
+
+  it('has every agent’s where none is named, page by page', async () => {
+    const seen: string[] = [];
+    for (let pageToken = ''; ;) {
+      const page = await skills().listSkills({ pageSize: 1, pageToken });
+      seen.push(...page.skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`));
+      pageToken = page.nextPageToken;
+      if (pageToken === '') break;
+    }
+    expect(seen).toEqual(['for_all/@global', 'shared_name/@tenant', 'shared_name/coder', 'shared_name/other', 'versions/coder']);
+  });
+
+  it('is narrowed by status, category and tags', async () => {
+    expect(await names({ status: SkillStatus.PENDING_REVIEW })).toEqual(['versions/coder']);
+    expect(await names({ status: SkillStatus.ARCHIVED })).toEqual(['archived_one/coder']);
+    expect(await names({ agent: 'coder', user: 'ann', category: 'text' })).toEqual(['for_all/@global', 'of_ann/coder']);
+    expect(await names({ agent: 'coder', tags: ['lists'] })).toEqual(['shared_name/coder']);
+    expect(await names({ agent: 'coder', tags: ['lists', 'more'] })).toEqual([]);
+  });
+
+  it('has nothing of another tenant but what is everybody’s', async () => {
+    expect(await names({}, 'globex')).toEqual(['for_all/@global']);
+  });
+
+  it.each([
+    ['a status', { status: 99 }, 'status'],
+    ['a category', { category: 'Text' }, 'category'],
+    ['an agent', { agent: '@somebody' }, 'agent'],
+    ['a user of whom nobody knows', { agent: '@user' }, 'user'],
+    ['a page', { pageSize: 1_001 }, 'page_size'],
+    ['a token', { pageToken: 'x' }, 'page_token'],
+    ['a tag', { tags: [''] }, 'tags[0]'],
+  ])('refuses %s that is wrong', async (_what, request, field) => {
+    expect(await refusal(skills().listSkills(request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+});
+
+describe('a skill', () => {
+  it('is the narrowest of its name, and shown with all that is known of it', async () => {
+    const skill = await skills().getSkill({ name: 'skills/shared_name', agent: 'coder' });
+    expect(skill).toMatchObject({
+      agent: 'coder',
+      scope: SkillScope.AGENT,
+      status: SkillStatus.ACTIVE,
+      category: 'math.sums',
+      testCount: 1,
+    });
+    expect(skill.proof).toMatchObject({ digest: skill.digest, mutantsNoticed: 4 });
+    expect(skill.history.map(({ to }) => to)).toEqual([SkillStatus.CANDIDATE, SkillStatus.VERIFIED, SkillStatus.ACTIVE]);
+    expect(await skills().getSkill({ name: 'skills/shared_name', agent: '@tenant' })).toMatchObject({ scope: SkillScope.TENANT });
+    expect(await skills('globex').getSkill({ name: 'skills/for_all', agent: 'x' })).toMatchObject({
+      scope: SkillScope.GLOBAL,
+      agent: '@global',
+    });
+  });
+
+  it('keeps its tests to itself', async () => {
+    const skill = await skills().getSkill({ name: 'skills/for_all' });
+    expect(JSON.stringify(skill, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
+      'assert hidden',
+    );
+  });
+
+  it('is there in each of its versions', async () => {
+    const asked = { name: 'skills/versions', agent: 'coder' };
+    expect(await skills().getSkill(asked)).toMatchObject({ version: 2, status: SkillStatus.PENDING_REVIEW });
+    expect(await skills().getSkill({ ...asked, version: 1 })).toMatchObject({ version: 1, status: SkillStatus.ACTIVE });
+    const all = await skills().listSkillVersions(asked);
+    expect(all.skills.map(({ version }) => version)).toEqual([2, 1]);
+  });
+
+  it('shows what changed from version to version, tests as a count', async () => {
+    const asked = { name: 'skills/versions', agent: 'coder' };
+    const diff = await skills().diffSkill(asked);
+    expect(diff).toMatchObject({ fromVersion: 1, toVersion: 2 });
+    expect(diff.codeDiff).toMatch(/^-def total[^]*^\+def total/m);
+    expect(diff.fieldsDiff).toMatch(/-.*Sums the even numbers[^]*\+.*Sums all numbers/);
+    expect(diff.fieldsDiff).toMatch(/-.*"test_count": 1[^]*\+.*"test_count": 0/);
+    expect(await skills().diffSkill({ ...asked, fromVersion: 2, toVersion: 2 })).toMatchObject({ codeDiff: '', fieldsDiff: '' });
+    expect((await skills().diffSkill({ ...asked, toVersion: 1 })).codeDiff).toContain('/dev/null');
+    expect((await refusal(skills().diffSkill({ ...asked, fromVersion: 7 }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it.each([
+    ['another tenant', 'globex', { name: 'skills/versions' }],
+    ['another agent', 'acme', { name: 'skills/versions', agent: 'other' }],
+    ['another user', 'acme', { name: 'skills/of_ann', agent: 'coder', user: 'bob' }],
+    ['nobody in particular', 'acme', { name: 'skills/of_ann', agent: 'coder' }],
+    ['a version that is not there', 'acme', { name: 'skills/versions', agent: 'coder', version: 9 }],
+  ] as const)('is not found for %s', async (_who, key, request) => {
+    expect((await refusal(skills(key).getSkill(request))).status).toBe(status.NOT_FOUND);
+    if ('version' in request) return;
+    expect((await refusal(skills(key).listSkillVersions(request))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(skills(key).diffSkill(request))).status).toBe(status.NOT_FOUND);
+  });
+
+  it.each(['skills/Upper', 'skills/', 'sum_even'])('refuses the name %j', async (name) => {
+    expect(await refusal(skills().getSkill({ name }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['name'] });
+  });
+});
+
+describe('a search of skills', () => {
+  const query = 'Sums the even numbers of a list.';
+
+  it('finds what is active, within what its reader sees', async () => {
+    const { hits } = await skills().searchSkills({ query, agent: 'coder', minSimilarity: 0, maxResults: 20 });
+    expect(hits.map(({ skill }) => skill?.name)).toEqual(
+      expect.arrayContaining(['skills/shared_name', 'skills/for_all', 'skills/versions']),
+    );
+    expect(hits.every(({ skill, similarity }) => skill?.status === SkillStatus.ACTIVE && similarity <= 1)).toBe(true);
+    expect(hits.filter(({ skill }) => skill?.name === 'skills/shared_name')).toHaveLength(1);
+    const anns = await skills().searchSkills({ query, agent: 'coder', user: 'ann', minSimilarity: 0, maxResults: 20 });
+    expect(anns.hits.map(({ skill }) => skill?.name)).toContain('skills/of_ann');
+    expect(hits.map(({ skill }) => skill?.name)).not.toContain('skills/of_ann');
+  });
+
+  it('is narrowed by tags, similarity and number', async () => {
+    expect((await skills().searchSkills({ query, agent: 'coder', tags: ['lists'], minSimilarity: 0 })).hits).toHaveLength(1);
+    expect((await skills().searchSkills({ query, minSimilarity: 0, maxResults: 2 })).hits).toHaveLength(2);
+    expect((await skills().searchSkills({ query: 'weather in Lisbon tomorrow' })).hits).toEqual([]);
+  });
+
+  it.each([
+    [{ query: ' ' }, 'query'],
+    [{ query, minSimilarity: 1.5 }, 'min_similarity'],
+    [{ query, maxResults: 101 }, 'max_results'],
+  ])('refuses %j', async (request, field) => {
+    expect(await refusal(skills().searchSkills(request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+});
+
+describe('categories', () => {
+  it('are counted with all that is below them', async () => {
+    const top = await skills().listSkillCategories({ agent: 'coder', user: 'ann' });
+    expect(top.categories).toMatchObject([
+      { category: 'math', skillCount: 1 },
+      { category: 'text', skillCount: 2 },
+    ]);
+    const below = await skills().listSkillCategories({ agent: 'coder', user: 'ann', parent: 'text' });
+    expect(below.categories).toMatchObject([{ category: 'text.csv', skillCount: 1 }]);
+  });
+});
