@@ -46,6 +46,7 @@ import { RestServer } from './rest/rest-server.js';
 import { Drain } from './server/drain.js';
 import { HealthReporter } from './server/health-reporter.js';
 import { Upkeep } from './server/upkeep.js';
+import { SkillHygieneController } from './skills/skill-hygiene.controller.js';
 import { SkillRegistration } from './skills/skill-registration.js';
 import { SkillServices } from './skills/skill-services.js';
 import { SkillsReadController } from './skills/skills-read.controller.js';
@@ -132,6 +133,7 @@ export class GatewayModule {
         SkillsRegistryController,
         SkillsReviewController,
         SkillsUseController,
+        SkillHygieneController,
         WantedSkillsController,
         ToolsController,
         MemorySearchController,

@@ -1,0 +1,118 @@
+import { errorCode, type EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import { codeWithFunctions } from '@etude/domain/skills/load-functions';
+import { skillDigest } from '@etude/domain/skills/skill-digest';
+import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
+import type { MemoryAccess } from '../memory/memory-access.js';
+import type { SkillRegistration } from '../skills/skill-registration.js';
+
+/** Verification of a small skill takes a second or two; an agent waits so long for a large one. */
+const WAIT_MS = 60_000;
+/** What is wrong with the skill, and not with us. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+]);
+
+const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
+  candidate: 'waiting',
+  verified: 'waiting',
+  pending_review: 'pending_review',
+  active: 'registered',
+  rejected: 'rejected',
+  // The same content was registered before, and somebody took it out of use.
+  deprecated: 'rejected',
+  archived: 'rejected',
+};
+
+export interface RegistrarParts {
+  readonly memory: MemoryAccess;
+  readonly registration: SkillRegistration;
+  readonly checker: ProofChecker;
+}
+
+/** What agents hand in goes the same way as what people register; it stays with the agent, and with its user where it has one. */
+export class AgentSkillRegistrar implements SkillRegistrar {
+  constructor(private readonly parts: RegistrarParts) {}
+
+  async inspect(reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>, signal: AbortSignal) {
+    const { memory, registration, checker } = this.parts;
+    const { procedural } = await memory.open();
+    const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
+    const draft = { skill: candidateOf(bare, reader), isProgram: false };
+    try {
+      const skill = await registration.completed(procedural, { draft, reader, baseVersion: 0, by: '' }, signal);
+      const runnable = await codeWithFunctions(reader, skill.dependencies ?? [], code, { procedural, checker });
+      return { entryPoint: skill.entryPoint, runnable };
+    } catch (error) {
+      return { problems: refusalsOf(error) };
+    }
+  }
+
+  async register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill> {
+    const { memory, registration } = this.parts;
+    const { procedural } = await memory.open();
+    const asked = { draft: { skill: candidateOf(draft, reader), isProgram: false }, reader, baseVersion: 0, by };
+    try {
+      const stored = await registration.register(procedural, asked, signal);
+      const { status, statusReason, name, version, evidence } = await registration.settled(procedural, stored, { signal, waitMs: WAIT_MS });
+      const isUsed = status === 'active';
+      return { status: STATUSES[status], reason: isUsed ? '' : reasonOf(status, statusReason), name, version, evidence };
+    } catch (error) {
+      return { status: 'rejected', reason: refusalsOf(error).join('; '), name: draft.name, version: 0, evidence: [] };
+    }
+  }
+}
+
+function reasonOf(status: SkillStatus, reason: string): string {
+  if (STATUSES[status] === 'waiting') return 'its verification is not over; look for it again later';
+  return status === 'rejected' || status === 'pending_review'
+    ? reason
+    : `the same content is ${status}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** @throws what is not the skill's fault */
+function refusalsOf(error: unknown): readonly string[] {
+  if (!REFUSALS.has(errorCode(error))) throw error;
+  const { message, details } = error as EtudeError;
+  const said = (details?.violations ?? []).map(({ field, description }) => `${field.replace(/^skill\./, '')}: ${description}`);
+  return said.length > 0 ? said : [message];
+}
+
+function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: ToolReader): Skill {
+  const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
+  const at = Date.now();
+  const skill: Omit<Skill, 'digest'> = {
+    name,
+    version: 1,
+    scope: { tenant, agent, user },
+    kind: 'function',
+    description,
+    code,
+    entryPoint,
+    parameters: [...parameters],
+    tests: [...tests],
+    tags: [...new Set(tags)],
+    cues: [...examplePrompts],
+    fingerprints: [],
+    status: 'candidate',
+    statusReason: '',
+    evidence: [],
+    sources: [],
+    model: null,
+    scripted: false,
+    executionCount: 0,
+    successRate: 1,
+    createdAt: at,
+    updatedAt: at,
+    origin: 'tool',
+    ...(category === null ? {} : { category }),
+    ...(examplePrompts.length === 0 ? {} : { examplePrompts: [...examplePrompts] }),
+  };
+  return { ...skill, digest: skillDigest(skill) };
+}

@@ -1,0 +1,46 @@
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { agentTools } from '@etude/domain/tools/agent-tools';
+import type { ToolRegistry } from '@etude/domain/tools/tool-registry';
+import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
+import type { Producer } from '@etude/queue/producer';
+import { RedisToolSessions, ToolCalls } from '@etude/queue/tool-sessions';
+import type { MemoryAccess } from '../memory/memory-access.js';
+import type { SkillParts } from '../skills/skill-services.js';
+import { GatewaySkillWishes } from '../skills/skill-wishes.js';
+import { AgentSkillRegistrar } from './tool-registrar.js';
+import { MemorySkillFinder, ProvenSkillRunner } from './tool-skills.js';
+
+export interface ToolServicesParts {
+  readonly producer: Producer;
+  readonly memory: MemoryAccess;
+  readonly embedder: Embedder;
+  readonly skills: SkillParts;
+  /** `{provider}` in the paths of skills as resources. */
+  readonly provider: string;
+}
+
+/** The ten tools over what the gateway has, and what their calls leave behind. Made once. */
+export class ToolServices {
+  readonly registry: ToolRegistry;
+  readonly calls: ToolCalls;
+  readonly wishes: GatewaySkillWishes;
+  readonly settings: AgentSettingsStore;
+
+  constructor({ producer, memory, embedder, skills, provider }: ToolServicesParts) {
+    const { redis, keys } = producer;
+    const { sandboxes, outbox, checker, registration, wanted, settings } = skills;
+    this.calls = new ToolCalls(redis, keys);
+    this.wishes = new GatewaySkillWishes(wanted, this.calls);
+    this.settings = settings;
+    this.registry = agentTools({
+      embedder,
+      sandboxes,
+      finder: new MemorySkillFinder(memory),
+      runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker }),
+      registrar: new AgentSkillRegistrar({ memory, registration, checker }),
+      wishes: this.wishes,
+      sessions: new RedisToolSessions(redis, keys),
+      skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
+    });
+  }
+}

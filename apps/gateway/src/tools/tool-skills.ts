@@ -1,0 +1,89 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import { findSkill, searchSkills } from '@etude/domain/skills/find-skill';
+import { codeWithFunctions, loadFunctions } from '@etude/domain/skills/load-functions';
+import { ownersFor, viewOf } from '@etude/domain/skills/owners';
+import { useSkill } from '@etude/domain/skills/use-skill';
+import type { SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
+import type { MemoryAccess } from '../memory/memory-access.js';
+
+const PAGE = 500;
+/** More are not listed by category; they are searched for. */
+const LISTED_MAX = 10_000;
+
+/** Active skills out of memory. */
+export class MemorySkillFinder implements SkillFinder {
+  constructor(private readonly memory: MemoryAccess) {}
+
+  async search(reader: ToolReader, query: { readonly text: string; readonly limit: number; readonly similarityMin: number }) {
+    const { procedural } = await this.memory.open();
+    return searchSkills(procedural, reader, query);
+  }
+
+  async find(reader: ToolReader, name: string): Promise<Skill | null> {
+    return findSkill((await this.memory.open()).procedural, reader, name);
+  }
+
+  async list(reader: ToolReader): Promise<readonly Skill[]> {
+    const byName = new Map<string, Skill>();
+    const views = [...new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, owner])).values()];
+    for (const owner of views)
+      for await (const skill of this.#active(viewOf(owner, reader.user))) {
+        if (!byName.has(skill.name)) byName.set(skill.name, skill);
+        if (byName.size >= LISTED_MAX) break;
+      }
+    return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async countOffers(skills: readonly Skill[]): Promise<void> {
+    if (skills.length === 0) return;
+    const { procedural } = await this.memory.open();
+    await procedural.countOffers(skills.map(({ scope: { tenant, agent }, name, version }) => ({ tenant, agent, name, version })));
+  }
+
+  async *#active(view: ReturnType<typeof viewOf>): AsyncGenerator<Skill> {
+    const { procedural } = await this.memory.open();
+    for (let from = {}; ;) {
+      const page = await procedural.list(view, { status: 'active', limit: PAGE, ...from });
+      yield* page;
+      const end = page.at(-1);
+      if (end === undefined || page.length < PAGE) return;
+      from = { afterName: end.name, afterAgent: end.scope.agent };
+    }
+  }
+}
+
+export interface SkillRunnerParts {
+  readonly memory: MemoryAccess;
+  readonly sandboxes: Sandboxes;
+  readonly outbox: MemoryOutbox;
+  readonly checker: ProofChecker;
+}
+
+/** Runs what is proven, in sandboxes, and counts it. */
+export class ProvenSkillRunner implements SkillRunner {
+  constructor(private readonly parts: SkillRunnerParts) {}
+
+  async use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null> {
+    const { memory, sandboxes, outbox, checker } = this.parts;
+    const { procedural } = await memory.open();
+    const used = await useSkill({ reader, ...call }, { procedural, sandboxes, outbox, checker, clock: { now: Date.now } }, signal);
+    if (used.outcome === 'not_found') return null;
+    const { success, name, version, result, output, error, durationMs } = used;
+    return { success, name, version, result, output, error, durationMs };
+  }
+
+  async find(reader: ToolReader, names: readonly string[]) {
+    const { procedural } = await this.parts.memory.open();
+    const { functions, pins } = await loadFunctions(reader, names, { procedural, checker: this.parts.checker });
+    return { functions, pins };
+  }
+
+  async bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<string> {
+    const { procedural } = await this.parts.memory.open();
+    return codeWithFunctions(reader, pins, code, { procedural, checker: this.parts.checker });
+  }
+}
