@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../../test/model-store.js';
 import type { MemoryRecord, RecordStore } from '../../record-store.js';
@@ -13,7 +14,7 @@ import { insertsOf } from '../record-inserts.js';
 import { mendDocuments } from '../semantic-documents.js';
 import { factRecord } from '../semantic-records.js';
 import { skillRecord } from '../skill-records.js';
-import { bodyOf } from '../stored-body.js';
+import { bodyOf, parseBody } from '../stored-body.js';
 import { guardedStore } from './guarded-store.js';
 import type { ImportOptions } from './import-lines.js';
 import { RecordUpkeep } from './record-upkeep.js';
@@ -82,7 +83,7 @@ const RECORDS: readonly MemoryRecord[] = [
   factRecord(factOf({ id: 'fact-2', text: 'It ended with none.', validTo: NEW_YEAR, supersededBy: 'fact-1' }), []),
   documentRecord({ document, digest: DIGEST }),
   chunkRecord({ document, digest: DIGEST }, chunk),
-  skillRecord(skillOf({ status: 'active' }), []),
+  skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
   markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
 ];
@@ -172,6 +173,52 @@ describe('what an import believes of a line', () => {
     const [stored] = await store.load(ALL, 'semantic', 'fact', [id]);
     expect(stored).toMatchObject({ worth: 1, sources: [], title: 'general' });
     expect(JSON.parse(stored?.body ?? '')).toMatchObject({ value: { confidence: 1, support: 1 } });
+  });
+});
+
+describe('a skill of an import', () => {
+  const stored = async (name = 'sum_even') =>
+    parseBody<Skill>((await store.find(ALL, 'procedural', { where: { name } }, { order: 'key', limit: 1 }))[0]!).value;
+
+  it.each(['active', 'verified', 'pending_review'] as const)('is %s only with a proof for its content', async (status) => {
+    const forged = [undefined, proofOf(skillOf({ code: 'other' })), proofOf(skillOf(), { digest: 'f'.repeat(64) })];
+    const claims = forged.map((proof, i) => skillOf({ name: `s${i}`, status, ...(proof === undefined ? {} : { proof }) }));
+    expect(await taken(claims.map((skill) => lineOf(skillRecord(skill, []))))).toMatchObject({ added: 3, refused: [] });
+    for (const { name } of claims) {
+      expect(await stored(name)).toMatchObject({ status: 'candidate', statusReason: expect.stringContaining(`was ${status}`) as string });
+      expect(await stored(name)).not.toHaveProperty('proof');
+    }
+    const wrongDigest = skillOf({ status, digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) });
+    await taken([lineOf(skillRecord(wrongDigest, []))]);
+    expect(await stored()).toMatchObject({ status: 'candidate' });
+  });
+
+  it('keeps its life where it has one, also when it is shared', async () => {
+    const scope = { tenant: 'acme', agent: '@tenant', user: null };
+    const proven = skillOf({ status: 'active', scope, proof: proofOf(skillOf()) });
+    expect(await taken([lineOf(skillRecord(proven, []))])).toMatchObject({ added: 1 });
+    expect(await stored()).toEqual(proven);
+    const told = { ...skillOf({ name: 'told', kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' }) };
+    await taken([lineOf(skillRecord(told, []))]);
+    expect(await stored('told')).toEqual(told);
+  });
+
+  it('calls what its new tenant has', async () => {
+    const pin = { name: 'parse', tenant: 'beta', agent: 'coder', version: 1, digest: DIGEST };
+    await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
+    expect((await stored()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
+  });
+
+  it('waits for review where somebody imports it for others than their own agent', async () => {
+    const proposed: Skill[] = [];
+    const proposeSkill = async (skill: Skill) => void proposed.push(skill);
+    const shared = { tenant: 'acme', agent: '@tenant', user: null };
+    const lines = [skillOf({ name: 'own' }), skillOf({ name: 'shared', scope: shared })].map((skill) => lineOf(skillRecord(skill, [])));
+    await taken(lines, { proposeSkill });
+    expect(proposed.map(({ name, untrusted }) => [name, untrusted?.length ?? 0])).toEqual([
+      ['own', 0],
+      ['shared', 1],
+    ]);
   });
 });
 

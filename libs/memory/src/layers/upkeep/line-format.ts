@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
-import { AgentId, TenantId, UserId } from '@etude/contracts/ids';
+import { OwnerAgent, OwnerTenant, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { RECORD_FIELDS } from '../../record-store.js';
 
@@ -15,7 +15,7 @@ export const PACKED_OVER_BYTES = 1024 * 1024;
 export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 
-const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: TenantId });
+const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
 export type ExportHeader = z.infer<typeof ExportHeader>;
 
 const FieldValue = z.union([z.string(), z.array(z.string())]);
@@ -25,7 +25,7 @@ export const ExportLine = z.strictObject({
   layer: z.enum(['episodic', 'semantic', 'procedural']),
   kind: z.enum(['transition', 'episode', 'applied', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill']),
   key: z.string().min(1).max(KEY_CHARS_MAX),
-  agent: AgentId,
+  agent: OwnerAgent,
   user: UserId.nullable(),
   createdAt: z.number().int(),
   worth: z.number().min(0).max(1),

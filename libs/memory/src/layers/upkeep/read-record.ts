@@ -1,8 +1,11 @@
+import type { Skill } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import { type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../../record-store.js';
 import { indexedTextsOf } from '../record-texts.js';
+import { skillRecord } from '../skill-records.js';
 import type { StoredBody } from '../stored-body.js';
 import { type ExportLine, parseJson, reasonOf } from './line-format.js';
+import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import { type Rebuilt, rebuiltRecord } from './rebuilt-record.js';
 import { storedBodyOf, wrongNumber } from './stored-values.js';
 
@@ -47,11 +50,14 @@ function recordOf({ tenant, now }: Reader, line: ExportLine): Rebuilt {
   if (value.scope !== undefined && (value.scope.agent !== agent || value.scope.user !== user))
     return { refused: 'body.value.scope: is of another agent or user than the line' };
   const scope = { tenant, agent, user };
-  const own = value.scope === undefined ? value : { ...value, scope };
+  const scoped = value.scope === undefined ? value : { ...value, scope };
+  const own = line.kind === 'skill' ? withOwnPins(scoped as Skill, tenant) : scoped;
   const made = rebuiltRecord({ line, scope, body: { value: own, taken } as StoredBody<never> });
   if ('refused' in made) return made;
   if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made.record).length > RECORD_TEXTS_MAX)
     return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
+  const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now) : null;
+  if (unproven !== null) return { record: skillRecord(unproven, taken) };
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   return isAsSaid ? { record: { ...made.record, body: line.body } } : made;

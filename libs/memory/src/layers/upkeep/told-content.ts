@@ -8,7 +8,22 @@ const CHANGING: { readonly [kind in RecordKind]?: readonly string[] } = {
   fact: ['support', 'confidence', 'episodes', 'accessCount', 'subject', 'wordings', 'validTo', 'supersededBy', 'updatedAt'],
   document: ['createdAt'],
   chunk: ['createdAt'],
-  skill: ['status', 'statusReason', 'evidence', 'cues', 'fingerprints', 'executionCount', 'successRate', 'updatedAt'],
+  skill: [
+    'status',
+    'statusReason',
+    'evidence',
+    'cues',
+    'fingerprints',
+    'executionCount',
+    'successRate',
+    'updatedAt',
+    'contract',
+    'proof',
+    'history',
+    'untrusted',
+    'replacedBy',
+    'usage',
+  ],
 };
 
 /** Whether two records of one key and owner were told the same, whatever has become of each since. */
