@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  GetSkillStatsRequest,
+  PruneSkillsRequest,
+  RevokeSourceRequest,
+  Skills,
+  UndoPruneRequest,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { OwnerAgent } from '@etude/contracts/ids';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { everySkill } from '@etude/domain/skills/every-skill';
+import { type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/prune';
+import { revokeSource } from '@etude/domain/skills/revoke-source';
+import { skillStats } from '@etude/domain/skills/skill-stats';
+import { learnedRecords } from '@etude/memory/layers/fact-revision';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod } from '@nestjs/microservices';
+import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { NeedsRole } from '../calls/call.guard.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { optionalRequestId } from '../wire/resource-name.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import { skillMessage } from './skill.mapping.js';
+
+type Methods = 'pruneSkills' | 'undoPrune' | 'revokeSource' | 'getSkillStats';
+
+const DAYS_MAX = 36_500;
+const Days = z.number().int().min(0).max(DAYS_MAX);
+const Uses = z.number().int().min(0).max(1_000_000);
+const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
+const Reason = z.string().trim().max(1_000);
+const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
+const USES_MIN = 5;
+
+/** What reviewers do with the skills of their tenant as a whole: `etude.v1.Skills`. */
+@Controller()
+@NeedsRole('reviewer')
+export class SkillHygieneController implements Pick<GrpcController<typeof Skills>, Methods> {
+  constructor(private readonly memory: MemoryAccess) {}
+
+  @GrpcMethod('Skills')
+  async pruneSkills(request: PruneSkillsRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name } = contextOf(call);
+    const agent = ownerOrAll(request.agent);
+    const policy = policyOf(request);
+    const pruneId = pruneIdOf(tenant, optionalRequestId(request.requestId));
+    const { procedural } = await this.memory.open();
+    const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: Date.now() };
+    const pruned = await pruneSkills(input, { procedural });
+    return {
+      pruned: pruned.map(({ skill, reason }) => {
+        const { name: resource = '', agent: owner = '', version = 0 } = skillMessage(skill);
+        return { name: resource, agent: owner, version, reason };
+      }),
+      pruneId: request.dryRun || pruned.length === 0 ? '' : pruneId,
+    };
+  }
+
+  @GrpcMethod('Skills')
+  async undoPrune(request: UndoPruneRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name } = contextOf(call);
+    optionalRequestId(request.requestId);
+    const pruneId = parseField(PruneId, request.pruneId, 'prune_id');
+    const { procedural } = await this.memory.open();
+    const skills = await undoPrune({ tenant, pruneId, by: name, at: Date.now() }, { procedural });
+    return { skills: skills.map(skillMessage) };
+  }
+
+  @GrpcMethod('Skills')
+  async revokeSource(request: RevokeSourceRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name } = contextOf(call);
+    optionalRequestId(request.requestId);
+    const reason = parseField(Reason, request.reason, 'reason');
+    const { procedural, store } = await this.memory.open();
+    const input = { tenant, source: request.source, reason, by: name, dryRun: request.dryRun, at: Date.now() };
+    const { skills, facts } = await revokeSource(input, { procedural, learned: learnedRecords(store) });
+    return { skills: skills.map(skillMessage), facts: [...facts] };
+  }
+
+  @GrpcMethod('Skills')
+  async getSkillStats(request: GetSkillStatsRequest, _metadata: Metadata, call: ServerCall) {
+    const { tenant } = contextOf(call);
+    const { procedural } = await this.memory.open();
+    const stats = skillStats(await everySkill(procedural, { tenant, agent: ownerOrAll(request.agent) }));
+    return {
+      agents: stats.agents.map(({ agent, byStatus, offered, used, succeeded, fellBack }) => ({
+        agent,
+        byStatus,
+        offeredCount: BigInt(offered),
+        usedCount: BigInt(used),
+        succeededCount: BigInt(succeeded),
+        fellBackCount: BigInt(fellBack),
+      })),
+      mostUsed: stats.mostUsed.map(skillMessage),
+      failing: stats.failing.map(skillMessage),
+      unused: stats.unused.map(skillMessage),
+    };
+  }
+}
+
+/** An agent, or "@user" or "@tenant" for what is shared; empty: all of the tenant. */
+const ownerOrAll = (agent: string) => (agent === '' ? null : parseField(OwnerAgent, agent, 'agent'));
+
+/** Nothing that is zero is looked at. @throws EtudeError INVALID_ARGUMENT where nothing would be looked at at all */
+function policyOf(request: PruneSkillsRequest): PrunePolicy {
+  const unusedDays = parseField(Days, request.unusedDays, 'unused_days');
+  const rateMax = parseField(Fraction, request.failingRateMax, 'failing_rate_max');
+  const usesMin = parseField(Uses, request.failingUsesMin, 'failing_uses_min') || USES_MIN;
+  const supersededDays = parseField(Days, request.supersededDays, 'superseded_days');
+  if (unusedDays === 0 && rateMax === 0 && supersededDays === 0)
+    throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0: they say what is pruned');
+  return {
+    ...(unusedDays > 0 ? { unusedDays } : {}),
+    ...(rateMax > 0 ? { failing: { rateMax, usesMin } } : {}),
+    ...(supersededDays > 0 ? { supersededDays } : {}),
+  };
+}
+
+/** The same request has the same id, so that a repeat finishes what was begun. */
+function pruneIdOf(tenant: string, requestId: string | null): string {
+  return `p${contentDigest([tenant, requestId ?? randomUUID()]).slice(0, 16)}`;
+}
