@@ -4,6 +4,7 @@ import type { SkillChange, SkillProof, SkillStatus } from '@etude/contracts/skil
 import { isDeepStrictEqual } from 'node:util';
 import type { SkillKey, SkillMove } from '../ports/skill-registry.js';
 import { isInWords, skillDigest } from './skill-digest.js';
+import { withMarks } from './untrusted.js';
 
 /**
  * What may become of a skill, by what it is. Nothing else changes a status.
@@ -36,7 +37,7 @@ export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean 
 }
 
 /**
- * A skill as it is first stored, whatever its author says of it: a candidate that nothing is known of.
+ * A skill as it is first stored, whatever its author says of it: a candidate that nothing is known of, but what its sources say against it.
  *
  * @param by who stored it; where it came from by default
  */
@@ -44,7 +45,7 @@ export function newSkill(given: Skill, version: number, by?: string): Skill {
   const { proof: _proof, contract: _contract, usage: _usage, replacedBy: _replacedBy, ...skill } = structuredClone(given);
   const origin = skill.origin ?? 'rollout';
   const stored: SkillChange = { at: skill.createdAt, by: by ?? origin, from: null, to: 'candidate', reason: skill.statusReason };
-  return { ...skill, version, status: 'candidate', evidence: [], digest: skillDigest(skill), history: [stored] };
+  return { ...withMarks(skill), version, status: 'candidate', evidence: [], digest: skillDigest(skill), history: [stored] };
 }
 
 /**
