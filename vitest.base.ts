@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const conditions = ['@etude/source', 'node', 'import', 'default'];
+const conditions = ['@etude/source', 'node', 'default'];
 
 /** Workspace packages are read from `src` through the custom export condition; no build is needed to test. */
 export default defineConfig({

@@ -1,0 +1,86 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FolderFile } from './file-collector.js';
+import { type Frontmatter, isTextOf, writeSkillText } from './frontmatter.js';
+import { pythonTests } from './said-in-folder.js';
+import {
+  CASES,
+  codePath,
+  ETUDE_FIELDS,
+  formatDescription,
+  formatName,
+  SKILL_TEXT,
+  type SkillParts,
+  skillNameOf,
+  UNSAID,
+} from './skill-parts.js';
+
+/** The files that fields stand for. Python tests among `extras` are not said twice. */
+export function canonicalFiles(parts: SkillParts, extras: readonly FolderFile[]): FolderFile[] {
+  const files: FolderFile[] = [file(SKILL_TEXT, writeSkillText({ frontmatter: frontmatterOf(parts), body: bodyOf(parts) }))];
+  if (parts.kind !== 'procedure') files.push(file(codePath(parts.name), parts.code));
+  const beside = pythonTests(extras);
+  const told = beside.length > 0 && isDeepStrictEqual(parts.tests.slice(-beside.length), beside);
+  const cases = told ? parts.tests.slice(0, -beside.length) : parts.tests;
+  if (cases.length > 0) files.push(file(CASES, `${JSON.stringify(cases, null, 2)}\n`));
+  return files;
+}
+
+function frontmatterOf(parts: SkillParts): Frontmatter {
+  const name = formatName(parts.name);
+  const description = formatDescription(parts.description, parts.name);
+  const { fields, metadata: foreign, rest } = placesOf(parts.metadata ?? {});
+  const own: Record<string, string> = { 'etude-kind': parts.kind };
+  if (skillNameOf(name) !== parts.name) own['etude-name'] = parts.name;
+  if (description !== parts.description) own['etude-description'] = parts.description;
+  if (typeof parts.entryPoint === 'string') own['etude-entry-point'] = parts.entryPoint;
+  if (parts.entryPoint === null && parts.kind !== 'procedure') own['etude-program'] = 'true';
+  for (const { key, field, text } of ETUDE_FIELDS) {
+    const value = parts[field];
+    if (value === undefined || isDeepStrictEqual(value, (UNSAID as Readonly<Record<string, unknown>>)[field])) continue;
+    own[key] = text ? (value as string) : JSON.stringify(value);
+  }
+  if (Object.keys(rest).length > 0) own['etude-metadata'] = JSON.stringify(rest);
+  return { name, description, ...fields, metadata: { ...foreign, ...own } };
+}
+
+/** Which of a skill's other fields the format has a place for. */
+function placesOf(metadata: NonNullable<SkillParts['metadata']>) {
+  const fields: Pick<Frontmatter, 'license' | 'compatibility' | 'allowed-tools'> = {};
+  const rest: Record<string, unknown> = {};
+  let foreign: Record<string, string> = {};
+  for (const [key, value] of sorted(metadata)) {
+    if (Object.hasOwn(FITS, key) && FITS[key]!(value)) Object.assign(fields, { [key]: value });
+    else if (key === 'metadata' && isForeign(value)) foreign = Object.fromEntries(sorted(value));
+    else rest[key] = value;
+  }
+  return { fields, metadata: foreign, rest };
+}
+
+const sorted = <T>(map: Readonly<Record<string, T>>) => Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+const FITS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  license: (value) => typeof value === 'string',
+  compatibility: (value) => isTextOf(value, 500),
+  'allowed-tools': (value) => typeof value === 'string' || (Array.isArray(value) && value.every((tool) => typeof tool === 'string')),
+};
+
+function isForeign(value: unknown): value is Record<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return entries.length > 0 && entries.every(([key, text]) => typeof text === 'string' && !key.startsWith('etude-'));
+}
+
+/** Of a procedure its text; of code a few words for whoever opens the folder. */
+function bodyOf({ name, kind, code, entryPoint, description }: SkillParts): string {
+  if (kind === 'procedure') return code;
+  const how = entryPoint
+    ? `defines \`${entryPoint}\``
+    : entryPoint === null
+      ? 'reads standard input and writes standard output'
+      : 'holds the code';
+  return `# ${formatName(name)}\n\n${formatDescription(description, name)}\n\n\`${codePath(name)}\` ${how}.\n`;
+}
+
+function file(path: string, text: string): FolderFile {
+  return { path, bytes: Buffer.from(text, 'utf8') };
+}

@@ -1,0 +1,128 @@
+import { EtudeError } from '@etude/contracts/errors';
+
+/** A file of a folder. `path`: from the folder, with "/". */
+export interface FolderFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface FolderFiles {
+  /** By path. */
+  readonly files: readonly FolderFile[];
+  /** What was left out, and why. */
+  readonly notes: readonly string[];
+}
+
+export interface FolderLimits {
+  readonly filesMax: number;
+  readonly fileBytesMax: number;
+  /** Of all files together. */
+  readonly bytesMax: number;
+}
+
+export const FOLDER_LIMITS: FolderLimits = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4 * 2 ** 20 };
+
+const PATH_CHARS_MAX = 512;
+const DEPTH_MAX = 16;
+/** Controls, marks that turn or hide text, separators of other systems, and what Windows forbids. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+const ODD_CHARACTERS = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\\:*?"<>|]/u;
+const RESERVED_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)/i;
+/** Left by other systems, of no use to anybody. */
+const LITTER = /(?:^|\/)(?:__MACOSX\/|\.DS_Store$|Thumbs\.db$|desktop\.ini$)/;
+
+/** @throws EtudeError INVALID_ARGUMENT for a path that climbs out, is absolute, or means something else on another system */
+export function checkPath(path: string): void {
+  const refuse = (why: string) => {
+    throw new EtudeError('INVALID_ARGUMENT', `the path ${JSON.stringify(path.slice(0, 200))} ${why}; rename the file`);
+  };
+  if (path.length > PATH_CHARS_MAX) refuse(`is longer than ${PATH_CHARS_MAX} characters`);
+  if (path.startsWith('/')) refuse('is absolute');
+  if (ODD_CHARACTERS.test(path) || !path.isWellFormed()) refuse('holds characters that file names should not have');
+  const segments = path.split('/');
+  if (segments.length > DEPTH_MAX) refuse(`is deeper than ${DEPTH_MAX} folders`);
+  for (const segment of segments) {
+    if (segment === '') refuse('has an empty part');
+    if (segment === '.' || segment === '..') refuse('climbs out of its folder, or tries to');
+    if (/^\s|[.\s]$/.test(segment)) refuse('has a part that begins or ends with a blank, or ends with a dot');
+    if (RESERVED_NAMES.test(segment)) refuse('has a part that is reserved');
+  }
+}
+
+/** Takes files in as they come, and refuses the whole with the first that should not be there. */
+export class FileCollector {
+  readonly #files = new Map<string, FolderFile>();
+  /** Paths as a system would see them that knows no case; folders end with "/". */
+  readonly #places = new Map<string, string>();
+  readonly #notes: string[] = [];
+  readonly #limits: FolderLimits;
+  #bytes = 0;
+
+  constructor(limits: FolderLimits = FOLDER_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** Whether a file of this path is to be read at all; checks the path. */
+  wants(path: string): boolean {
+    checkPath(path);
+    if (LITTER.test(path)) {
+      this.#notes.push(`${path} was left out: it belongs to an operating system`);
+      return false;
+    }
+    if (this.#files.size >= this.#limits.filesMax) throw tooLarge(`there are more than ${this.#limits.filesMax} files`);
+    return true;
+  }
+
+  /** What may still come of one file, in bytes; counted while it is unpacked. */
+  get bytesLeft(): number {
+    return Math.min(this.#limits.fileBytesMax, this.#limits.bytesMax - this.#bytes);
+  }
+
+  add(path: string, bytes: Uint8Array): void {
+    if (!this.wants(path)) return;
+    if (bytes.length > this.#limits.fileBytesMax)
+      throw tooLarge(`${JSON.stringify(path)} is larger than ${this.#limits.fileBytesMax} bytes`);
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#limits.bytesMax) throw tooLarge(`the files are larger than ${this.#limits.bytesMax} bytes together`);
+    this.#takePlace(path);
+    this.#files.set(path, { path, bytes });
+  }
+
+  #takePlace(path: string): void {
+    const clash = (other: string) =>
+      new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} and ${JSON.stringify(other)} are the same place; keep one of them`);
+    const place = placeOf(path);
+    const there = this.#places.get(place) ?? this.#places.get(`${place}/`);
+    if (there !== undefined) throw clash(there);
+    this.#places.set(place, path);
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
+      const folder = path.slice(0, end);
+      const file = this.#places.get(placeOf(folder));
+      if (file !== undefined) throw clash(file);
+      const sameFolder = this.#places.get(`${placeOf(folder)}/`);
+      if (sameFolder !== undefined && sameFolder !== folder) throw clash(sameFolder);
+      this.#places.set(`${placeOf(folder)}/`, folder);
+    }
+  }
+
+  /** @throws EtudeError INVALID_ARGUMENT where nothing came in */
+  done(): FolderFiles {
+    if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'there are no files in it');
+    return { files: [...this.#files.values()].toSorted(byPath), notes: [...new Set(this.#notes)] };
+  }
+}
+
+/** @throws EtudeError as a `FileCollector` */
+export function filesOfFolder(files: readonly FolderFile[], limits?: FolderLimits): FolderFiles {
+  const collector = new FileCollector(limits);
+  for (const { path, bytes } of files) collector.add(path, bytes);
+  return collector.done();
+}
+
+export const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : Number(a.path > b.path));
+
+export function tooLarge(what: string): EtudeError {
+  return new EtudeError('PAYLOAD_TOO_LARGE', `${what}; a skill is a small folder, so leave out what it does not need`);
+}
+
+const placeOf = (path: string) => path.normalize('NFKC').toUpperCase().toLowerCase();

@@ -1,0 +1,134 @@
+import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { crc32, gunzip } from 'node:zlib';
+import { EtudeError, errorCode } from '@etude/contracts/errors';
+import { extract, type Header } from 'tar-stream';
+import { type Entry, fromBufferPromise } from 'yauzl';
+import { FileCollector, FOLDER_LIMITS, type FolderFiles, type FolderLimits, tooLarge } from './file-collector.js';
+
+export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
+export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
+
+/** Of an archive as it comes in; smaller than what is in it, but for what cannot be packed. */
+export const ARCHIVE_BYTES_MAX = FOLDER_LIMITS.bytesMax + 2 ** 18;
+/** Unpacked against packed; text seldom packs better than to a tenth, and deflate ends at a thousand. */
+const RATIO_MAX = 200;
+/** Bytes up to which it does not matter: small archives of short, repeated text do pack well. */
+const RATIO_FROM = 2 ** 16;
+/** Of an unpacked tar beside its files: headers, padding, long names. */
+const TAR_OVERHEAD = 2 ** 20;
+
+/**
+ * Files of an archive, unpacked in memory; everything is counted while it is unpacked, and nothing is believed that a header says.
+ *
+ * @throws EtudeError INVALID_ARGUMENT for links, devices, encryption, odd paths and what is damaged; PAYLOAD_TOO_LARGE beyond the
+ * limits, CANCELLED
+ */
+export async function filesOfArchive(
+  bytes: Uint8Array,
+  format: ArchiveFormat,
+  signal?: AbortSignal,
+  limits: FolderLimits = FOLDER_LIMITS,
+): Promise<FolderFiles> {
+  if (bytes.length > ARCHIVE_BYTES_MAX) throw tooLarge(`the archive is larger than ${ARCHIVE_BYTES_MAX} bytes`);
+  const collector = new FileCollector(limits);
+  try {
+    await (format === 'zip' ? unzip(bytes, collector, limits, signal) : untar(bytes, collector, limits, signal));
+  } catch (error) {
+    if (signal?.aborted) throw new EtudeError('CANCELLED', 'reading the archive was cancelled');
+    if (errorCode(error) !== 'INTERNAL') throw error;
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `this is no ${format} archive, or it is damaged: ${(error as Error).message}`,
+      {},
+      { cause: error },
+    );
+  }
+  return collector.done();
+}
+
+async function unzip(bytes: Uint8Array, collector: FileCollector, limits: FolderLimits, signal?: AbortSignal): Promise<void> {
+  const zip = await fromBufferPromise(Buffer.from(bytes), { lazyEntries: true, strictFileNames: true });
+  // Folders are entries too, and few of them are of use.
+  if (zip.entryCount > 4 * limits.filesMax) throw tooLarge(`the archive has ${zip.entryCount} entries`);
+  const counted = counter(bytes.length, limits.bytesMax);
+  for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
+    signal?.throwIfAborted();
+    const folder = entry.fileName.endsWith('/');
+    refuseUnlessPlain(entry.fileName, zipKind(entry, folder));
+    if (entry.isEncrypted()) throw refused(entry.fileName, 'is encrypted');
+    const path = folder ? entry.fileName.slice(0, -1) : entry.fileName;
+    if (!collector.wants(path) || folder) continue;
+    const unpacked = await bytesOf(await zip.openReadStreamPromise(entry), path, collector.bytesLeft, counted);
+    if (crc32(unpacked) !== entry.crc32) throw refused(path, 'is damaged');
+    collector.add(path, unpacked);
+  }
+}
+
+/** By the mode that Unix leaves there; without one it is what its name says. */
+function zipKind(entry: Entry, folder: boolean): string {
+  const mode = (entry.externalFileAttributes >>> 16) & 0o170000;
+  if (mode === 0) return folder ? 'directory' : 'file';
+  return { 0o100000: folder ? 'odd' : 'file', 0o040000: folder ? 'directory' : 'odd', 0o120000: 'symlink' }[mode] ?? 'device';
+}
+
+async function untar(bytes: Uint8Array, collector: FileCollector, limits: FolderLimits, signal?: AbortSignal): Promise<void> {
+  const tar = extract();
+  tar.end(await gunzipped(bytes, limits.bytesMax + TAR_OVERHEAD));
+  let entries = 0;
+  for await (const entry of tar as AsyncIterable<Readable & { header: Header }>) {
+    signal?.throwIfAborted();
+    const { name, type } = entry.header;
+    if (++entries > 4 * limits.filesMax) throw tooLarge(`the archive has more than ${4 * limits.filesMax} entries`);
+    const path = name.replace(/^\.\//, '').replace(/\/$/, '');
+    const folder = type === 'directory';
+    refuseUnlessPlain(name, type === 'contiguous-file' ? 'file' : (type ?? 'file'));
+    if ((folder && (path === '' || path === '.')) || !collector.wants(path) || folder) {
+      entry.resume();
+      continue;
+    }
+    collector.add(path, await bytesOf(entry, path, collector.bytesLeft, () => undefined));
+  }
+}
+
+/** In one piece: a stream that is broken off in the middle of an entry would leave its reader waiting. */
+async function gunzipped(bytes: Uint8Array, bytesMax: number): Promise<Buffer> {
+  const maxOutputLength = Math.min(bytesMax, Math.max(RATIO_FROM, RATIO_MAX * bytes.length));
+  try {
+    return await promisify(gunzip)(bytes, { maxOutputLength });
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE')
+      throw tooLarge(`the archive unpacks to more than ${maxOutputLength} bytes`);
+    throw error;
+  }
+}
+
+async function bytesOf(stream: Readable, path: string, bytesMax: number, counted: (bytes: number) => void): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw tooLarge(`${JSON.stringify(path)} is larger than it may be here`);
+    counted(chunk.length);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function counter(packed: number, bytesMax: number): (bytes: number) => void {
+  let unpacked = 0;
+  return (bytes) => {
+    unpacked += bytes;
+    if (unpacked > bytesMax) throw tooLarge(`the archive unpacks to more than ${bytesMax} bytes`);
+    if (unpacked > RATIO_FROM && unpacked > RATIO_MAX * packed)
+      throw tooLarge(`the archive unpacks to more than ${RATIO_MAX} times its size`);
+  };
+}
+
+function refuseUnlessPlain(name: string, kind: string): void {
+  if (kind !== 'file' && kind !== 'directory') throw refused(name, `is a ${kind}, and neither a file nor a folder`);
+}
+
+function refused(name: string, why: string): EtudeError {
+  return new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name.slice(0, 200))} ${why}`);
+}

@@ -1,0 +1,145 @@
+import { Skill } from '@etude/contracts/memory';
+import type { FolderFile } from './file-collector.js';
+import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
+import {
+  CASES,
+  codePath,
+  ETUDE_FIELDS,
+  formatDescription,
+  formatName,
+  PYTHON_TEST,
+  SKILL_TEXT,
+  type SkillParts,
+  skillNameOf,
+  UNSAID,
+} from './skill-parts.js';
+
+/**
+ * What a folder says of a skill; all but `files`.
+ *
+ * @throws EtudeError INVALID_ARGUMENT naming the file and the field
+ */
+export function saidIn(files: readonly FolderFile[]): SkillParts {
+  const { frontmatter, body } = parseSkillText(textOf(files, SKILL_TEXT));
+  const { metadata = {} } = frontmatter;
+  const name = nameIn(frontmatter);
+  const kind = parsed('etude-kind', Skill.shape.kind, metadata['etude-kind'] ?? 'procedure');
+  const entryPoint = entryPointIn(metadata, kind);
+  const rest = metadataOf(frontmatter);
+  return {
+    ...UNSAID,
+    ...fieldsIn(metadata),
+    name,
+    kind,
+    description: descriptionIn(frontmatter, name),
+    code: kind === 'procedure' ? body : textOf(files, codePath(name)),
+    ...(entryPoint === undefined ? {} : { entryPoint }),
+    tests: testsIn(files),
+    ...(Object.keys(rest).length > 0 ? { metadata: rest } : {}),
+  } as SkillParts;
+}
+
+/** Files that no field of a skill stands for. */
+export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<SkillParts, 'name' | 'kind'>): FolderFile[] {
+  const own = [SKILL_TEXT, CASES, ...(kind === 'procedure' ? [] : [codePath(name)])];
+  return files.filter(({ path }) => !own.includes(path));
+}
+
+/** Whoever reads the format's fields must not be shown something else than what Etude goes by. */
+function nameIn({ name, metadata = {} }: Frontmatter): string {
+  const own = metadata['etude-name'];
+  if (own !== undefined && formatName(own) !== name)
+    throw wrong(`metadata "etude-name": ${JSON.stringify(own)} is not the skill ${JSON.stringify(name)}`);
+  return parsed('etude-name', Skill.shape.name, own ?? skillNameOf(name));
+}
+
+function descriptionIn({ description, metadata = {} }: Frontmatter, name: string): string {
+  const own = metadata['etude-description'];
+  if (own === undefined) return description;
+  if (formatDescription(own, name) !== description) throw wrong('metadata "etude-description": does not begin as "description" does');
+  return own;
+}
+
+function entryPointIn(metadata: Readonly<Record<string, string>>, kind: Skill['kind']): string | null | undefined {
+  const own = metadata['etude-entry-point'];
+  if (own !== undefined) return own;
+  return kind === 'procedure' || metadata['etude-program'] === 'true' ? null : undefined;
+}
+
+function fieldsIn(metadata: Readonly<Record<string, string>>): Partial<SkillParts> {
+  const there = ETUDE_FIELDS.filter(({ key }) => metadata[key] !== undefined);
+  return Object.fromEntries(
+    there.map(({ key, field, schema, text }) => [
+      field,
+      parsed(key, schema as Schema<unknown>, text ? metadata[key] : jsonIn(`metadata "${key}"`, metadata[key]!)),
+    ]),
+  );
+}
+
+/** What Etude has no own field for. */
+function metadataOf({
+  name: _name,
+  description: _description,
+  metadata = {},
+  others = {},
+  ...fields
+}: Frontmatter): NonNullable<Skill['metadata']> {
+  const foreign = Object.entries(metadata).filter(([key]) => !key.startsWith('etude-'));
+  const own = metadata['etude-metadata'];
+  return {
+    ...(own === undefined ? {} : parsed('etude-metadata', Skill.shape.metadata.unwrap(), jsonIn('metadata "etude-metadata"', own))),
+    ...parsed('others', Skill.shape.metadata.unwrap(), { ...others, ...fields }),
+    ...(foreign.length > 0 ? { metadata: Object.fromEntries(foreign) } : {}),
+  };
+}
+
+function testsIn(files: readonly FolderFile[]): Skill['tests'] {
+  const cases = files.some(({ path }) => path === CASES) ? parsed(CASES, Skill.shape.tests, jsonIn(CASES, textOf(files, CASES))) : [];
+  return [...cases, ...pythonTests(files)];
+}
+
+export function pythonTests(files: readonly FolderFile[]): Skill['tests'] {
+  const paths = files.map(({ path }) => path).filter((path) => PYTHON_TEST.test(path));
+  return paths.toSorted().map((path) => ({ kind: 'python', setup: '', tests: textOf(files, path) }));
+}
+
+function textOf(files: readonly FolderFile[], path: string): string {
+  const file = files.find((other) => other.path === path);
+  if (!file) throw wrong(`there is no file ${path} beside it`);
+  try {
+    // Without the mark of order that some editors put in front.
+    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
+  } catch {
+    throw wrong(`${path} is no text in UTF-8`);
+  }
+}
+
+function jsonIn(place: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw wrong(`${place}: ${(error as Error).message}`);
+  }
+}
+
+interface Schema<T> {
+  safeParse(
+    value: unknown,
+  ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
+}
+
+function parsed<T>(place: string, schema: Schema<T>, value: unknown): T {
+  const result = checked(place, schema, value);
+  if (result.success) return result.data;
+  const [{ path, message } = { path: [], message: 'is wrong' }] = result.error.issues;
+  throw wrong(`${[place, ...path.map(String)].join('.')}: ${message}`);
+}
+
+function checked<T>(place: string, schema: Schema<T>, value: unknown): ReturnType<Schema<T>['safeParse']> {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (error instanceof RangeError) throw wrong(`${place}: is nested too deep`);
+    throw error;
+  }
+}

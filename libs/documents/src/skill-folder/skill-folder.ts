@@ -1,0 +1,71 @@
+import { isDeepStrictEqual } from 'node:util';
+import { canonicalFiles } from './canonical-folder.js';
+import { byPath, type FolderFile } from './file-collector.js';
+import { extrasOf, saidIn } from './said-in-folder.js';
+import { SKILL_TEXT, type SkillParts } from './skill-parts.js';
+
+/**
+ * The skill that a folder holds. A function or snippet where its metadata says so, with its code in `scripts/`; else a procedure,
+ * whose text is the Markdown of SKILL.md. `files` are those that could not be written again from the other fields.
+ *
+ * @param keepText keeps SKILL.md in any case: for a skill that will be told things that its folder does not say
+ * @throws EtudeError INVALID_ARGUMENT naming the file and the field
+ */
+export function skillFromFolder(files: readonly FolderFile[], keepText = false): SkillParts {
+  const parts = saidIn(files);
+  const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
+  const kept = files
+    .filter(({ path, bytes }) => (keepText && path === SKILL_TEXT) || !sameBytes(canonical.get(path), bytes))
+    .toSorted(byPath);
+  if (kept.length === 0) return parts;
+  return { ...parts, files: kept.map(({ path, bytes }) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') })) };
+}
+
+/**
+ * The folder of a skill: byte for byte the one it came from, where it came from one and was not changed since. A changed skill
+ * keeps the files that no field of it stands for; its SKILL.md is written anew.
+ */
+export function folderFromSkill(skill: SkillParts): FolderFile[] {
+  const kept = (skill.files ?? []).map(({ path, contentBase64 }) => ({ path, bytes: Buffer.from(contentBase64, 'base64') }));
+  const extras = extrasOf(kept, skill);
+  const written = canonicalFiles(skill, extras);
+  const asItCame = overlaid(overlaid(written, extras), kept);
+  return (saysTheSame(asItCame, skill) ? asItCame : overlaid(written, extras)).toSorted(byPath);
+}
+
+function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
+  try {
+    const said = saidIn(files);
+    const entryPoint = said.entryPoint === undefined || said.entryPoint === skill.entryPoint;
+    return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
+  } catch {
+    // Written for another name, perhaps: what does not fit the skill is not its folder.
+    return false;
+  }
+}
+
+/** What an author says; not what comes of registering and using it, such as pinned dependencies and retrieval cues. */
+const AUTHORED = [
+  'name',
+  'kind',
+  'description',
+  'code',
+  'tests',
+  'metadata',
+  'parameters',
+  'tags',
+  'displayName',
+  'category',
+  'examplePrompts',
+  'packages',
+] as const;
+
+function authored(skill: SkillParts): unknown {
+  return JSON.parse(JSON.stringify(Object.fromEntries(AUTHORED.map((field) => [field, skill[field]]))));
+}
+
+function overlaid(files: readonly FolderFile[], over: readonly FolderFile[]): FolderFile[] {
+  return [...files.filter(({ path }) => !over.some((other) => other.path === path)), ...over];
+}
+
+const sameBytes = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && Buffer.compare(a, b) === 0;

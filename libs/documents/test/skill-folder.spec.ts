@@ -1,0 +1,275 @@
+import { Skill } from '@etude/contracts/memory';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type FolderFile, filesOfFolder } from '../src/skill-folder/file-collector.js';
+import { findSkills } from '../src/skill-folder/find-skills.js';
+import { folderFromSkill, skillFromFolder } from '../src/skill-folder/skill-folder.js';
+import type { SkillParts } from '../src/skill-folder/skill-parts.js';
+
+const file = (path: string, text: string): FolderFile => ({ path, bytes: Buffer.from(text) });
+const texts = (files: readonly FolderFile[]) =>
+  Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString('latin1')]));
+const skillText = (fields: string, body = '# Steps\n') => file('SKILL.md', `---\n${fields}\n---\n\n${body}`);
+
+const text = fc.string({ unit: 'grapheme', maxLength: 40 });
+const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,79}$/);
+const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).filter((value) => !JSON.stringify(value).includes('__proto__'));
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+
+const python = fc.record({ kind: fc.constant('python' as const), setup: text, tests: text });
+const call = fc.record({
+  kind: fc.constant('call' as const),
+  args: fc.array(json, { maxLength: 3 }),
+  kwargs: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), json, { maxKeys: 3 }),
+  expected: json,
+  tolerance: fc.double({ noNaN: true, noDefaultInfinity: true, min: 0, max: 1 }),
+});
+
+const parts: fc.Arbitrary<SkillParts> = fc
+  .record({
+    name,
+    kind: fc.constantFrom('function', 'snippet', 'procedure'),
+    description: fc.oneof(text, fc.string({ unit: 'grapheme', minLength: 1_000, maxLength: 1_100 })),
+    code: fc.string({ unit: 'grapheme', maxLength: 200 }),
+    entryPoint: fc.oneof(text, fc.constant(null)),
+    tests: fc.array(fc.oneof(python, call), { maxLength: 3 }),
+    parameters: fc.array(fc.record({ name: text, type: text, description: text, required: fc.boolean(), defaultValue: optional(json) }), {
+      maxLength: 2,
+    }),
+    tags: fc.array(text, { maxLength: 3 }),
+    cues: fc.array(text, { maxLength: 2 }),
+    sources: fc.array(text, { maxLength: 2 }),
+    model: fc.oneof(text, fc.constant(null)),
+    scripted: fc.boolean(),
+    displayName: optional(text),
+    category: optional(fc.constantFrom('text', 'text.csv')),
+    examplePrompts: optional(fc.array(text, { maxLength: 2 })),
+    packages: optional(fc.constantFrom(['numpy==2.3.1'], [])),
+    metadata: optional(
+      fc.dictionary(fc.oneof(fc.constantFrom('license', 'compatibility', 'allowed-tools', 'metadata', 'other'), text), json, {
+        minKeys: 1,
+      }),
+    ),
+  })
+  .map((made) => JSON.parse(JSON.stringify(made)) as SkillParts)
+  // What no text can hold, and what a folder says of every procedure.
+  .filter((made) => JSON.stringify(made).isWellFormed() && !JSON.stringify(made).includes('__proto__') && !made.code.startsWith('\uFEFF'))
+  .map((made) => (made.kind === 'procedure' ? { ...made, code: made.code.replaceAll('\r\n', '\n') } : made));
+
+describe('a skill in a folder', () => {
+  it('is the same skill again', () => {
+    fc.assert(
+      fc.property(parts, (skill) => {
+        expect(skillFromFolder(filesOfFolder(folderFromSkill(skill)).files)).toEqual(skill);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is what the format expects', () => {
+    const skill: SkillParts = {
+      name: 'parse_csv',
+      kind: 'function',
+      description: 'Reads CSV.',
+      code: 'def parse_csv(text):\n    return text\n',
+      entryPoint: 'parse_csv',
+      parameters: [],
+      tags: ['csv'],
+      cues: [],
+      sources: [],
+      model: null,
+      scripted: false,
+      category: 'text.csv',
+      tests: [{ kind: 'call', args: ['a'], kwargs: {}, expected: 'a', tolerance: 0 }],
+      metadata: { license: 'MIT', metadata: { author: 'somebody' } },
+    };
+    const folder = texts(folderFromSkill(skill));
+    expect(Object.keys(folder)).toEqual(['SKILL.md', 'scripts/parse_csv.py', 'tests/cases.json']);
+    expect(folder['SKILL.md']).toBe(
+      [
+        '---\nname: "parse-csv"\ndescription: "Reads CSV."\nlicense: "MIT"\nmetadata:\n  author: "somebody"\n  etude-kind: "function"',
+        '  etude-entry-point: "parse_csv"\n  etude-category: "text.csv"\n  etude-tags: "[\\"csv\\"]"\n---\n\n# parse-csv\n\nReads CSV.\n',
+        '`scripts/parse_csv.py` defines `parse_csv`.\n',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('a folder as a skill', () => {
+  const written: FolderFile[] = [
+    skillText(
+      'name: pdf-tools\ndescription: >-\n  Reads PDFs,\n  and writes them.\nlicense: MIT\nversion: 1.0\nmetadata:\n  author: somebody\n  rev: 2',
+    ),
+    file('scripts/run.sh', 'echo\n'),
+    file('references/deep.md', 'x'),
+    { path: 'assets/logo.png', bytes: Uint8Array.from([0, 255, 254, 1]) },
+  ];
+
+  it('is a procedure where it says nothing else', () => {
+    const skill = skillFromFolder(written);
+    expect(skill).toMatchObject({
+      name: 'pdf_tools',
+      kind: 'procedure',
+      description: 'Reads PDFs, and writes them.',
+      code: '# Steps\n',
+      entryPoint: null,
+      tests: [],
+      metadata: { license: 'MIT', version: '1.0', metadata: { author: 'somebody', rev: '2' } },
+    });
+  });
+
+  it('is a function where its metadata says so, with Python tests beside it', () => {
+    const folder = [
+      skillText('name: add-up\ndescription: Adds.\nmetadata:\n  etude-kind: function'),
+      file('scripts/add_up.py', 'def add_up(a, b):\n    return a + b\n'),
+      file('tests/test_add.py', 'assert add_up(1, 2) == 3\n'),
+    ];
+    const skill = skillFromFolder(folder);
+    expect(skill).toMatchObject({
+      name: 'add_up',
+      kind: 'function',
+      tests: [{ kind: 'python', setup: '', tests: 'assert add_up(1, 2) == 3\n' }],
+    });
+    expect('entryPoint' in skill).toBe(false);
+    expect(texts(folderFromSkill(skill))).toEqual(texts(folder));
+  });
+
+  const body = fc.string({
+    unit: fc.oneof(fc.constantFrom('\n', '\r\n', ' ', '#', '\uFEFF', '---'), fc.string({ unit: 'grapheme', maxLength: 3 })),
+    maxLength: 60,
+  });
+  const extra = fc.record({
+    path: fc.stringMatching(/^(references|assets|tests\/test_)[a-z]{1,8}(\.md|\.py)$/),
+    bytes: fc.oneof(
+      fc.uint8Array({ maxLength: 30 }),
+      text.map((value) => new Uint8Array(Buffer.from(value))),
+    ),
+  });
+  const folders = fc
+    .record({
+      head: fc.constantFrom(
+        'name: a-b\ndescription: c',
+        'description: "c"\nname: a-b',
+        'name: a-b\ndescription: c\nmetadata:\n  etude-kind: function',
+      ),
+      body,
+      code: text,
+      cases: optional(fc.constantFrom('[]', '[{"kind":"python","setup":"","tests":"x"}]')),
+      extras: fc.uniqueArray(extra, { maxLength: 3, selector: ({ path }) => path }),
+    })
+    .map((made) => [
+      file('SKILL.md', `---\n${made.head}\n---\n${made.body}`),
+      file('scripts/a_b.py', made.code),
+      ...(made.cases ? [file('tests/cases.json', made.cases)] : []),
+      ...made.extras.filter(({ path, bytes }) => !path.startsWith('tests/') || Buffer.from(Buffer.from(bytes).toString()).equals(bytes)),
+    ]);
+
+  it('gives the same bytes again', () => {
+    fc.assert(
+      fc.property(folders, fc.boolean(), (files, keepText) => {
+        expect(texts(folderFromSkill(skillFromFolder(files, keepText)))).toEqual(texts(files));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('gives the same bytes after it was registered and used', () => {
+    const skill = { ...skillFromFolder(written, true), cues: ['a task'], sources: ['tasks/t'], dependencies: [], entryPoint: null };
+    expect(texts(folderFromSkill(skill))).toEqual(texts(written));
+  });
+
+  it('is written anew where the skill was changed, with its other files', () => {
+    const folder = texts(folderFromSkill({ ...skillFromFolder(written, true), description: 'Another.' }));
+    expect(Object.keys(folder)).toEqual(['SKILL.md', 'assets/logo.png', 'references/deep.md', 'scripts/run.sh']);
+    expect(folder['SKILL.md']).toContain('description: "Another."');
+    expect(folder['SKILL.md']).toContain('author: "somebody"');
+  });
+
+  it('fits what a skill may hold', () => {
+    const { entryPoint = null, ...skill } = skillFromFolder(written);
+    const stored = {
+      scope: { tenant: 't', agent: 'a' },
+      version: 1,
+      status: 'candidate',
+      digest: '',
+      fingerprints: [],
+      createdAt: 0,
+      updatedAt: 0,
+    };
+    expect(Skill.safeParse({ ...skill, entryPoint, ...stored }).error).toBeUndefined();
+  });
+});
+
+describe('what is refused', () => {
+  const bomb = `a: &a [${'x,'.repeat(9)}x]\n${'bcdefgh'
+    .split('')
+    .map((key, i) => `${key}: &${key} [${`*${'abcdefgh'[i]},`.repeat(9)}*${'abcdefgh'[i]}]`)
+    .join('\n')}`;
+
+  it.each([
+    ['no fields', '# Steps', /begin with its fields/],
+    ['capitals', '---\nname: Pdf\ndescription: x\n---\n', /"name"/],
+    ['two hyphens', '---\nname: a--b\ndescription: x\n---\n', /"name"/],
+    ['a long name', `---\nname: ${'a'.repeat(65)}\ndescription: x\n---\n`, /"name"/],
+    ['no description', '---\nname: a\n---\n', /"description"/],
+    ['an empty description', '---\nname: a\ndescription: " "\n---\n', /"description"/],
+    ['a long description', `---\nname: a\ndescription: ${'x'.repeat(1_025)}\n---\n`, /"description"/],
+    ['metadata that is a list', '---\nname: a\ndescription: x\nmetadata: [a]\n---\n', /"metadata"/],
+    ['metadata with lists', '---\nname: a\ndescription: x\nmetadata:\n  a: [b]\n---\n', /"metadata"/],
+    ['a key twice', '---\nname: a\nname: b\ndescription: x\n---\n', /no YAML/],
+    ['a tag', '---\nname: !!js/function a\ndescription: x\n---\n', /no YAML/],
+    ['an alias', '---\nname: a\ndescription: &x y\nlicense: *x\n---\n', /no YAML/],
+    ['a bomb of aliases', `---\nname: a\ndescription: x\n${bomb}\n---\n`, /no YAML/],
+    ['nested lists', `---\nname: a\ndescription: x\nb: ${'['.repeat(30_000)}\n---\n`, /no YAML/],
+    ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /no YAML/],
+    ['fields of a megabyte', `---\nname: a\ndescription: x\nb: ${'x'.repeat(900_000)}\n---\n`, /longer than/],
+    ['another name inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-name: b\n---\n', /etude-name/],
+    ['another description inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-description: y\n---\n', /etude-description/],
+    ['an unknown kind', '---\nname: a\ndescription: x\nmetadata:\n  etude-kind: class\n---\n', /etude-kind/],
+    ['a function without code', '---\nname: a\ndescription: x\nmetadata:\n  etude-kind: function\n---\n', /scripts\/a\.py/],
+    ['a field that is no JSON', '---\nname: a\ndescription: x\nmetadata:\n  etude-tags: "["\n---\n', /etude-tags/],
+    ['packages that are none', '---\nname: a\ndescription: x\nmetadata:\n  etude-packages: "[\\"numpy\\"]"\n---\n', /etude-packages/],
+  ])('%s', (_, content, message) => {
+    expect(() => skillFromFolder([file('SKILL.md', content)])).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it.each([
+    ['tests that are no tests', '{"kind": "call"}', /cases\.json/],
+    [
+      'tests that are nested too deep',
+      `[{"kind":"call","args":[${'['.repeat(20_000)}${']'.repeat(20_000)}],"kwargs":{},"expected":1,"tolerance":0}]`,
+      /cases\.json/,
+    ],
+  ])('%s', (_, cases, message) => {
+    const folder = [skillText('name: a\ndescription: x'), file('tests/cases.json', cases)];
+    expect(() => skillFromFolder(folder)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('a text that is no UTF-8', () => {
+    expect(() => skillFromFolder([{ path: 'SKILL.md', bytes: Uint8Array.from([255, 254]) }])).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+    );
+  });
+});
+
+describe('folders of skills', () => {
+  const skill = (folder: string, name: string) => file(`${folder}SKILL.md`, `---\nname: ${name}\ndescription: x\n---\n`);
+
+  it('are found at the root and below, each with its own files', () => {
+    expect(findSkills([skill('', 'a'), skill('inner/', 'b'), file('x.md', '')]).found.map(({ folder }) => folder)).toEqual(['']);
+    const { found, notes } = findSkills([skill('b/', 'b'), skill('a/', 'c'), file('a/x.md', ''), file('README.md', '')]);
+    expect(found.map(({ folder, files }) => [folder, files.map(({ path }) => path)])).toEqual([
+      ['a', ['SKILL.md', 'x.md']],
+      ['b', ['SKILL.md']],
+    ]);
+    expect(notes).toEqual([expect.stringContaining('README.md was left out'), expect.stringContaining('should have its name')]);
+  });
+
+  it('are needed', () => {
+    expect(() => findSkills([file('skill.md', '')])).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+});
