@@ -115,6 +115,15 @@ describe('revokeSource', () => {
     expect(learned.facts[0]?.validTo).toBeUndefined();
   });
 
+  it('answers a repeat as it answered the first time, and moves nothing twice', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    const gone = provenSkill('gone', { sources: [POISON], status: 'archived' });
+    const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [calls(bad)] })]);
+    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ben', dryRun: false, at: 10 };
+    expect(namesOf(await revokeSource(input, { procedural: shelf.procedural, learned: new Learned() }))).toEqual(namesOf({ skills }));
+    expect(shelf.moves).toHaveLength(2);
+  });
+
   it('leaves nothing that verification alone could bring back', async () => {
     const rejected = provenSkill('bad', { sources: [POISON], status: 'rejected' });
     expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);

@@ -28,7 +28,7 @@ export interface RevokeInput {
 }
 
 export interface Revoked {
-  /** Withdrawn, or in a dry run those that would be; callers first. */
+  /** Withdrawn, now or by a call before, or in a dry run those that would be; callers first. */
   readonly skills: readonly Skill[];
   /** Texts of facts that rest on nothing else. */
   readonly facts: readonly string[];
@@ -53,13 +53,16 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
       { field: 'source' },
     );
   const tainted = await taintedBy(source, tenant, deps.learned);
-  const skills = withdrawals(await everySkill(deps.procedural, { tenant, agent: null }), tainted);
+  const skills = withdrawals(await everySkill(deps.procedural, { tenant, agent: null }), tainted, becauseOf(input.source));
   const facts = await withdrawFacts(tainted, input, deps.learned);
-  if (dryRun || skills.length === 0) return { skills, facts };
-  const reason = `its source ${input.source} was revoked${input.reason === '' ? '' : `: ${input.reason}`}`;
-  const moves = skills.map((skill) => moveTo(skill, 'archived', { by, reason, at }));
-  return { skills: await deps.procedural.move(moves), facts };
+  const left = skills.filter(({ status }) => status !== 'archived');
+  if (dryRun || left.length === 0) return { skills, facts };
+  const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
+  const moved = await deps.procedural.move(left.map((skill) => moveTo(skill, 'archived', { by, reason, at })));
+  return { skills: [...moved, ...skills.filter(({ status }) => status === 'archived')], facts };
 }
+
+const becauseOf = (source: string) => `its source ${source} was revoked`;
 
 /** The source with every episode that was made of it, or in sight of one of those. */
 interface Tainted {
@@ -101,7 +104,8 @@ function names(name: string, { source, episodes }: Tainted): boolean {
   return named.kind === 'tasks' && [...episodes].some((episode) => rolloutOf(episode)?.startsWith(`${named.id}-r`) === true);
 }
 
-function withdrawals(skills: readonly Skill[], tainted: Tainted): readonly Skill[] {
+/** Those that are withdrawn already are among them where this source was why, so that a repeat answers what the first call did. */
+function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const { source } = tainted;
   const out = new Set<string>();
   for (const skill of skills) {
@@ -115,7 +119,8 @@ function withdrawals(skills: readonly Skill[], tainted: Tainted): readonly Skill
       if ([...calledVersions(skill), ...seen].some((key) => out.has(key))) out.add(versionKey(skill));
     }
   }
-  return callersFirst(skills.filter((skill) => out.has(versionKey(skill)) && skill.status !== 'archived'));
+  const isMeant = ({ status, history = [] }: Skill) => status !== 'archived' || history.at(-1)?.reason.startsWith(because) === true;
+  return callersFirst(skills.filter((skill) => out.has(versionKey(skill)) && isMeant(skill)));
 }
 
 /** A skill of the same owner that it was written in sight of. */
