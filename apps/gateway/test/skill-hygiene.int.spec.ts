@@ -1,0 +1,120 @@
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
+import { openMemory } from '@etude/memory/open-memory';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, refusal } from './gateway.harness.js';
+import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const reviewer = () => rig.client(Skills, 'rev');
+const idle = (name: string, changes: Partial<Skill> = {}) =>
+  skillOf({ name, code: `def ${name}(): ...`, entryPoint: name, status: 'active', createdAt: NEW_YEAR, updatedAt: NEW_YEAR, ...changes });
+
+/** As the consolidation worker would: another connection to the same file. */
+let memory: Awaited<ReturnType<typeof openMemory>>;
+let store: (skill: Skill) => Promise<Skill>;
+beforeAll(async () => {
+  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
+  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  const signer = signerAt(signingPath);
+  store = (skill) => storeSkill(memory.procedural, skill, signer);
+});
+afterAll(async () => {
+  await memory.close();
+  await rig.stop();
+});
+
+const statusOf = async (name: string) => (await reviewer().getSkill({ name: `skills/${name}` })).status;
+
+describe('pruning', () => {
+  it('plans, archives, and gives back what it took', async () => {
+    const leaf = await store(idle('leaf'));
+    const { name, version, digest, scope } = leaf;
+    const needed = [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }];
+    await store(idle('fresh', { dependencies: needed, createdAt: Date.now() }));
+    await store(idle('idle'));
+    const policy = { unusedDays: 30, agent: 'coder' };
+    const plan = await reviewer().pruneSkills({ ...policy, dryRun: true });
+    expect(plan.pruned.map((pruned) => pruned.name)).toEqual(['skills/idle']);
+    expect(plan.pruned[0]?.reason).toMatch(/^not used for [0-9]+ days$/);
+    expect(plan.pruneId).toBe('');
+    expect(await statusOf('idle')).toBe(SkillStatus.ACTIVE);
+
+    const done = await reviewer().pruneSkills({ ...policy, requestId: 'night-1' });
+    expect(await reviewer().pruneSkills({ ...policy, requestId: 'night-1' })).toEqual(done);
+    expect(await statusOf('idle')).toBe(SkillStatus.ARCHIVED);
+    expect(await statusOf('leaf')).toBe(SkillStatus.ACTIVE);
+
+    const { skills } = await reviewer().undoPrune({ pruneId: done.pruneId });
+    expect(skills.map((skill) => [skill.name, skill.status])).toEqual([['skills/idle', SkillStatus.ACTIVE]]);
+    expect(skills[0]?.history.at(-1)).toMatchObject({ by: 'rev', reason: `undid the pruning ${done.pruneId}` });
+    expect((await reviewer().undoPrune({ pruneId: done.pruneId })).skills).toEqual([]);
+  });
+
+  it('says what it needs', async () => {
+    expect(await refusal(reviewer().pruneSkills({}))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['unused_days'] });
+    expect(await refusal(reviewer().pruneSkills({ failingRateMax: 2 }))).toMatchObject({ fields: ['failing_rate_max'] });
+    expect(await refusal(reviewer().undoPrune({ pruneId: 'all' }))).toMatchObject({ fields: ['prune_id'] });
+  });
+});
+
+describe('revoking a source', () => {
+  it('lists and withdraws skills, those that call them, and facts', async () => {
+    const bad = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
+    const { name, version, digest, scope } = bad;
+    await store(idle('caller', { dependencies: [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }] }));
+    await memory.episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
+    const text = 'Zebras compile faster than walruses.';
+    await memory.semantic.applyFacts('acme', 'poisoned', [factOf({ text, episodes: ['tpoisoned1-r1.episode'] })]);
+    const found = async () => (await rig.client(Memory).searchMemory({ query: text, kinds: ['fact'] })).hits.length;
+    expect(await found()).toBe(1);
+
+    const planned = await reviewer().revokeSource({ source: 'documents/poison', dryRun: true });
+    expect(planned.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
+    expect(planned.facts).toEqual([text]);
+    expect(await statusOf('bad')).toBe(SkillStatus.PENDING_REVIEW);
+    expect(await found()).toBe(1);
+
+    await reviewer().revokeSource({ source: 'documents/poison', reason: 'forged' });
+    expect([await statusOf('bad'), await statusOf('caller'), await found()]).toEqual([SkillStatus.ARCHIVED, SkillStatus.ARCHIVED, 0]);
+    const again = await reviewer().revokeSource({ source: 'documents/poison' });
+    expect(again.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
+  });
+
+  it('marks what names an untrusted source, whoever stores it', async () => {
+    await memory.procedural.store(idle('forged', { sources: ['documents/d2'], untrusted: [] }));
+    const { untrusted } = await reviewer().getSkill({ name: 'skills/forged' });
+    expect(untrusted).toEqual(['it was learned where text of documents/d2 was read']);
+  });
+
+  it('refuses what is no source', async () => {
+    expect(await refusal(reviewer().revokeSource({ source: 'everything' }))).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      fields: ['source'],
+    });
+  });
+});
+
+it('counts how skills do', async () => {
+  await store(idle('counted', { scope: { tenant: 'acme', agent: 'counter', user: null } }));
+  const stats = await reviewer().getSkillStats({ agent: 'counter' });
+  expect(stats.agents).toMatchObject([{ agent: 'counter', byStatus: { active: 1 }, usedCount: 0n }]);
+  expect(stats.unused.map(({ name }) => name)).toEqual(['skills/counted']);
+});
+
+it('is for reviewers, and shows them their own tenant only', async () => {
+  const user = rig.client(Skills);
+  const calls = [user.pruneSkills({ unusedDays: 1 }), user.undoPrune({ pruneId: 'p' }), user.revokeSource({}), user.getSkillStats({})];
+  for (const call of calls) expect((await refusal(call)).status).toBe(status.PERMISSION_DENIED);
+  await store(
+    idle('theirs', { scope: { tenant: 'globex', agent: 'coder', user: null }, sources: ['documents/shared'], status: 'pending_review' }),
+  );
+  expect((await reviewer().revokeSource({ source: 'documents/shared' })).skills).toEqual([]);
+  const { agents } = await reviewer().getSkillStats({});
+  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter']);
+});
