@@ -1,0 +1,152 @@
+import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
+import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import type { Clock } from '@etude/domain/ports/clock';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import type { ChatModel } from '@etude/domain/ports/model';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import { pinDependencies } from '@etude/domain/skills/bundle-code';
+import { findSkill } from '@etude/domain/skills/find-skill';
+import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/inspect-code';
+import { registerSkill } from '@etude/domain/skills/register-skill';
+import { requestedSkill } from '@etude/domain/skills/requested-skill';
+import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { writeSkill, WrittenSkill } from '@etude/domain/skills/write-skill';
+import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
+import { counter } from '@etude/platform/metrics';
+import type { JobHandler } from '@etude/queue/consumer';
+import { leaseEndOf } from '@etude/queue/lease';
+import type { Producer } from '@etude/queue/producer';
+import type { StoredWantedSkill, WantedSkills } from '@etude/queue/wanted-skills';
+import { z } from 'zod';
+
+const ARCHITECT = 'architect';
+const outcomes = counter({ name: 'etude_skill_requests_total', help: 'Wishes for skills by what became of them', labels: ['state'] });
+const unusable = counter({ name: 'etude_skill_request_answers_unusable_total', help: 'Answers of the model that were no usable skill' });
+
+export interface SkillRequestDeps {
+  readonly wanted: WantedSkills;
+  readonly model: ChatModel;
+  readonly procedural: ProceduralMemory;
+  readonly sandboxes: Sandboxes;
+  readonly settings: AgentSettingsReader;
+  readonly producer: Pick<Producer, 'add'>;
+  readonly clock: Clock;
+  /** What verification finds; nothing is stored. */
+  readonly check: (candidate: Skill, signal: AbortSignal) => Promise<{ readonly passed: boolean; readonly reason: string }>;
+}
+
+/** What was written for a wish, kept until it is registered: whoever takes the job over registers the same. */
+const Draft = z.strictObject({ written: WrittenSkill, model: z.string().nullable(), scripted: z.boolean(), at: z.number().int() });
+type Draft = z.infer<typeof Draft>;
+type End = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'> & { readonly state: 'registered' | 'failed' };
+
+/**
+ * The skill architect: has the model write a skill that somebody missed, and registers it as a candidate.
+ *
+ * Killed anywhere, it is run again: before the draft is kept the model is asked once more; from then on the same content is registered,
+ * which is one skill however often it is done.
+ */
+export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
+  return async ({ tenant, id }, { signal, isLastAttempt }) => {
+    const stored = await deps.wanted.load(tenant, id);
+    if (stored === null || !(await deps.wanted.begin(tenant, id, stored.wanted.reason))) return { state: stateOf(stored) };
+    try {
+      const end = await fulfil(stored, deps, signal);
+      await deps.wanted.end(tenant, id, end);
+      outcomes.inc({ state: end.state });
+      return { state: end.state };
+    } catch (error) {
+      if (leaseEndOf(signal) !== null) throw error;
+      const reason = `${errorCode(error)}: ${error instanceof Error ? error.message : String(error)}`;
+      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(tenant, id, `${reason}; it is tried again`);
+      else await deps.wanted.end(tenant, id, failed(reason));
+      throw error;
+    }
+  };
+}
+
+const stateOf = (stored: StoredWantedSkill | null) => (stored?.wanted.state === 'registered' ? 'registered' : 'failed');
+const failed = (reason: string, scripted = false): End => ({ state: 'failed', reason, registered: null, scripted });
+
+async function fulfil({ wanted, vouchedBy, draft: kept }: StoredWantedSkill, deps: SkillRequestDeps, signal: AbortSignal): Promise<End> {
+  const { tenant, agent, user, skill: name, id } = wanted;
+  const there = await findSkill(deps.procedural, { tenant, agent, user }, name);
+  if (there !== null)
+    return { state: 'registered', reason: `there is version ${there.version} of it`, registered: name, scripted: there.scripted };
+  const draft = kept === null ? await write(wanted, vouchedBy, deps, signal) : Draft.parse(JSON.parse(kept));
+  if ('failure' in draft) return failed(draft.failure, draft.scripted);
+  const first = await deps.wanted.keepDraft(tenant, id, JSON.stringify(draft));
+  if (first === null) return failed('it was erased while it was written');
+  return register(wanted, vouchedBy, Draft.parse(JSON.parse(first)), deps);
+}
+
+async function write(
+  wanted: WantedSkill,
+  vouchedBy: string | null,
+  deps: SkillRequestDeps,
+  signal: AbortSignal,
+): Promise<Draft | { readonly failure: string; readonly scripted: boolean }> {
+  const at = deps.clock.now();
+  const check = (written: WrittenSkill, aborted: AbortSignal) =>
+    problemsOf(wanted, requestedSkill(wanted, written, { model: null, scripted: false, at, vouchedBy }), deps, aborted);
+  const onFailure = async (failure: string, calls: number) => {
+    unusable.inc();
+    await deps.wanted.begin(wanted.tenant, wanted.id, `answer ${calls} could not be used: ${failure.slice(0, 2_000)}`);
+  };
+  const { written, failure, model, scripted } = await writeSkill(wanted, { model: deps.model, check, onFailure }, signal);
+  return written === null ? { failure, scripted } : { written, model, scripted, at };
+}
+
+/** What the parser, or verification, would say against it. */
+async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
+  const { tenant, agent, user, skill: name } = wanted;
+  const { sandboxes } = deps;
+  const found = await inspectSkill(candidate.code, candidate.entryPoint, { sandboxes, tenant, name, owner: { agent, user }, signal });
+  if ('problems' in found) return problemTexts(found.problems);
+  if (found.kind !== 'function') return [found.note || `it is a ${found.kind}, and not a function`];
+  const undeclared = undeclaredProblems(candidate.parameters, found.contract);
+  if (undeclared.length > 0) return undeclared;
+  try {
+    const { passed, reason } = await deps.check(await pinned(wanted, candidate, found.uses, deps), signal);
+    return passed ? [] : [reason];
+  } catch (error) {
+    if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    return [(error as EtudeError).message];
+  }
+}
+
+async function pinned(wanted: WantedSkill, candidate: Skill, uses: readonly string[], { procedural }: SkillRequestDeps): Promise<Skill> {
+  const { tenant, agent, user } = wanted;
+  const dependencies = await pinDependencies(procedural, { tenant, agent, user }, uses, candidate);
+  if (dependencies.length === 0) return candidate;
+  const skill = { ...candidate, dependencies };
+  return { ...skill, digest: skillDigest(skill) };
+}
+
+async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Draft, deps: SkillRequestDeps): Promise<End> {
+  const { tenant, agent, user, skill: name } = wanted;
+  const { procedural, sandboxes, producer } = deps;
+  const { written, ...writer } = draft;
+  const candidate = requestedSkill(wanted, written, { ...writer, vouchedBy });
+  const { settings } = await deps.settings.get(tenant, agent);
+  try {
+    const found = await inspectSkill(candidate.code, candidate.entryPoint, { sandboxes, tenant, name, owner: { agent, user } });
+    if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
+    const skill = await pinned(wanted, candidate, found.uses, deps);
+    // Of whoever was erased since it was written nothing is stored: it is as old as its draft.
+    const clock = { now: () => draft.at };
+    const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
+    if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);
+    const { version, digest } = stored;
+    if (stored.status === 'candidate') await producer.add(SkillVerify, { v: 1, tenant, agent, name, version, digest });
+    return { state: 'registered', reason: '', registered: name, scripted: draft.scripted };
+  } catch (error) {
+    if (isErased(error)) return failed('whoever asked for it was erased');
+    const code = errorCode(error);
+    if (code !== 'FAILED_PRECONDITION' && code !== 'INVALID_ARGUMENT') throw error;
+    return failed((error as EtudeError).message, draft.scripted);
+  }
+}
