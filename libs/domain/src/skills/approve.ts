@@ -127,7 +127,7 @@ async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Sk
       `skill "${other.name}" has other readers than "${skill.name}"; only skills of one owner can be merged`,
       { field: 'merge' },
     );
-  const active = await activeVersions(procedural, other);
+  const active = await versionsLike(procedural, other, 'active');
   return active.length > 0 ? active : other.status === 'deprecated' ? [other] : [];
 }
 

@@ -1,0 +1,196 @@
+import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
+import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const signer = signerAt(signingPath);
+const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
+const agent = 'coder';
+
+let memory: Memory;
+let counter = 0;
+/** A version of its own content. */
+async function store(name: string, changes: Partial<Skill> = {}): Promise<Skill> {
+  counter += 1;
+  return storeSkill(memory.procedural, skillOf({ name, code: `def total(xs): return sum(xs) + ${counter}`, ...changes }), signer);
+}
+const named = (name: string, more: object = {}) => ({ name: `skills/${name}`, agent, ...more });
+const stateOf = async (name: string, version: number) => (await skills().getSkill(named(name, { version }))).status;
+
+beforeAll(async () => {
+  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
+  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+});
+afterAll(async () => {
+  await memory.close();
+  await rig.stop();
+});
+
+describe('a review', () => {
+  it('shows code, difference, tests, likeness and what depends on it, and counts what is held out', async () => {
+    const first = await store('reviewed', { status: 'active' });
+    await store('alike', { status: 'active', description: 'Sums the even numbers of a list' });
+    const waiting = await store('reviewed', {
+      status: 'pending_review',
+      heldOut: [{ kind: 'python', setup: '', tests: 'assert hidden' }],
+    });
+    const { name, version, digest, scope } = first;
+    const dependencies = [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }];
+    await store('caller', { status: 'active', dependencies });
+    const review = await skills().getSkillReview(named('reviewed'));
+    expect(review.skill).toMatchObject({ version: 2, digest: waiting.digest, status: SkillStatus.PENDING_REVIEW });
+    expect(review.diff).toMatchObject({ fromVersion: 1, toVersion: 2 });
+    expect(review.diff?.codeDiff).toContain('+def total');
+    expect(review.tests.map((test) => JSON.parse(test) as unknown)).toMatchObject([{ kind: 'call', expected: 2 }]);
+    expect(review.heldOutCount).toBe(1);
+    expect(JSON.stringify(review.tests) + review.diff?.fieldsDiff).not.toContain('hidden');
+    expect(review.similar.map(({ skill }) => skill?.name)).toContain('skills/alike');
+    expect(review.dependents).toMatchObject([{ name: 'skills/caller', version: 1 }]);
+  });
+
+  it('is for reviewers of the tenant', async () => {
+    expect((await refusal(skills('acme').getSkillReview(named('reviewed')))).status).toBe(status.PERMISSION_DENIED);
+    expect((await refusal(skills('globex').getSkillReview(named('reviewed')))).status).toBe(status.PERMISSION_DENIED);
+    expect(await skills('ops').getSkillReview(named('reviewed'))).toMatchObject({ heldOutCount: 1 });
+  });
+});
+
+describe('an approval', () => {
+  it('is of the digest that was reviewed, and of no other', async () => {
+    const { digest } = await store('approved', { status: 'pending_review' });
+    const stale = await refusal(skills().approveSkill(named('approved', { digest: 'a'.repeat(64) })));
+    expect(stale).toMatchObject({ status: status.ABORTED });
+    const approved = await skills().approveSkill(named('approved', { digest }));
+    expect(approved).toMatchObject({ status: SkillStatus.ACTIVE });
+    expect(approved.history.at(-1)).toMatchObject({ by: 'rev', to: SkillStatus.ACTIVE });
+  });
+
+  it('takes the place of the version before', async () => {
+    await store('replaced', { status: 'active' });
+    const { digest } = await store('replaced', { status: 'pending_review' });
+    await skills().approveSkill(named('replaced', { digest }));
+    expect([await stateOf('replaced', 1), await stateOf('replaced', 2)]).toEqual([SkillStatus.DEPRECATED, SkillStatus.ACTIVE]);
+  });
+
+  it('merges another that does the same', async () => {
+    await store('merged_away', { status: 'active' });
+    const { digest } = await store('merged', { status: 'pending_review' });
+    await skills().approveSkill(named('merged', { digest, merge: 'skills/merged_away' }));
+    const away = await skills().getSkill(named('merged_away'));
+    expect(away).toMatchObject({ status: SkillStatus.DEPRECATED, replacedBy: 'skills/merged' });
+    const none = skills().approveSkill(named('merged', { digest, merge: 'skills/nothing_such' }));
+    expect((await refusal(none)).status).toBe(status.NOT_FOUND);
+  });
+
+  it('of what does not wait is refused', async () => {
+    const { digest } = await store('not_waiting', { status: 'candidate' });
+    expect((await refusal(skills().approveSkill(named('not_waiting', { digest })))).status).toBe(status.ABORTED);
+  });
+});
+
+describe('the rest of a life', () => {
+  it('rejects with a reason', async () => {
+    await store('rejected', { status: 'pending_review' });
+    expect(await refusal(skills().rejectSkill(named('rejected')))).toMatchObject({ fields: ['reason'] });
+    const rejected = await skills().rejectSkill(named('rejected', { reason: 'it sums nothing' }));
+    expect(rejected).toMatchObject({ status: SkillStatus.REJECTED, statusReason: 'it sums nothing' });
+  });
+
+  it('deprecates, in favour of another where one is named', async () => {
+    await store('deprecated', { status: 'active' });
+    const gone = await skills().deprecateSkill(named('deprecated', { reason: 'old', replacedBy: 'skills/approved' }));
+    expect(gone).toMatchObject({ status: SkillStatus.DEPRECATED, replacedBy: 'skills/approved' });
+  });
+
+  it('archives every version, or one, and restores', async () => {
+    await store('archived', { status: 'active' });
+    await store('archived', { status: 'pending_review' });
+    await skills().archiveSkill(named('archived', { reason: 'unused' }));
+    expect([await stateOf('archived', 1), await stateOf('archived', 2)]).toEqual([SkillStatus.ARCHIVED, SkillStatus.ARCHIVED]);
+    expect((await skills().listSkills({ agent })).skills.map(({ name }) => name)).not.toContain('skills/archived');
+    const restored = await skills().restoreSkill(named('archived', { version: 1 }));
+    expect(restored).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
+    expect((await refusal(skills().restoreSkill(named('archived', { version: 1 })))).status).toBe(status.ABORTED);
+  });
+
+  it('rolls back to the version before, or to one that is named', async () => {
+    for (let i = 0; i < 3; i += 1) await store('rolled', { status: 'active' });
+    // Stored past approval, so the earlier ones are active still.
+    for (const version of [1, 2]) await skills().deprecateSkill(named('rolled', { version }));
+    expect(await skills().rollbackSkill(named('rolled', { reason: 'broken' }))).toMatchObject({ version: 2, status: SkillStatus.ACTIVE });
+    expect(await stateOf('rolled', 3)).toBe(SkillStatus.DEPRECATED);
+    expect(await skills().rollbackSkill(named('rolled', { toVersion: 3 }))).toMatchObject({ version: 3 });
+    expect((await refusal(skills().rollbackSkill(named('rolled', { toVersion: 9 })))).status).toBe(status.NOT_FOUND);
+  });
+
+  it('promotes to more readers, where it waits again; to every tenant for operators', async () => {
+    await store('promoted', { status: 'active' });
+    const asked = named('promoted', { scope: SkillScope.TENANT });
+    const copy = await skills().promoteSkill(asked);
+    expect(copy).toMatchObject({ agent: '@tenant', scope: SkillScope.TENANT, status: SkillStatus.PENDING_REVIEW });
+    expect(await skills().promoteSkill(asked)).toMatchObject({ version: copy.version, digest: copy.digest });
+    await skills().approveSkill({ name: 'skills/promoted', agent: '@tenant', digest: copy.digest });
+    expect(await skills('acme').getSkill({ name: 'skills/promoted', agent: 'elsewhere' })).toMatchObject({ scope: SkillScope.TENANT });
+    const wide = named('promoted', { scope: SkillScope.GLOBAL });
+    expect((await refusal(skills().promoteSkill(wide))).status).toBe(status.PERMISSION_DENIED);
+    const global = await skills('ops').promoteSkill(wide);
+    expect(global).toMatchObject({ agent: '@global', scope: SkillScope.GLOBAL });
+    const approval = { name: 'skills/promoted', agent: '@global', digest: global.digest };
+    expect((await refusal(skills().approveSkill(approval))).status).toBe(status.PERMISSION_DENIED);
+    await skills('ops').approveSkill(approval);
+    expect(await skills('globex').getSkill({ name: 'skills/promoted', agent: 'x' })).toMatchObject({ scope: SkillScope.GLOBAL });
+    expect(await refusal(skills().promoteSkill(named('promoted', { scope: SkillScope.AGENT })))).toMatchObject({ fields: ['scope'] });
+  });
+
+  it('is decided by reviewers only', async () => {
+    const { digest } = await store('guarded', { status: 'pending_review' });
+    const mine = skills('acme');
+    const calls = [
+      () => mine.approveSkill(named('guarded', { digest })),
+      () => mine.rejectSkill(named('guarded', { reason: 'no' })),
+      () => mine.rollbackSkill(named('guarded')),
+      () => mine.deprecateSkill(named('guarded')),
+      () => mine.archiveSkill(named('guarded')),
+      () => mine.restoreSkill(named('guarded')),
+      () => mine.promoteSkill(named('guarded', { scope: SkillScope.TENANT })),
+    ];
+    for (const call of calls) expect((await refusal(call())).status).toBe(status.PERMISSION_DENIED);
+    expect(await stateOf('guarded', 1)).toBe(SkillStatus.PENDING_REVIEW);
+  });
+
+  it('of a user’s skill is found by that user’s name', async () => {
+    await store('of_ann', { status: 'active', scope: { tenant: 'acme', agent, user: 'ann' } });
+    expect((await refusal(skills().deprecateSkill(named('of_ann', { user: 'bob' })))).status).toBe(status.NOT_FOUND);
+    expect(await skills().deprecateSkill(named('of_ann', { user: 'ann' }))).toMatchObject({ user: 'ann' });
+  });
+});
+
+describe('a request id', () => {
+  it('makes a repeat of a move answer the first, whatever happened since', async () => {
+    const { digest } = await store('repeated', { status: 'pending_review' });
+    const approval = named('repeated', { digest, requestId: 'approve-1' });
+    await skills().approveSkill(approval);
+    await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }));
+    expect(await skills().approveSkill(approval)).toMatchObject({ version: 1, status: SkillStatus.DEPRECATED });
+    expect(await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
+    const other = await refusal(skills().deprecateSkill(named('rolled', { requestId: 'deprecate-1' })));
+    expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
+  });
+
+  it('makes a repeat of a rollback go back once', async () => {
+    for (let i = 0; i < 3; i += 1) await store('rolled_once', { status: 'active' });
+    for (const version of [1, 2]) await skills().deprecateSkill(named('rolled_once', { version }));
+    const back = named('rolled_once', { requestId: 'rollback-1' });
+    expect(await skills().rollbackSkill(back)).toMatchObject({ version: 2 });
+    expect(await skills().rollbackSkill(back)).toMatchObject({ version: 2 });
+    expect(await stateOf('rolled_once', 1)).toBe(SkillStatus.DEPRECATED);
+  });
+});
