@@ -1,6 +1,8 @@
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
+import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
+import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
 import { z } from 'zod';
 
 const CRON = /^\S+( \S+){4,5}$/;
@@ -17,11 +19,12 @@ export const consolidationWorkerConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
+    .extend(agentSettingsConfig.shape)
+    .extend(signingKeyConfig.shape)
+    .extend(publicKeysConfig.shape)
     .extend({
-      /** Whether verified skills are used at once or wait for somebody's approval. */
-      ETUDE_SKILLS_APPROVAL: z.enum(['automatic', 'review'], {
-        error: 'must be "automatic" (verified skills are used at once) or "review" (they wait for approval)',
-      }),
+      /** Share of the copies broken on purpose that a skill's tests have to notice, 0 to 1; one of them in any case. */
+      ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: z
         .string()

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
 import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
+import { isProven } from '@etude/domain/skills/proof';
 import { candidateFromTests } from '@etude/domain/skills/skill-candidate';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import { fileProofChecker } from '@etude/platform/proof-keys';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/consumer';
 import { DeadLetters } from '@etude/queue/dead-letters';
@@ -16,6 +18,7 @@ import { ExecutionStore } from '@etude/queue/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { Producer } from '@etude/queue/producer';
 import { TaskStore } from '@etude/queue/task-store';
+import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -33,7 +36,7 @@ const lessons = JSON.stringify({
 });
 
 const episode = (id: string): Episode => ({
-  id,
+  id: `t00000001-r${id}`,
   scope,
   taskId: 't00000001',
   rolloutId: `t00000001-r${id}`,
@@ -96,6 +99,7 @@ describe('ConsolidationWorker', () => {
       ETUDE_MEMORY_PATH: join(dir, 'memory.db'),
       ETUDE_EMBEDDER: 'lexical',
       ETUDE_SKILLS_APPROVAL: 'automatic',
+      ...writeProofKeys(dir),
       OPENAI_BASE_URL: model.url,
       OPENAI_MODEL: model.model,
     };
@@ -186,7 +190,12 @@ describe('ConsolidationWorker', () => {
     await start();
     await put('skill-1', { kind: 'skill', skill: candidate() });
     await until(async () => (await statusOf(candidate())) === 'active', { what: 'the skill is active' });
-    expect((await memory.procedural.get(scope, candidate().name))?.evidence).toContain('its tests pass twice with the same results (1)');
+    const skill = await memory.procedural.get(scope, candidate().name);
+    expect(skill?.evidence).toContain('its tests pass twice with the same results (1)');
+    expect(skill?.proof).toMatchObject({ testsPassed: 1, mutantsMade: 4, mutantsNoticed: 3, findings: [] });
+    const checker = fileProofChecker(join(dir, 'skill-public-keys.pem'));
+    expect(skill && isProven(skill, checker)).toBe(true);
+    expect(skill && isProven({ ...skill, code: `${skill.code}\n` }, checker)).toBe(false);
   });
 
   it('keeps a verified skill waiting where approval is by review', async () => {
@@ -233,7 +242,7 @@ describe('ConsolidationWorker', () => {
       error: null,
     });
     const facts = await memory.semantic.list(scope, 10);
-    expect(facts).toMatchObject([{ episodes: ['1', '2'], source: 'consolidation (scripted)' }]);
+    expect(facts).toMatchObject([{ episodes: ['t00000001-r1', 't00000001-r2'], source: 'consolidation (scripted)' }]);
     expect(await consolidate()).toMatchObject({
       state: 'done',
       episodesRead: 2,
@@ -304,10 +313,10 @@ function wrongSettings(env: Record<string, string>) {
 }
 
 describe('consolidationWorkerConfig', () => {
-  const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_APPROVAL: 'review' };
+  const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_SIGNING_KEY_PATH: '/key.pem' };
 
-  it('has no default for what decides which skills are used', () => {
-    expect(wrongSettings({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_APPROVAL']);
+  it('has no default for the key that evidence is signed with', () => {
+    expect(wrongSettings({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_SIGNING_KEY_PATH']);
     expect(wrongSettings(needed)).toBeUndefined();
   });
 

@@ -1,11 +1,16 @@
 import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
+import type { AdmissionDeps } from '@etude/domain/skills/admit-skill';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
+import { fileProofChecker, fileProofSigner, ownProofChecker } from '@etude/platform/proof-keys';
+import { installationSettings } from '@etude/queue/agent-settings-config';
+import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { ConsolidationStore } from '@etude/queue/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/consumer';
 import { QueueSandboxes } from '@etude/queue/executions';
@@ -34,6 +39,8 @@ const UPKEEP_AT_ONCE = 3;
 const CLOSE_GRACE_MS = 8_000;
 
 interface Parts {
+  readonly analyser: RuffSecretlintAnalyser;
+  readonly proofKeys: Pick<AdmissionDeps, 'signer' | 'checker'>;
   readonly memory: Memory;
   readonly embedder: Embedder;
   readonly model: ChatModel;
@@ -49,11 +56,13 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   private constructor(
     private readonly memory: Memory,
     private readonly producer: Producer,
+    private readonly analyser: RuffSecretlintAnalyser,
     private readonly consumers: Readonly<Record<string, Consumer>>,
   ) {}
 
   /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
   static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
+    const proofKeys = proofKeysFrom(config, logger);
     const model = chatModelFrom(config);
     const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
     const memory = await memoryFrom(config, {
@@ -63,7 +72,9 @@ export class ConsolidationWorker implements OnApplicationShutdown {
       log: (message, details) => logger.warn(details, message),
     });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
-    const worker = new ConsolidationWorker(memory, producer, startConsumers(config, { memory, embedder, model, producer }, logger));
+    const analyser = new RuffSecretlintAnalyser();
+    const parts = { memory, embedder, model, producer, analyser, proofKeys };
+    const worker = new ConsolidationWorker(memory, producer, analyser, startConsumers(config, parts, logger));
     await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
     return worker;
   }
@@ -82,13 +93,14 @@ export class ConsolidationWorker implements OnApplicationShutdown {
   async close(): Promise<void> {
     await Promise.all(Object.values(this.consumers).map((consumer) => consumer.close(CLOSE_GRACE_MS)));
     await this.producer.close();
+    await this.analyser.close();
     await this.memory.close();
   }
 }
 
 function startConsumers(
   config: ConsolidationWorkerConfig,
-  { memory, embedder, model, producer }: Parts,
+  { memory, embedder, model, producer, analyser, proofKeys }: Parts,
   logger: QueueLogger,
 ): Record<string, Consumer> {
   const { redis, keys } = producer;
@@ -101,12 +113,16 @@ function startConsumers(
     producer,
     schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config)),
   });
-  const verifications = skillVerifyProcessor({
+  const verification = {
+    ...proofKeys,
     procedural: memory.procedural,
     sandboxes: new QueueSandboxes(producer),
+    analyser,
     clock,
-    approval: config.ETUDE_SKILLS_APPROVAL,
-  });
+    settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
+    mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
+  };
+  const verifications = skillVerifyProcessor(producer, verification);
   const runs = consolidationRunProcessor({
     ...memory,
     semantic: factsUnlessErased(memory.semantic),
@@ -133,6 +149,14 @@ function startConsumers(
     [ConsolidationRunJob.name]: consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
     [MemoryUpkeepJob.name]: consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
   };
+}
+
+/** Evidence is signed with one key; what an earlier one signed is believed as long as its public key is in the file. */
+function proofKeysFrom(config: ConsolidationWorkerConfig, logger: QueueLogger): Parts['proofKeys'] {
+  const { ETUDE_SKILLS_SIGNING_KEY_PATH: path, ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath } = config;
+  const report = (error: unknown) => logger.error({ error }, 'the public keys of skills are not read anew');
+  const checker = publicPath === undefined ? ownProofChecker(path) : fileProofChecker(publicPath, report);
+  return { signer: fileProofSigner(path), checker };
 }
 
 function nightlyTimes(config: ConsolidationWorkerConfig) {

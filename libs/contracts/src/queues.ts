@@ -41,7 +41,7 @@ export const RolloutRun = queue({
 /** The request and its result are kept under the execution id in the execution store. */
 export const SandboxExecute = queue({
   name: 'sandbox.execute',
-  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
+  payload: z.strictObject({ v: z.literal(1), tenant: OwnerTenant, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
   result: z.strictObject({ executionId: z.string() }),
   jobId: (p) => p.executionId,
   attemptsMax: 3,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './ports.js';
 import { startProcess, type TestProcess } from './processes.js';
+import { writeProofKeys } from './proof-keys.js';
 import { startRedis, type TestRedis } from './redis.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -49,6 +50,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
     ETUDE_SKILLS_APPROVAL: 'automatic',
+    ...writeProofKeys(dir),
     OPENAI_BASE_URL: `${modelUrl}/v1`,
     OPENAI_MODEL: 'scripted',
     ...env,

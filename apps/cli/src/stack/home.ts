@@ -11,3 +11,7 @@ export const redisPath = (home: string) => join(home, 'redis');
 export const memoryPath = (home: string) => join(home, 'memory.sqlite');
 /** Of a Qdrant of this stack's own. */
 export const qdrantPath = (home: string) => join(home, 'qdrant');
+/** Of the worker that signs evidence about skills; readable by its owner only. */
+export const proofSigningKeyPath = (home: string) => join(home, 'skill-signing-key.pem');
+/** Keys whose signatures under evidence are believed. */
+export const proofPublicKeysPath = (home: string) => join(home, 'skill-public-keys.pem');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { keysPath, logPath, memoryPath, qdrantPath, redisPath } from './home.js';
 import type { Program } from './managed-process.js';
 import { freePort } from './ports.js';
+import { ensureProofKeys } from './proof-key-files.js';
 import { type QdrantPlace, qdrantSettings } from './qdrant-place.js';
 import { type ClusterReady, clusterProgram, kubernetesSettings } from './sandbox-cluster.js';
 import type { StackOptions } from './stack-options.js';
@@ -143,7 +144,9 @@ const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_H
 export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
   const { options, endpoints, environment, redisPassword, sandboxToken, cluster } = context;
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
+  const { signing, believing } = ensureProofKeys(options.home);
   const memory = {
+    ...believing,
     ...(context.qdrant ? qdrantSettings(context.qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
     ETUDE_MEMORY_PATH: memoryPath(options.home),
     ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
@@ -171,7 +174,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
   );
   return Promise.all([
-    service('consolidation-worker', { ...memory, ...nightly, ...model }, { asksModel: true }),
+    service('consolidation-worker', { ...memory, ...signing, ...nightly, ...model }, { asksModel: true }),
     service('sandbox-controller', sandbox),
     ...workers,
     service('gateway', { ...memory, ...model, ...grpc, ...rest, ...mcp, ...inside }, { asksModel: true }),

@@ -3,8 +3,8 @@ import { type ApprovalMode, SKILL_STATUSES, type SkillStatus } from '@etude/cont
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { FakeProceduralMemory } from '../testing/fake-procedural-memory.js';
-import { PythonSandboxes } from '../testing/python-sandboxes.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
+import { admissionDeps } from './admission-fixture.js';
 import { approveSkill } from './approve.js';
 import { candidateFromTests } from './skill-candidate.js';
 import { skillDigest } from './skill-digest.js';
@@ -52,7 +52,7 @@ function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMod
   const { name, version, digest } = skill;
   return admitSkill(
     { tenant: 'acme', agent: 'solver', name, version, digest },
-    { procedural, sandboxes: new PythonSandboxes(), clock: { now: () => 9 }, approval },
+    admissionDeps(procedural, { approvalMode: approval }),
     signal,
   );
 }

@@ -1,55 +1,78 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ApprovalMode, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
-import type { Clock } from '../ports/clock.js';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
-import type { Sandboxes } from '../ports/sandboxes.js';
-import { activeVersion, recordVerification, settleVerified } from './approve.js';
-import { verifySkill } from './verify-skill.js';
+import type { ProofChecker, ProofSigner } from '../ports/proof-signer.js';
+import type { SkillKey } from '../ports/skill-registry.js';
+import { activeVersion, recordVerification, settleVerified, type Verified } from './approve.js';
+import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
+import { isProven, signProof } from './proof.js';
+import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
 
-export interface SkillKey {
-  readonly tenant: string;
-  readonly agent: string;
-  readonly name: string;
-  readonly version: number;
-  readonly digest: string;
+export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
+  /** Who approves is the agent's own setting. */
+  readonly settings: AgentSettingsReader;
+  readonly signer: ProofSigner;
+  readonly checker: ProofChecker;
 }
 
-export interface AdmissionDeps {
-  readonly procedural: ProceduralMemory;
-  readonly sandboxes: Sandboxes;
-  readonly clock: Clock;
-  readonly approval: ApprovalMode;
-  /** See `VerificationDeps`. */
-  readonly attempt?: number;
-}
+/** `round`: the content is verified again, whatever was found before. */
+export type Admission = SkillKey & { readonly round?: number | undefined };
 
 /**
- * A candidate's way to being used: verified in a sandbox, then approved as the setting says, or rejected with the reason.
- * Repeating it goes on where it was left, and changes nothing once it is through.
+ * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
+ * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
  *
+ * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
+ * is no longer known, or from before there was any.
  * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
- *   MEMORY_UNAVAILABLE, MEMORY_FULL; an AbortError when `signal` aborts
+ *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
-export async function admitSkill(key: SkillKey, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
-  const { procedural, clock } = deps;
-  const approval = { approvalMode: deps.approval, skillRegistrationConfidenceThreshold: 1 };
-  const skill = await loadSkill(key, procedural);
-  if (skill.status !== 'candidate') return settleVerified(procedural, skill, approval, clock.now());
-  const replaced = await activeVersion(procedural, skill);
-  const verification = await verifySkill(skill, { ...deps, replaced }, signal);
-  signal.throwIfAborted();
-  const proof = unsignedProof(skill, clock.now());
-  const recorded = await recordVerification(procedural, skill, { ...verification, proof }, clock.now()).catch((error: unknown) =>
-    movedOn(key, procedural, error),
-  );
-  return settleVerified(procedural, recorded, approval, clock.now());
+export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const skill = await loadSkill(key, deps.procedural);
+  const replaced = await activeVersion(deps.procedural, skill);
+  const verified = isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
+  return settle(verified, replaced, deps);
 }
 
-function unsignedProof({ digest, tests }: Skill, verifiedAt: number): SkillProof {
-  const nothing = { findings: [], kept: [], alike: [], mutantsSurvived: [] };
-  const counts = { testsPassed: tests.length, heldOutPassed: 0, mutantsMade: 0, mutantsNoticed: 0, confidence: 0 };
-  return { v: 1, digest, verifiedAt, ...counts, ...nothing, keyId: '', signature: '' };
+function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDeps): boolean {
+  if (skill.status === 'candidate') return true;
+  if (skill.status !== 'active' && skill.status !== 'pending_review') return false;
+  return round !== undefined || !isProven(skill, checker);
+}
+
+async function verifiedNow(skill: Skill, replaced: Skill | null, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { round } = key;
+  const found = await checkSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
+  signal.throwIfAborted();
+  const record = recordOf(skill, replaced, found, deps);
+  return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
+}
+
+/** What goes into the record of the skill, with the evidence signed where it passed. */
+function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
+  const { passed, evidence, contract, found } = check;
+  const stays = replaced !== null && onlyPinsDiffer(skill, replaced);
+  const reason = passed || !stays ? check.reason : staysReason(check.reason, replaced);
+  return {
+    passed,
+    evidence,
+    reason,
+    ...(contract === null ? {} : { contract }),
+    ...(passed ? { proof: signProof(skill, found, signer, clock.now()) } : {}),
+  };
+}
+
+/** Approved as the settings say; then whatever calls it gets its turn. */
+async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
+  const settled = await settleVerified(procedural, skill, settings, clock.now());
+  const admitted = await carryApprovalOver(settled, replaced, deps);
+  await reverifyDependents(admitted, deps);
+  return admitted;
 }
 
 async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {

@@ -6,7 +6,7 @@ import type { Sandboxes } from '../ports/sandboxes.js';
 import { PythonSandboxes } from '../testing/python-sandboxes.js';
 import { CLEAN_RUN } from '../testing/run-results.js';
 import { candidateFromTests } from './skill-candidate.js';
-import { verifySkill } from './verify-skill.js';
+import { NO_GROUND, type VerificationDeps, verifySkill } from './verify-skill.js';
 
 function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = null): Skill {
   const scope = { tenant: 'acme', agent: 'solver', user: null };
@@ -35,16 +35,23 @@ const io = (stdin: string, expectedStdout: string): SkillTest => ({
   tolerance: 0,
 });
 const call = (args: number[], expected: number | null): SkillTest => ({ kind: 'call', args, kwargs: {}, expected, tolerance: 0 });
-const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes()) =>
-  verifySkill(skill, { sandboxes }, new AbortController().signal);
+const analyser = { analyse: async () => [] };
+const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps: Partial<VerificationDeps> = {}) =>
+  verifySkill(skill, { sandboxes, analyser, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps }, new AbortController().signal);
 
 describe('verifySkill', () => {
   it('passes a program whose tests notice broken copies', async () => {
     const verification = await verify(skillOf('n = int(input())\nprint(n * 2)', [io('2', '4'), io('5', '10')]));
-    expect(verification).toEqual({
+    expect(verification).toMatchObject({
       passed: true,
       reason: '',
-      evidence: ['the code parses', 'its tests pass twice with the same results (2)', 'its tests fail on 4 of 4 copies broken on purpose'],
+      evidence: [
+        'the code parses',
+        'static analysis found nothing',
+        'its tests pass twice with the same results (2)',
+        'its tests fail on 4 of 4 copies broken on purpose',
+      ],
+      found: { testsPassed: 2, mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] },
     });
   });
 
@@ -59,15 +66,15 @@ describe('verifySkill', () => {
   it('rejects code that does not parse, with the line', async () => {
     expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({
       passed: false,
-      reason: expect.stringMatching(/^the code does not parse: SyntaxError: .*line 1$/),
+      reason: expect.stringMatching(/^the code is refused: line 1: it does not parse: SyntaxError/),
     });
   });
 
   it('rejects code whose tests fail', async () => {
     expect(await verify(skillOf('print(3)', [io('2', '4')]))).toMatchObject({
       passed: false,
-      reason: 'its tests fail: hidden case 1 of 1: wrong answer',
-      evidence: ['the code parses'],
+      reason: 'its tests fail: test 1 of 1: wrong answer',
+      evidence: ['the code parses', 'static analysis found nothing'],
     });
   });
 
@@ -94,13 +101,16 @@ describe('verifySkill', () => {
       [{ kind: 'call', args: [1], kwargs: {}, expected: 1 / 3, tolerance: 1e-6 }],
       'third',
     );
-    expect(await verify(skill, seeded)).toMatchObject({ passed: false, reason: 'its tests give other results under another hash seed' });
+    expect(await verify(skill, seeded)).toMatchObject({
+      passed: false,
+      reason: 'its tests give other results under another hash seed and clock',
+    });
   });
 
   it('holds a new version to the tests of the old one', async () => {
     const replaced = skillOf('print(int(input()) * 2)', [io('2', '4'), io('9', '18')]);
     const skill = { ...skillOf('n = int(input())\nprint(n + 2)', [io('2', '4')]), version: 2 };
-    const verification = await verifySkill(skill, { sandboxes: new PythonSandboxes(), replaced }, new AbortController().signal);
+    const verification = await verify(skill, new PythonSandboxes(), { ground: { ...NO_GROUND, replaced } });
     expect(verification.reason).toMatch(/^the tests of version 1, which it would replace, fail:/);
   });
 
@@ -109,7 +119,7 @@ describe('verifySkill', () => {
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
     expect(await verify(snippet, sandboxes)).toMatchObject({
       passed: true,
-      evidence: ['the code parses', 'a snippet is shown, never run'],
+      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run'],
     });
     expect(sandboxes.requests).toHaveLength(1);
   });
@@ -119,7 +129,7 @@ describe('verifySkill', () => {
     const skill = skillOf('print(int(input()) * 2)', [io('2', '4')]);
     const ids = async (tested: Skill, attempt: number) => {
       sandboxes.requests.length = 0;
-      await verifySkill(tested, { sandboxes, attempt }, new AbortController().signal);
+      await verify(tested, sandboxes, { attempt });
       return sandboxes.requests.map(({ executionId }) => executionId);
     };
     const once = await ids(skill, 1);

@@ -1,20 +1,39 @@
-import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { type ExecutionRequest, RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
-import { sameValue } from '../evaluation/compare.js';
-import { judge } from '../evaluation/judge.js';
-import { planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
+import type { SkillContract, SkillFinding } from '@etude/contracts/skill-proof';
+import type { CodeAnalyser } from '../ports/code-analyser.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
-import { breakingRun, readBrokenCopies } from './broken-copies.js';
+import { bundledCode } from './bundle-code.js';
 import { contentDigest } from './content-digest.js';
-import { evaluatorsOf } from './skill-tests.js';
+import { countMutants } from './count-mutants.js';
+import {
+  inspectCode,
+  type InspectedCode,
+  type Inspection,
+  type Mutant,
+  MUTANTS_MAX,
+  problemTexts,
+  undeclaredProblems,
+} from './inspect-code.js';
+import { compareAlike } from './compare-alike.js';
+import { underOtherClock } from './other-clock.js';
+import { NOTHING_FOUND, type ProofFindings } from './proof.js';
+import { keepWhatWorked } from './keep-what-worked.js';
+import { ownerOfExecutions, runTrial, sameResults, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
+import { secretFindings } from './secret-findings.js';
+import { isInWords } from './skill-digest.js';
+import type { VerificationGround } from './verification-ground.js';
+import type { Stage } from './verification-stage.js';
 
 export interface VerificationDeps {
   readonly sandboxes: Sandboxes;
-  /** The active version that this one would replace: it has to pass that one's tests as well. */
-  readonly replaced?: Skill | null;
+  readonly analyser: CodeAnalyser;
+  /** Share of the broken copies that the tests have to notice, 0 to 1; one of them in any case. */
+  readonly mutationScoreMin: number;
+  readonly ground: VerificationGround;
   /** Number of the try, from 1. Within one try every execution happens once, however often it is asked for. */
   readonly attempt?: number;
+  /** Raised where the same content is verified again. */
+  readonly round?: number;
 }
 
 export interface Verification {
@@ -23,153 +42,159 @@ export interface Verification {
   readonly evidence: readonly string[];
   /** Why it did not pass; empty where it did. */
   readonly reason: string;
+  /** As the code says; null where it could not be read. */
+  readonly contract: SkillContract | null;
+  readonly found: ProofFindings;
 }
 
 /** Sandboxes come warmed with one of their own; one with this seed is started for the purpose, so only one run asks for it. */
 const OTHER_HASH_SEED = 4_242_424_242;
-const LIMITS = SandboxLimits.parse({});
-/** The program that breaks the code prints a few copies of it. */
-const BREAKING_LIMITS = SandboxLimits.parse({ outputKiB: 16_384 });
-/** A broken copy may well run for ever. */
-const BROKEN_LIMITS = SandboxLimits.parse({ cpuMs: 3_000, wallMs: 6_000 });
 
-/** Code under tests; the skill's own where they are left out. */
-interface Trial {
-  readonly step: string;
-  readonly code?: string;
-  readonly tested?: Skill;
-  readonly hashSeed?: number;
-  readonly limits?: SandboxLimits;
-}
-
-interface Outcome {
-  readonly passed: boolean;
-  readonly reason: string;
-  readonly results: readonly RunResult[];
-}
+export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 /**
- * Whether a skill may be used: it parses, its tests pass, pass again with the same results under another hash seed, and fail
- * on at least one copy that was broken on purpose, since tests that nothing can fail prove nothing.
+ * Whether a skill may be used, by what can be found without a person: its code is what it declares and holds no secret; its tests pass
+ * twice with the same results, the second time under another hash seed and another clock, and fail on copies of the code that were
+ * broken on purpose; what worked before works with it. Findings that reject nothing are in the answer.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable); an AbortError when `signal` aborts
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts
  * Not in it: whether the skill is what its description says; tests can't tell.
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
-  const evidence: string[] = [];
-  const rejected = (reason: string): Verification => ({ passed: false, evidence, reason });
+  if (isInWords(skill)) return verificationOf([{ evidence: ['a procedure in words is shown, never run'] }], null);
+  const place = placeOf(skill, deps);
+  const [inspected, findings] = await Promise.all([inspect(skill, place, signal), deps.analyser.analyse(skill.code, signal)]);
+  const looked = lookedAt(skill, inspected, findings);
+  const contract = inspected === null || 'problems' in inspected ? null : inspected.contract;
+  if (looked.reason !== undefined || skill.kind !== 'function' || contract === null) return verificationOf([looked], contract);
+  const stages = await runStages(skill, inspected as InspectedCode, deps, place, signal);
+  return verificationOf([looked, ...stages], contract);
+}
 
-  const broken = await breakCopies(skill, deps, signal);
-  if ('error' in broken) return rejected(broken.error);
-  evidence.push('the code parses');
-  if (skill.kind !== 'function') return { passed: true, evidence: [...evidence, `a ${skill.kind} is shown, never run`], reason: '' };
-  if (skill.tests.length === 0) return rejected('it has no tests');
-
-  const first = await runTests(skill, { step: 'first' }, deps, signal);
-  if (!first.passed) return rejected(`its tests fail: ${first.reason}`);
-  const second = await runTests(skill, { step: 'second', hashSeed: OTHER_HASH_SEED }, deps, signal);
-  if (!second.passed) return rejected(`its tests fail under another hash seed: ${second.reason}`);
-  if (!sameResults(first.results, second.results)) return rejected('its tests give other results under another hash seed');
-  evidence.push(`its tests pass twice with the same results (${skill.tests.length})`);
-
-  if (deps.replaced) {
-    const kept = await runTests(skill, { step: `v${deps.replaced.version}`, tested: deps.replaced }, deps, signal);
-    if (!kept.passed) return rejected(`the tests of version ${deps.replaced.version}, which it would replace, fail: ${kept.reason}`);
-    evidence.push(`the tests of version ${deps.replaced.version} pass`);
-  }
-
-  const noticed = await countFailing(skill, broken.copies, deps, signal);
-  evidence.push(...noticed.evidence);
-  if (noticed.failing === 0)
-    return rejected(
-      `its tests prove nothing: ${broken.copies.length === 0 ? 'no broken copy could be made' : 'they pass on every broken copy'}`,
-    );
-  return { passed: true, evidence, reason: '' };
+/** The first stage that has something against the skill gives the reason. */
+function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
+  const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
+  return {
+    passed: reason === '',
+    reason,
+    evidence: stages.flatMap((stage) => stage.evidence),
+    contract,
+    found: Object.assign({ ...NOTHING_FOUND }, ...stages.map(({ found }) => found)) as ProofFindings,
+  };
 }
 
 /** One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant. */
-function executionId({ scope, digest }: Skill, { attempt = 1 }: VerificationDeps, step: string): string {
-  return `verify-${contentDigest([scope.tenant, scope.agent, scope.user, digest]).slice(0, 32)}-${attempt}-${step}`;
+function placeOf(skill: Skill, { sandboxes, attempt = 1, round = 1 }: VerificationDeps): TestPlace {
+  const { scope, name, version, digest, code } = skill;
+  const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code]).slice(0, 32);
+  return { sandboxes, tenant: scope.tenant, owner: ownerOfExecutions(skill), idPrefix: `verify-${content}-${round}.${attempt}` };
 }
 
-function ownerOf({ scope: { agent, user } }: Skill): ExecutionRequest['owner'] {
-  return { agent, user };
+/** null: a procedure is somebody's words, not Python. */
+async function inspect(skill: Skill, place: TestPlace, signal: AbortSignal): Promise<Inspection | null> {
+  if (skill.kind === 'procedure') return null;
+  const { code, entryPoint, name } = skill;
+  const isProgram = skill.kind !== 'function' || entryPoint === null;
+  const mutantsMax = skill.kind === 'function' ? MUTANTS_MAX : 0;
+  const asked = { code, entryPoint, name, isProgram, mutantsMax };
+  return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, signal);
 }
 
-async function breakCopies(
-  skill: Skill,
-  deps: VerificationDeps,
-  signal: AbortSignal,
-): Promise<{ error: string } | { copies: Array<{ what: string; code: string }> }> {
-  const { runs } = await deps.sandboxes.execute(
-    {
-      executionId: executionId(skill, deps, 'parse'),
-      tenant: skill.scope.tenant,
-      owner: ownerOf(skill),
-      files: [],
-      limits: BREAKING_LIMITS,
-      stopOnFailure: true,
-      runs: [breakingRun(skill.code, skill.entryPoint)],
-    },
-    signal,
-  );
-  const run = runs[0];
-  if (!run || RETRYABLE_EXITS.has(run.exit))
-    throw new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      `The sandbox was lost while it parsed skill ${skill.name} (${run?.exit ?? 'no result'}); verify it again.`,
-    );
-  if (run.exit !== 'ok') return { error: `the code could not be parsed: the parser ended with ${run.exit}` };
-  const copies = readBrokenCopies(run.stdout);
-  if (copies === null) return { error: 'the code could not be parsed: it is too large' };
-  return 'error' in copies ? { error: `the code does not parse: ${copies.error}` } : copies;
-}
-
-async function runTests(skill: Skill, trial: Trial, deps: VerificationDeps, signal: AbortSignal): Promise<Outcome> {
-  const results: RunResult[] = [];
-  for (const [at, evaluator] of evaluatorsOf(trial.tested ?? skill).entries()) {
-    const id = executionId(skill, deps, `${trial.step}-${at}`);
-    const runs = planRuns(evaluator, trial.code ?? skill.code);
-    const request = {
-      executionId: id,
-      tenant: skill.scope.tenant,
-      owner: ownerOf(skill),
-      files: [],
-      limits: trial.limits ?? LIMITS,
-      stopOnFailure: stopOnFailure(evaluator),
-      runs,
+function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
+  const found = { findings: [...findings] };
+  const [secret] = secretFindings(findings);
+  if (secret !== undefined) {
+    const where = secret.line === null ? '' : `line ${secret.line}: `;
+    return {
+      evidence: [],
+      found,
+      reason: `the code holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`,
     };
-    const answer = await deps.sandboxes.execute(trial.hashSeed === undefined ? request : { ...request, hashSeed: trial.hashSeed }, signal);
-    results.push(...answer.runs);
-    const { verdict, reason } = judge(evaluator, runs, answer.runs);
-    if (verdict !== 'AC') return { passed: false, reason, results };
   }
-  return { passed: true, reason: '', results };
+  if (inspected === null) return { evidence: ['a procedure is shown, never run', findingText(findings)], found };
+  if ('problems' in inspected) {
+    const problems = problemTexts(inspected.problems).join('; ');
+    return { evidence: [], found, reason: `the code is refused: ${problems}` };
+  }
+  const evidence = ['the code parses', findingText(findings)];
+  if (skill.kind !== 'function') return { evidence: [...evidence, `a ${skill.kind} is shown, never run`], found };
+  const reason = declaredOtherwise(skill, inspected);
+  return reason === null ? { evidence, found } : { evidence, found, reason };
 }
 
-function sameResults(first: readonly RunResult[], second: readonly RunResult[]): boolean {
-  if (first.length !== second.length) return false;
-  return first.every((run, at) => {
-    const other = second[at];
-    if (run.passed !== undefined) return run.passed === other?.passed;
-    if (run.value !== undefined) return sameValue(run.value, other?.value, 0);
-    return run.stdout === other?.stdout;
-  });
+function findingText(findings: readonly SkillFinding[]): string {
+  if (findings.length === 0) return 'static analysis found nothing';
+  const count = (severity: SkillFinding['severity']) => findings.filter((finding) => finding.severity === severity).length;
+  return `static analysis found ${count('error')} errors, ${count('warning')} warnings and ${count('info')} notes`;
 }
 
-async function countFailing(
+/** What the record says that the code doesn't; null where they agree. */
+function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | null {
+  if (inspected.kind === 'snippet') return `${inspected.note}; register it as a snippet`;
+  const undeclared = undeclaredProblems(skill.parameters, inspected.contract);
+  if (undeclared.length > 0) return `the code is not what is declared: ${undeclared.join('; ')}`;
+  const pinned = new Set((skill.dependencies ?? []).map(({ name }) => name));
+  const unknown = inspected.uses.filter((name) => !pinned.has(name));
+  if (unknown.length > 0)
+    return `the code calls skills that it is not pinned to: ${unknown.join(', ')}; register it again, once they are active`;
+  if (skill.tests.length === 0) return 'it has no tests';
+  const isCalled = [...skill.tests, ...(skill.heldOut ?? [])].some(({ kind }) => kind !== 'io');
+  return skill.entryPoint === null && isCalled
+    ? 'it is a program and has tests that call a function; give it an entry point, or tests with input and output'
+    : null;
+}
+
+/** The tests once; then everything else beside each other, since another interpreter takes its time to start. */
+async function runStages(
   skill: Skill,
-  copies: ReadonlyArray<{ what: string; code: string }>,
+  inspected: InspectedCode,
   deps: VerificationDeps,
+  place: TestPlace,
   signal: AbortSignal,
-): Promise<{ failing: number; evidence: string[] }> {
-  const survived: string[] = [];
-  for (const [at, { what, code }] of copies.entries()) {
-    const trial = await runTests(skill, { step: `broken${at + 1}`, code, limits: BROKEN_LIMITS }, deps, signal);
-    if (trial.passed) survived.push(what);
-  }
-  const failing = copies.length - survived.length;
-  const evidence = [`its tests fail on ${failing} of ${copies.length} copies broken on purpose`];
-  if (survived.length > 0) evidence.push(`not noticed: ${survived.join(', ')}`);
-  return { failing, evidence };
+): Promise<readonly Stage[]> {
+  const { ground, mutationScoreMin } = deps;
+  const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
+  const trial: Trial = { step: 'first', code: skill.code, entryPoint: inspected.entryPoint, tests: skill.tests, load };
+  const first = await runTrial(trial, place, signal);
+  if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
+  return inOrder([
+    testAgain(trial, first, place, signal),
+    keepWhatWorked(skill, trial, ground, place, signal),
+    noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }, signal),
+    compareAlike(skill, trial, ground.similar, place, signal),
+  ]);
+}
+
+/** All of them, ended: nothing goes on behind an answer. The first error in this order is thrown. */
+async function inOrder(stages: ReadonlyArray<Promise<Stage>>): Promise<readonly Stage[]> {
+  await Promise.allSettled(stages);
+  return Promise.all(stages);
+}
+
+async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace, signal: AbortSignal): Promise<Stage> {
+  const load = (code: string) => underOtherClock(trial.load?.(code) ?? code);
+  const second = await runTrial({ ...trial, step: 'second', hashSeed: OTHER_HASH_SEED, load }, place, signal);
+  const where = 'under another hash seed and clock';
+  if (!second.passed) return { evidence: [], reason: `its tests fail ${where}: ${second.reason}` };
+  if (!sameResults(first.results, second.results)) return { evidence: [], reason: `its tests give other results ${where}` };
+  const testsPassed = trial.tests.length;
+  return { evidence: [`its tests pass twice with the same results (${testsPassed})`], found: { testsPassed } };
+}
+
+async function noticeMutants(
+  mutants: readonly Mutant[],
+  trial: Trial,
+  { results }: TrialOutcome,
+  { place, mutationScoreMin: min }: { place: TestPlace; mutationScoreMin: number },
+  signal: AbortSignal,
+): Promise<Stage> {
+  const { made, noticed, survived } = await countMutants(mutants, trial, results, place, signal);
+  const evidence = [`its tests fail on ${noticed} of ${made} copies broken on purpose`];
+  if (survived.length > 0) evidence.push(`not noticed: ${survived.join('; ')}`);
+  const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: [...survived] } };
+  if (made === 0) return { ...stage, reason: 'its tests prove nothing: no broken copy could be made' };
+  if (noticed === 0) return { ...stage, reason: 'its tests prove nothing: they pass on every broken copy' };
+  if (noticed / made >= min) return stage;
+  const wanted = `its tests notice ${noticed} of ${made} copies broken on purpose, and at least ${Math.ceil(min * made)} are wanted`;
+  return { ...stage, reason: `${wanted}; not noticed: ${survived.join('; ')}` };
 }
