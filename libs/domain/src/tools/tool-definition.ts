@@ -64,7 +64,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
     inputSchema: z.toJSONSchema(input, { io: 'input' }),
     outputSchema: z.toJSONSchema(output, { io: 'output' }),
     async call(args, context, signal) {
-      const parsed = input.safeParse(args ?? {});
+      const parsed = input.safeParse(args ?? {}, { reportInput: true });
       if (!parsed.success) return { success: false, error: wrongArguments(parsed.error, input) };
       const outcome = await spec.run(parsed.data, context, signal);
       if (outcome.success) return { success: true, result: output.parse(outcome.result) };

@@ -1,0 +1,310 @@
+import { describe, expect, it } from 'vitest';
+import { skillOf, startTools } from './tools-fixture.js';
+
+const OFF = { enabled: false };
+const CODE = 'def parse_csv(text):\n    return text';
+
+describe('execute_code', () => {
+  it('answers the value of the last expression and what was printed', async () => {
+    const { call, sandboxes } = startTools([], () => ({ value: { value: [1, 2] }, stdout: 'hello\n', wallMs: 7 }));
+    expect(await call('execute_code', { code: '[1, 2]' })).toEqual({
+      success: true,
+      result: { result: [1, 2], stdout: 'hello\n', stderr: '', duration_ms: 7, functions: [], todos: [] },
+    });
+    expect(sandboxes.requests[0]).toMatchObject({ tenant: 'acme', owner: { agent: 'coder', user: null } });
+  });
+
+  it('fails with the line of the error, and still shows what was printed', async () => {
+    const error = { type: 'ZeroDivisionError', message: 'division by zero', line: 3 };
+    const { call } = startTools([], () => ({ value: { error }, stdout: 'before\n' }));
+    expect(await call('execute_code', { code: '1 / 0' })).toMatchObject({
+      success: false,
+      error: 'ZeroDivisionError: division by zero (line 3)',
+      result: { stdout: 'before\n' },
+    });
+  });
+
+  it('says which limit was met', async () => {
+    const { call } = startTools([], () => ({ exit: 'wall', exitCode: null }));
+    expect(await call('execute_code', { code: 'while True: pass' })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('too long'),
+    });
+  });
+
+  it('throws where the sandbox was lost, so that the call is made again', async () => {
+    const { call } = startTools([], () => ({ exit: 'infra' }));
+    await expect(call('execute_code', { code: '1' })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+
+  it('has the functions that were loaded in this session, and shows its plan', async () => {
+    const { call, sandboxes } = startTools([skillOf('parse_csv')]);
+    await call('load_functions', { names: ['parse_csv'] });
+    await call('write_todos', { todos: [{ content: 'Read', status: 'in_progress' }] });
+    const outcome = await call('execute_code', { code: 'parse_csv("a")' });
+    expect(outcome).toMatchObject({ result: { functions: ['parse_csv'], todos: [{ content: 'Read', status: 'in_progress' }] } });
+    expect(sandboxes.requests.at(-1)?.runs[0]).toMatchObject({
+      code: expect.stringMatching(/^# with parse_csv\n/),
+      args: ['parse_csv("a")', ['parse_csv']],
+    });
+    expect(await call('execute_code', { code: '1' }, {}, { session: 's2' })).toMatchObject({ result: { functions: [], todos: [] } });
+  });
+
+  it('works where procedural memory is off', async () => {
+    const { call } = startTools();
+    expect(await call('execute_code', { code: '1' }, OFF)).toMatchObject({ success: true });
+  });
+});
+
+describe('tools of skills', () => {
+  it.each([
+    ['use_skill', { skill_id: 'parse_csv' }],
+    ['load_functions', { names: ['parse_csv'] }],
+    ['register_skill', { name: 'a', description: 'b', code: CODE }],
+    ['list_skill_categories', {}],
+    ['list_subcategories', { category_id: 'text' }],
+    ['list_skills', { subcategory_id: 'text' }],
+    ['code_interpreter', { prompt: 'x', operation: 'search_skills' }],
+    ['code_interpreter', { prompt: 'x', operation: 'use_skill', skill_name: 'a' }],
+    ['code_interpreter', { prompt: CODE, operation: 'register_skill', skill_name: 'a', skill_description: 'b' }],
+  ])('say how procedural memory is turned on: %s', async (tool, args) => {
+    const { call, fake } = startTools([skillOf('parse_csv')]);
+    const outcome = await call(tool, args, OFF);
+    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/off for agent "coder".*enabled = true/) });
+    expect([fake.used, fake.registered, fake.wished]).toEqual([[], [], []]);
+  });
+});
+
+describe('search', () => {
+  it('finds skills and tools, and recommends from the threshold on', async () => {
+    const { call, fake } = startTools([skillOf('parse_csv'), skillOf('write_csv')]);
+    fake.similarity = 0.82;
+    const outcome = await call('search', { query: 'execute code', max_results: 1 });
+    expect(outcome).toMatchObject({
+      success: true,
+      result: {
+        skills: [
+          { name: 'parse_csv', similarity: 0.82, recommended: true, parameters: [{ name: 'text', type: 'str', description: 'the text' }] },
+        ],
+        tools: [{ name: 'execute_code' }, {}, {}].slice(0, 1),
+      },
+    });
+    expect(fake.offered).toEqual(['parse_csv']);
+    expect(await call('search', { query: 'x' }, { skillSearchThreshold: 0.9 })).toMatchObject({
+      result: { skills: [{ recommended: false }, {}] },
+    });
+    expect(await call('search', { query: 'x', min_similarity: 0.85 })).toMatchObject({ result: { skills: [] } });
+  });
+
+  it('still finds tools where procedural memory is off', async () => {
+    const { call } = startTools([skillOf('parse_csv')]);
+    const outcome = await call('search', { query: 'execute code' }, OFF);
+    expect(outcome).toMatchObject({
+      success: true,
+      result: { skills: [], note: expect.stringContaining('off'), tools: [{ name: 'execute_code' }] },
+    });
+  });
+});
+
+describe('use_skill', () => {
+  it('runs the skill under an id of this call', async () => {
+    const { call, fake } = startTools([skillOf('parse_csv', { category: 'text.csv' })]);
+    const outcome = await call('use_skill', { skill_id: 'text.csv.parse_csv', parameters: { text: 'a' } }, {}, { callId: 'c1' });
+    expect(outcome).toEqual({
+      success: true,
+      result: { skill: 'parse_csv', version: 1, result: { text: 'a' }, output: 'printed', duration_ms: 3 },
+    });
+    expect(fake.used).toEqual([{ name: 'parse_csv', parameters: { text: 'a' }, useId: 'c1' }]);
+  });
+
+  it.each(['missing', 'other.place.parse_csv', '/instances/acme/providers/P/skills/missing'])(
+    'asks for %s, which is not there',
+    async (skillId) => {
+      const { call, fake } = startTools([skillOf('parse_csv', { category: 'text.csv' })]);
+      const outcome = await call('use_skill', { skill_id: skillId, parameters: { a: 1 }, action_description: 'Do it.' });
+      expect(outcome).toEqual({ success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: 'w1' } });
+      expect(fake.wished).toEqual([{ name: skillId.split(/[./]/).at(-1), description: 'Do it.', example: { a: 1 } }]);
+    },
+  );
+
+  it('asks for nothing by a name that no skill can have', async () => {
+    const { call, fake } = startTools();
+    expect(await call('use_skill', { skill_id: 'DROP TABLE' })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('no name of a skill'),
+    });
+    expect(fake.wished).toEqual([]);
+  });
+
+  it('tells the situation to a skill that takes it, and to no other', async () => {
+    const taken = { name: 'difficulty_modifier', type: '', description: '', required: false };
+    const { call, fake } = startTools([skillOf('swords', { parameters: [taken] }), skillOf('parse_csv')]);
+    const situation = { action_description: 'parry', difficulty_modifier: 0.5 };
+    await call('use_skill', { skill_id: 'swords', ...situation });
+    await call('use_skill', { skill_id: 'parse_csv', ...situation });
+    expect(fake.used.map(({ parameters }) => parameters)).toEqual([{ difficulty_modifier: 0.5 }, {}]);
+  });
+});
+
+describe('register_skill', () => {
+  const draft = { name: 'parse_csv', description: 'Reads CSV.', code: CODE };
+
+  it('registers with the tests that were given', async () => {
+    const { call, fake } = startTools();
+    const outcome = await call('register_skill', { ...draft, tests: [{ args: ['a'], expected: 'a' }] });
+    expect(outcome).toEqual({
+      success: true,
+      result: {
+        status: 'registered',
+        skill_name: 'parse_csv',
+        skill_id: '/instances/acme/providers/Etude.Skill/skills/parse_csv',
+        version: 1,
+        tests: 'given',
+        evidence: ['its tests pass'],
+      },
+    });
+    expect(fake.registered[0]).toMatchObject({
+      by: 'key',
+      entryPoint: 'parse_csv',
+      tests: [{ kind: 'call', args: ['a'], expected: 'a', tolerance: 0 }],
+    });
+  });
+
+  it('makes tests from examples that answer the same twice, and says so', async () => {
+    const { call, fake, sandboxes } = startTools([], () => ({ value: 'a' }));
+    const outcome = await call('register_skill', { ...draft, examples: [{ args: ['a'] }] });
+    expect(outcome).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
+    expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: ['a'], kwargs: {}, expected: 'a', tolerance: 0 }]);
+    expect(sandboxes.requests.map(({ hashSeed }) => hashSeed)).toEqual([undefined, expect.any(Number)]);
+  });
+
+  it('rejects an example that answers differently each time', async () => {
+    let runs = 0;
+    const { call, fake } = startTools([], () => ({ value: (runs += 1) }));
+    const outcome = await call('register_skill', { ...draft, examples: [{ args: ['a'] }] });
+    expect(outcome).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining('differently') } });
+    expect(fake.registered).toEqual([]);
+  });
+
+  it('rejects an example that fails, and one whose answer is no value', async () => {
+    const failing = startTools([], () => ({ exit: 'nonzero', error: { type: 'KeyError', message: "'a'", line: 2 } }));
+    const example = { ...draft, examples: [{ args: ['a'] }] };
+    expect(await failing.call('register_skill', example)).toMatchObject({ result: { reason: expect.stringContaining("KeyError: 'a'") } });
+    const opaque = startTools([], () => ({ value: { $repr: '<object>' } }));
+    expect(await opaque.call('register_skill', example)).toMatchObject({ result: { reason: expect.stringContaining('no JSON value') } });
+  });
+
+  it('rejects what has no tests, and what the parser refuses, with the reason', async () => {
+    const { call, fake } = startTools();
+    expect(await call('register_skill', draft)).toMatchObject({
+      result: { status: 'rejected', reason: expect.stringContaining('no tests') },
+    });
+    fake.problems = ['line 3: it calls print() when it is loaded'];
+    const outcome = await call('register_skill', { ...draft, examples: [{}] });
+    expect(outcome).toMatchObject({ result: { status: 'rejected', reason: 'line 3: it calls print() when it is loaded' } });
+  });
+
+  it('says where a skill waits', async () => {
+    const { call, fake } = startTools();
+    const tested = { ...draft, tests: [{ expected: null }] };
+    fake.answer = { ...fake.answer, status: 'pending_review', reason: 'waits for review' };
+    expect(await call('register_skill', tested)).toMatchObject({ result: { status: 'pending_review', reason: 'waits for review' } });
+    fake.answer = { ...fake.answer, status: 'waiting' };
+    expect(await call('register_skill', tested)).toMatchObject({ result: { status: 'pending_verification' } });
+  });
+});
+
+describe('list_skills and its like', () => {
+  const skills = [
+    skillOf('swords', { category: 'combat.melee.swords' }),
+    skillOf('axes', { category: 'combat.melee' }),
+    skillOf('bows', { category: 'combat.ranged' }),
+    skillOf('add'),
+  ];
+
+  it('walk the categories from the top', async () => {
+    const { call, fake } = startTools(skills);
+    expect(await call('list_skill_categories')).toMatchObject({
+      result: {
+        categories: [
+          { id: '(none)', skill_count: 1 },
+          { id: 'combat', skill_count: 3 },
+        ],
+      },
+    });
+    expect(await call('list_subcategories', { category_id: 'combat' })).toMatchObject({
+      result: {
+        subcategories: [
+          { id: 'combat.melee', skill_count: 2 },
+          { id: 'combat.ranged', skill_count: 1 },
+        ],
+      },
+    });
+    expect(await call('list_skills', { subcategory_id: 'combat.melee' })).toMatchObject({
+      result: { total: 2, skills: [{ name: 'swords' }, { name: 'axes' }] },
+    });
+    expect(await call('list_skills', { subcategory_id: '(none)' })).toMatchObject({ result: { skills: [{ name: 'add' }] } });
+    expect(fake.offered).toEqual(['swords', 'axes', 'add']);
+  });
+});
+
+describe('code_interpreter', () => {
+  it('executes by default', async () => {
+    const { call } = startTools([], () => ({ value: { value: 3 }, stdout: 'x\n' }));
+    expect(await call('code_interpreter', { prompt: '1 + 2' })).toEqual({
+      success: true,
+      result: { results: [3], output: 'x\n', files: [] },
+    });
+  });
+
+  it('refuses files that there are not, by their names', async () => {
+    const { call } = startTools();
+    const outcome = await call('code_interpreter', { prompt: '1', file_names: ['data.csv'] });
+    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/"file_names".*data\.csv/) });
+  });
+
+  it('searches, uses and registers with the answers that callers know', async () => {
+    const { call, fake } = startTools([skillOf('parse_csv')], () => ({ value: 'a' }));
+    expect(await call('code_interpreter', { prompt: 'read csv', operation: 'search_skills' })).toEqual({
+      success: true,
+      result: {
+        skills: [
+          {
+            name: 'parse_csv',
+            description: 'What parse_csv does.',
+            similarity: 0.9,
+            parameters: [{ name: 'text', type: 'str', description: 'the text' }],
+          },
+        ],
+      },
+    });
+    const used = await call('code_interpreter', {
+      prompt: 'x',
+      operation: 'use_skill',
+      skill_name: 'parse_csv',
+      skill_parameters: { text: 'a' },
+    });
+    expect(used).toEqual({ success: true, result: { results: [{ text: 'a' }], output: 'printed', files: [] } });
+    const asked = {
+      prompt: CODE,
+      operation: 'register_skill',
+      skill_name: 'parse_csv',
+      skill_description: 'Reads.',
+      skill_parameters: { text: 'a' },
+    };
+    expect(await call('code_interpreter', asked)).toEqual({
+      success: true,
+      result: { status: 'registered', skill_name: 'parse_csv', skill_id: '/instances/acme/providers/Etude.Skill/skills/parse_csv' },
+    });
+    expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }]);
+  });
+
+  it('asks for a skill that is not there', async () => {
+    const { call } = startTools();
+    expect(await call('code_interpreter', { prompt: 'do', operation: 'use_skill', skill_name: 'missing' })).toEqual({
+      success: false,
+      error: 'Skill not found',
+      result: { skill_request_submitted: true, request_id: 'w1' },
+    });
+  });
+});
