@@ -1,8 +1,9 @@
-import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { AdmissionDeps } from '@etude/domain/skills/admit-skill';
+import { checkSkill } from '@etude/domain/skills/check-skill';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';
@@ -18,6 +19,7 @@ import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { Producer } from '@etude/queue/producer';
 import type { QueueLogger } from '@etude/queue/redis';
 import { UpkeepStore } from '@etude/queue/upkeep-store';
+import { WantedSkills } from '@etude/queue/wanted-skills';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { consolidationRunProcessor } from './consolidation-run.processor.js';
 import type { ConsolidationWorkerConfig } from './consolidation-worker.config.js';
@@ -26,6 +28,7 @@ import { factsUnlessErased } from './facts-unless-erased.js';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import { memoryWriteProcessor } from './memory-write.processor.js';
 import { type ArchiveTimes, NightlySchedules } from './nightly-schedules.js';
+import { skillRequestProcessor } from './skill-request.processor.js';
 import { skillVerifyProcessor } from './skill-verify.processor.js';
 import { StoredVerifications } from './stored-verifications.js';
 
@@ -33,6 +36,8 @@ import { StoredVerifications } from './stored-verifications.js';
 const WRITES_AT_ONCE = 4;
 const RUNS_AT_ONCE = 2;
 const VERIFICATIONS_AT_ONCE = 2;
+/** Each waits for a model most of the time. */
+const REQUESTS_AT_ONCE = 2;
 /** So that an erasure need not wait for the end of a move to another model. */
 const UPKEEP_AT_ONCE = 3;
 /** Below the 10 s after which a service is ended. */
@@ -48,7 +53,7 @@ interface Parts {
 }
 
 /**
- * The consumers of `memory.write`, `consolidation.run`, `skill.verify` and `memory.upkeep` with what they use.
+ * The consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with what they use.
  *
  * Any number of workers may run: SQLite's lock orders their writes, and every write is applied once by its id.
  */
@@ -123,6 +128,13 @@ function startConsumers(
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
   };
   const verifications = skillVerifyProcessor(producer, verification);
+  const requests = skillRequestProcessor({
+    ...verification,
+    model,
+    producer,
+    wanted: new WantedSkills(producer),
+    check: (candidate, signal) => checkSkill(candidate, verification, signal),
+  });
   const runs = consolidationRunProcessor({
     ...memory,
     semantic: factsUnlessErased(memory.semantic),
@@ -146,6 +158,7 @@ function startConsumers(
   return {
     [MemoryWriteJob.name]: consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
     [SkillVerify.name]: consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
+    [SkillRequest.name]: consume(SkillRequest, requests, options(REQUESTS_AT_ONCE)),
     [ConsolidationRunJob.name]: consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
     [MemoryUpkeepJob.name]: consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
   };
