@@ -98,6 +98,8 @@ describe('ConsolidationWorker', () => {
       ETUDE_QUEUE_PREFIX: prefix,
       ETUDE_MEMORY_PATH: join(dir, 'memory.db'),
       ETUDE_EMBEDDER: 'lexical',
+      ETUDE_SKILLS_ENABLED: 'true',
+      ETUDE_SKILLS_AUTO_REGISTER: 'true',
       ETUDE_SKILLS_APPROVAL: 'automatic',
       ...writeProofKeys(dir),
       OPENAI_BASE_URL: model.url,
@@ -183,7 +185,7 @@ describe('ConsolidationWorker', () => {
         { what: 'the job is forgotten' },
       );
     }
-    expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 1 });
+    expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 0, usage: { used: 1 } });
   });
 
   it('verifies a stored candidate and approves it automatically', async () => {
@@ -301,7 +303,14 @@ describe('ConsolidationWorker', () => {
   it('is ready while it takes jobs and memory can be read', async () => {
     await start();
     const checks = worker.checks();
-    expect(Object.keys(checks).toSorted()).toEqual(['consolidation.run', 'memory', 'memory.upkeep', 'memory.write', 'skill.verify']);
+    expect(Object.keys(checks).toSorted()).toEqual([
+      'consolidation.run',
+      'memory',
+      'memory.upkeep',
+      'memory.write',
+      'skill.request',
+      'skill.verify',
+    ]);
     await Promise.all(Object.values(checks).map((check) => check()));
     await rm(join(dir, 'memory.db'));
     await expect(checks['memory']?.()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });

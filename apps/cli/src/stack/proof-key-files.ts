@@ -25,4 +25,4 @@ export function ensureProofKeys(home: string): ProofKeySettings {
   return { signing: { ETUDE_SKILLS_SIGNING_KEY_PATH: signing }, believing: { ETUDE_SKILLS_PUBLIC_KEYS_PATH: believed } };
 }
 
-const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString();
+const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' });
