@@ -71,11 +71,12 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
 
   @GrpcMethod('Skills')
   async revokeSource(request: RevokeSourceRequest, _metadata: Metadata, call: ServerCall) {
-    const { tenant, name } = contextOf(call);
+    const { tenant, name, roles } = contextOf(call);
     optionalRequestId(request.requestId);
     const reason = parseField(Reason, request.reason, 'reason');
     const { procedural, store } = await this.memory.open();
-    const input = { tenant, source: request.source, reason, by: name, dryRun: request.dryRun, at: Date.now() };
+    const global = roles.includes('operator');
+    const input = { tenant, source: request.source, reason, by: name, dryRun: request.dryRun, global, at: Date.now() };
     const { skills, facts } = await revokeSource(input, { procedural, learned: learnedRecords(store) });
     return { skills: skills.map(skillMessage), facts: [...facts] };
   }

@@ -53,8 +53,12 @@ export class Shelf {
   }
 
   readonly procedural: HygieneDeps['procedural'] = {
-    list: async ({ agent }, { limit, afterName, afterAgent }) => {
-      const newest = new Map(this.#skills.toSorted((a, b) => a.version - b.version).map((skill) => [place(skill), skill]));
+    list: async ({ tenant, agent }, { limit, afterName, afterAgent }) => {
+      const newest = new Map(
+        this.#of(tenant)
+          .toSorted((a, b) => a.version - b.version)
+          .map((skill) => [place(skill), skill]),
+      );
       const after = afterName === undefined ? '' : `${afterName} ${afterAgent ?? '~'}`;
       const shown = [...newest].filter(([key, { scope }]) => key > after && (agent === null || scope.agent === agent));
       return shown
@@ -62,8 +66,10 @@ export class Shelf {
         .slice(0, limit)
         .map(([, skill]) => skill);
     },
-    versions: async ({ agent }, name) =>
-      this.#skills.filter((skill) => skill.name === name && skill.scope.agent === agent).toSorted((a, b) => b.version - a.version),
+    versions: async ({ tenant, agent }, name) =>
+      this.#of(tenant)
+        .filter((skill) => skill.name === name && skill.scope.agent === agent)
+        .toSorted((a, b) => b.version - a.version),
     move: async (moves) =>
       moves.map((move) => {
         const at = this.#skills.findIndex(({ name, version, scope }) => [name, version, scope.agent].join() === wanted(move));
@@ -73,6 +79,10 @@ export class Shelf {
         return moved;
       }),
   };
+
+  #of(tenant: string): Skill[] {
+    return this.#skills.filter(({ scope }) => scope.tenant === tenant);
+  }
 
   /** "name@version status", of all. */
   statuses(): string[] {

@@ -124,6 +124,18 @@ describe('revokeSource', () => {
     expect(shelf.moves).toHaveLength(2);
   });
 
+  it('reaches what was promoted to all tenants only where it is told to, and never by user', async () => {
+    const copy = provenSkill('copy', { sources: [POISON, 'users/eve'], scope: { tenant: '@global', agent: '@tenant', user: null } });
+    const own = provenSkill('own', { sources: [POISON], dependencies: [calls(copy)] });
+    const shelf = new Shelf(own, copy);
+    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
+    const deps = { procedural: shelf.procedural, learned: new Learned() };
+    expect(namesOf(await revokeSource({ ...input, source: 'users/eve', global: true }, deps))).toEqual([]);
+    expect(namesOf(await revokeSource(input, deps))).toEqual(['own']);
+    expect(namesOf(await revokeSource({ ...input, global: true }, deps)).toSorted()).toEqual(['copy', 'own']);
+    expect(shelf.statuses()).toEqual(['own@1 archived', 'copy@1 archived']);
+  });
+
   it('leaves nothing that verification alone could bring back', async () => {
     const rejected = provenSkill('bad', { sources: [POISON], status: 'rejected' });
     expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);

@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { calledVersions, callersFirst, everySkill, versionKey } from './every-skill.js';
 import { type HygieneDeps, moveTo } from './prune.js';
@@ -23,6 +24,8 @@ export interface RevokeInput {
   readonly reason: string;
   readonly by: string;
   readonly dryRun: boolean;
+  /** Also copies that were promoted to all tenants; for operators. Never by user: names of users repeat in other tenants. */
+  readonly global?: boolean;
   /** ms since 1970 */
   readonly at: number;
 }
@@ -53,13 +56,27 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
       { field: 'source' },
     );
   const tainted = await taintedBy(source, tenant, deps.learned);
-  const skills = withdrawals(await everySkill(deps.procedural, { tenant, agent: null }), tainted, becauseOf(input.source));
+  const skills = withdrawals(await skillsInReach(input, source, deps), tainted, becauseOf(input.source));
   const facts = await withdrawFacts(tainted, input, deps.learned);
   const left = skills.filter(({ status }) => status !== 'archived');
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
-  const moved = await deps.procedural.move(left.map((skill) => moveTo(skill, 'archived', { by, reason, at })));
+  const moves = left.map((skill) => moveTo(skill, 'archived', { by, reason, at }));
+  // What is everybody's calls nothing of a tenant's, so that callers still come first.
+  const own = await deps.procedural.move(moves.filter(({ key }) => key.tenant === tenant));
+  const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));
+  const moved = [...own, ...global];
   return { skills: [...moved, ...skills.filter(({ status }) => status === 'archived')], facts };
+}
+
+async function skillsInReach(
+  { tenant, global = false }: RevokeInput,
+  source: Source,
+  { procedural }: HygieneDeps,
+): Promise<readonly Skill[]> {
+  const own = await everySkill(procedural, { tenant, agent: null });
+  if (!global || source.kind === 'users') return own;
+  return [...own, ...(await everySkill(procedural, { tenant: GLOBAL_TENANT, agent: null }))];
 }
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
