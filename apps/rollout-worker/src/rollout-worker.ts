@@ -4,6 +4,9 @@ import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
+import { fileProofChecker } from '@etude/platform/proof-keys';
+import { installationSettings } from '@etude/queue/agent-settings-config';
+import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { CancelBus } from '@etude/queue/cancel';
 import { type Consumer, consume } from '@etude/queue/consumer';
 import { QueueSandboxes } from '@etude/queue/executions';
@@ -47,6 +50,10 @@ export class RolloutWorker implements OnApplicationShutdown {
       sandboxes: new QueueSandboxes(producer),
       outbox: new RedisMemoryOutbox(producer),
       clock: { now: Date.now },
+      settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
+      checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
+        logger.error({ error }, 'the public keys of skills are not read anew'),
+      ),
     };
     await cancels.ready();
     const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys }, cancels, ports }), {

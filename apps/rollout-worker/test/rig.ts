@@ -61,6 +61,8 @@ export async function startRig(script: Script): Promise<Rig> {
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: join(dir, 'memory.sqlite'),
     ETUDE_EMBEDDER: 'lexical',
+    ETUDE_SKILLS_ENABLED: 'true',
+    ETUDE_SKILLS_AUTO_REGISTER: 'true',
     OPENAI_BASE_URL: model.url,
     OPENAI_MODEL: 'scripted',
   });

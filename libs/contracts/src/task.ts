@@ -99,6 +99,8 @@ export const TaskSpec = z.strictObject({
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
   labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
+  /** What it says comes from where nobody is trusted: what is learned from it is never approved automatically. */
+  untrusted: z.boolean().optional(),
 });
 export type TaskSpec = z.infer<typeof TaskSpec>;
 

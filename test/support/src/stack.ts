@@ -49,6 +49,8 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
+    ETUDE_SKILLS_ENABLED: 'true',
+    ETUDE_SKILLS_AUTO_REGISTER: 'true',
     ETUDE_SKILLS_APPROVAL: 'automatic',
     ...writeProofKeys(dir),
     OPENAI_BASE_URL: `${modelUrl}/v1`,

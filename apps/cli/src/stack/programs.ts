@@ -149,6 +149,8 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
     ...believing,
     ...(context.qdrant ? qdrantSettings(context.qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
     ETUDE_MEMORY_PATH: memoryPath(options.home),
+    ETUDE_SKILLS_ENABLED: environment['ETUDE_SKILLS_ENABLED'] ?? 'true',
+    ETUDE_SKILLS_AUTO_REGISTER: environment['ETUDE_SKILLS_AUTO_REGISTER'] ?? 'true',
     ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
   };
   const nightly = {

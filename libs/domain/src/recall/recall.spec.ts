@@ -38,18 +38,19 @@ const input = (policy: Partial<Parameters<typeof recall>[0]['policy']> = {}) => 
   scope: { tenant: 'acme', agent: 'default' },
   cue: 'the cue',
   rolloutId: 't00000000-r1',
+  shows: () => true,
   policy: { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] as MemoryLayer[], ...policy },
 });
 
 it('takes the best of each layer in turn', async () => {
-  const items = await recall(input(), memory([hit('e1'), hit('e2')], [hit('f1', 'f1', 'semantic')]));
+  const { items } = await recall(input(), memory([hit('e1'), hit('e2')], [hit('f1', 'f1', 'semantic')]));
   expect(items.map(({ id }) => id)).toEqual(['e1', 'f1', 'double_it@1', 'e2']);
   expect(items[2]?.text).toContain('print("right")');
   expect(Object.keys(items[0] ?? {})).not.toContain('sources');
 });
 
 it('shows nothing twice and nothing of the rollout itself', async () => {
-  const items = await recall(
+  const { items } = await recall(
     input({ layers: ['episodic', 'semantic'] }),
     memory([hit('e1', 'Same  text'), hit('t00000000-r1.a1')], [hit('f1', 'Same text '), hit('e1')]),
   );
@@ -58,14 +59,14 @@ it('shows nothing twice and nothing of the rollout itself', async () => {
 
 it('stays within its budget and cuts long items', async () => {
   const long = Array.from({ length: 20 }, (_, at) => hit(`e${at}`, `${at}${'x'.repeat(50_000)}`));
-  const items = await recall(input(), memory(long, []));
+  const { items } = await recall(input(), memory(long, []));
   expect(items.length).toBeGreaterThan(1);
   expect(items.reduce((total, { text }) => total + text.length, 0)).toBeLessThanOrEqual(8_000);
 });
 
 it.each([{ off: true }, { recallCount: 0 }, { layers: [] }])('asks nothing where the policy is %j', async (policy) => {
   const layers = memory([hit('e1')], []);
-  expect(await recall(input(policy), layers)).toEqual([]);
+  expect(await recall(input(policy), layers)).toEqual({ items: [], offered: [] });
   expect(layers.queries).toEqual([]);
 });
 
@@ -74,6 +75,27 @@ it('asks only the layers of the policy, and takes as many as it says', async () 
     Array.from({ length: 9 }, (_, at) => hit(`e${at}`)),
     [],
   );
-  expect(await recall(input({ layers: ['episodic'], recallCount: 7 }), layers)).toHaveLength(7);
+  expect((await recall(input({ layers: ['episodic'], recallCount: 7 }), layers)).items).toHaveLength(7);
   expect(layers.queries).toEqual([{ text: 'the cue', limit: 14, explain: true }]);
 });
+
+it('shows skills of all owners that may be shown, and says which they are', async () => {
+  const shared = skillOf({ name: 'shared', code: 'print(2)', scope: { tenant: 'acme', agent: '@tenant', user: null } });
+  const theirs = skillOf({ name: 'theirs', code: 'print(3)', scope: { tenant: 'acme', agent: 'default', user: 'bob' } });
+  const layers = { ...memory([], []), procedural: { search: ownedBy(skillOf(), shared, theirs, skillOf({ name: 'hidden' })) } };
+  const { items, offered } = await recall({ ...input({ layers: ['procedural'] }), shows: ({ name }) => name !== 'hidden' }, layers);
+  expect(items.map(({ id }) => id)).toEqual(['double_it@1', 'shared@1']);
+  expect(offered).toEqual([
+    { tenant: 'acme', agent: 'default', name: 'double_it', version: 1 },
+    { tenant: 'acme', agent: '@tenant', name: 'shared', version: 1 },
+  ]);
+});
+
+function ownedBy(...skills: ReadonlyArray<ReturnType<typeof skillOf>>) {
+  return ({ tenant, agent }: { tenant: string; agent: string | null }) =>
+    Promise.resolve(
+      skills
+        .filter(({ scope }) => scope.tenant === tenant && scope.agent === agent)
+        .map((skill) => ({ skill, similarity: 0.9, score: 0.9 })),
+    );
+}

@@ -1,34 +1,59 @@
-import type { RecalledItem } from '@etude/contracts/memory';
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { ReadScope } from '../ports/memory.js';
+import type { SkillRegistry } from '../ports/skill-registry.js';
+import { searchSkills } from '../skills/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 
 export interface RecallInput {
-  readonly scope: ReadScope;
+  readonly scope: ReadScope & { readonly agent: string };
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
   /** What this rollout itself left behind is no memory of another task. */
   readonly rolloutId: string;
+  /** Skills that may be shown. */
+  readonly shows: (skill: Skill) => boolean;
+}
+
+export interface Recalled {
+  readonly items: readonly RecalledItem[];
+  /** Skills among them. */
+  readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 
 /** Enough for a few solutions, small beside any context window. */
 const TOKENS_MAX = 2_000;
+/** Some that are found may not be shown. */
+const FOUND_PER_SHOWN = 2;
 
 export function recallsNothing({ off, recallCount, layers }: RecallInput['policy']): boolean {
   return off || recallCount === 0 || layers.length === 0;
 }
 
 /**
- * What a rollout is reminded of, as its policy says.
+ * What a rollout is reminded of, as its policy says; skills of all owners that its agent and user read.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than was asked for
  */
-export async function recall({ scope, cue, policy, rolloutId }: RecallInput, deps: RecollectDeps): Promise<RecalledItem[]> {
-  if (recallsNothing(policy)) return [];
+export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInput, deps: RecollectDeps): Promise<Recalled> {
+  if (recallsNothing(policy)) return { items: [], offered: [] };
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
   const leaveOut = ({ id }: { id: string }) => id.startsWith(rolloutId);
-  const { hits } = await recollect({ scope, cue, counts, tokensMax: TOKENS_MAX, leaveOut }, deps);
-  return hits.map(plainItem);
+  const reader = { tenant: scope.tenant, agent: scope.agent, user: scope.user ?? null };
+  const shown: Skill[] = [];
+  const search: RecollectDeps['procedural']['search'] = async (_scope, { limit, ...query }) => {
+    const found = await searchSkills(deps.procedural, reader, { ...query, limit: limit * FOUND_PER_SHOWN });
+    const fit = found.filter(({ skill }) => shows(skill)).slice(0, limit);
+    shown.push(...fit.map(({ skill }) => skill));
+    return fit;
+  };
+  const { hits } = await recollect({ scope, cue, counts, tokensMax: TOKENS_MAX, leaveOut }, { ...deps, procedural: { search } });
+  const ids = new Set(hits.filter(({ kind }) => kind === 'skill').map(({ id }) => id));
+  const offered = shown.filter(({ name, version }) => ids.has(`${name}@${version}`));
+  return {
+    items: hits.map(plainItem),
+    offered: offered.map(({ scope: { tenant, agent }, name, version }) => ({ tenant, agent, name, version })),
+  };
 }
 
 /** A hit without what only searches show. */

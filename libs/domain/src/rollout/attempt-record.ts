@@ -2,6 +2,7 @@ import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
 import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/skill-tests.js';
+import { touchedSources } from '../skills/untrusted.js';
 
 /** One evaluated attempt, as the journal has it. */
 export interface Attempt {
@@ -79,11 +80,22 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     success,
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill }) => skill ?? []))],
+    ...touchedIn(attempts),
     attempts: attempts.length,
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
     createdAt: attempts.at(-1)?.at ?? 0,
   };
+}
+
+/** What the prompts of these attempts held of what others wrote, as a skill names its sources. */
+export function touchedBy(attempts: readonly Attempt[]): string[] {
+  return touchedSources(attempts.flatMap(({ recalled }) => recalled));
+}
+
+function touchedIn(attempts: readonly Attempt[]): Pick<Episode, 'touched'> {
+  const touched = touchedBy(attempts);
+  return touched.length === 0 ? {} : { touched };
 }
 
 /** What took effort teaches most: a late success, then a failure, then an answer that was right at once. */

@@ -1,8 +1,11 @@
 import type { StopReason } from '@etude/contracts/task';
+import type { Skill } from '@etude/contracts/memory';
+import { mayLearn } from '../skills/may-learn.js';
 import { buildSkillCandidate, type SolvedTask } from '../skills/skill-candidate.js';
+import { withMarks } from '../skills/untrusted.js';
 import { jsonObjectIn } from './adapt-skill.js';
 import { askModel } from './ask-model.js';
-import { bestOf, plainSummary, type Attempt, type Lessons } from './attempt-record.js';
+import { bestOf, plainSummary, touchedBy, type Attempt, type Lessons } from './attempt-record.js';
 import { putEpisode } from './keep-episode.js';
 import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
 import type { RolloutContext } from './rollout-context.js';
@@ -52,10 +55,24 @@ async function putSkill(context: RolloutContext): Promise<void> {
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC' || best.skill !== null) return;
   const solved = solvedTask(context, best);
-  if (buildSkillCandidate(solved) === null) return; // no test could be made: nothing would ever verify it
+  const candidate = buildSkillCandidate(solved);
+  if (candidate === null) return; // no test could be made: nothing would ever verify it
+  if (!(await isWanted(context, candidate))) return;
   const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, best.code));
   const skill = buildSkillCandidate({ ...solved, ...readDistilled(text) });
-  if (skill) await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill });
+  if (skill) await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: marked(skill, context) });
+}
+
+/** What was described before stays wanted, so that another worker goes on as this one began. */
+async function isWanted({ steps, deps, settings }: RolloutContext, candidate: Skill): Promise<boolean> {
+  return steps.replay('t.distil') !== undefined || mayLearn(candidate, await settings(), deps.procedural);
+}
+
+/** Code may say what its author read: with what the rollout was shown, and whether that is trusted. */
+function marked(skill: Skill, { spec, attempts }: RolloutContext): Skill {
+  const sources = [...new Set([...skill.sources, ...touchedBy(attempts)])];
+  const untrusted = spec.untrusted ? ['its task came from where nobody is trusted'] : [];
+  return withMarks({ ...skill, sources, origin: 'rollout', ...(untrusted.length === 0 ? {} : { untrusted }) });
 }
 
 function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code, model, scripted, at }: Attempt): SolvedTask {

@@ -1,16 +1,20 @@
-import type { Skill } from '@etude/contracts/memory';
-import { adaptSkill, bindingQuestion, boundCode } from './adapt-skill.js';
+import { errorCode } from '@etude/contracts/errors';
+import type { MemoryWrite } from '@etude/contracts/memory';
+import { bundledCode } from '../skills/bundle-code.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { validateArguments } from '../skills/validate-arguments.js';
+import { adaptSkill, bindingQuestion, boundCode, jsonObjectIn } from './adapt-skill.js';
 import { askModel, type ModelAnswer } from './ask-model.js';
 import type { Attempt } from './attempt-record.js';
+import { findReusable, type ReusableSkill } from './find-reusable.js';
 import { bindRequest } from './prompts.js';
 import type { RolloutContext } from './rollout-context.js';
-import { tryAnswer } from './try-answer.js';
+import { type Ran, tryAnswer } from './try-answer.js';
 
-/** Calibrated similarity from which on a skill is tried before any code is generated. */
-const SKILL_SIMILARITY_MIN = 0.8;
-const CANDIDATES_MAX = 3;
+type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
+type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
 
-type FoundSkill = Pick<Skill, 'name' | 'version' | 'code' | 'entryPoint' | 'kind' | 'description' | 'parameters' | 'model' | 'scripted'>;
+const FAILURE_CHARS_MAX = 4_000;
 
 /**
  * Attempt 0: a skill that solved this very task, else one that is near enough, answers before any code is generated.
@@ -38,67 +42,88 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     outputTokens: binding?.outputTokens ?? 0,
     costUsd: binding?.costUsd ?? 0,
   };
+  const template = skill.allPackages.length === 0 ? undefined : context.deps.templateFor?.(skill.allPackages);
   return tryAnswer(context, said, code, {
-    alsoRecord: (attempt) => noteUse(context, skill, attempt.judgement.verdict === 'AC', attempt.at),
+    load: (text) => bundledCode(text, skill.needed, skill.dependencies ?? []),
+    ...(template === undefined ? {} : { template }),
+    alsoRecord: (attempt, ran) => noteUse(context, skill, howItWent(context, attempt, ran)),
   });
 }
 
 /** Not journaled where nothing is found: until a step follows, another worker may as well look again. */
-async function findSkill(context: RolloutContext): Promise<FoundSkill | null> {
-  const { steps, spec } = context;
-  const { off, preferSkills, layers } = spec.memory;
+async function findSkill(context: RolloutContext): Promise<ReusableSkill | null> {
+  const { steps, spec, deps } = context;
+  const { off, preferSkills, layers, readOnly } = spec.memory;
   if (off || !preferSkills || !layers.includes('procedural')) return null;
-  const journaled = steps.replay('a0.skill') as FoundSkill | undefined;
+  const journaled = steps.replay('a0.skill') as ReusableSkill | undefined;
   if (journaled || steps.begun) return journaled ?? null;
-  const found = await searchSkill(context);
+  const found = await findReusable(context);
   if (found === null) return null;
-  const { name, version, code, entryPoint, kind, description, parameters, model, scripted } = found.skill;
-  const value: FoundSkill = { name, version, code, entryPoint, kind, description, parameters, model, scripted };
-  return steps.run('a0.skill', 'skill', () => Promise.resolve({ value, summary: `${name}@${version} ${found.how}`, scripted }));
+  const { name, version, scope, scripted } = found.skill;
+  return steps.run('a0.skill', 'skill', async () => {
+    if (!readOnly) await deps.procedural.countOffers([{ tenant: scope.tenant, agent: scope.agent, name, version }]);
+    return { value: found.skill, summary: `${name}@${version} ${found.how}`, scripted };
+  });
 }
 
-async function searchSkill({ deps, readScope, fingerprint, spec }: RolloutContext): Promise<{ skill: Skill; how: string } | null> {
-  const known = await deps.procedural.byFingerprint(readScope, fingerprint);
-  const same = known.find((skill) => adaptSkill(skill, spec.evaluator) !== null);
-  if (same) return { skill: same, how: 'solved this task before' };
-  const near = await deps.procedural.search(readScope, { text: spec.prompt, limit: CANDIDATES_MAX, similarityMin: SKILL_SIMILARITY_MIN });
-  const best = near.find(({ skill, similarity }) => similarity >= SKILL_SIMILARITY_MIN && adaptSkill(skill, spec.evaluator) !== null);
-  return best ? { skill: best.skill, how: `is near the task (${best.similarity.toFixed(2)})` } : null;
-}
-
-async function answerOf(context: RolloutContext, skill: FoundSkill): Promise<{ code: string | null; binding: ModelAnswer | null }> {
+async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<{ code: string | null; binding: ModelAnswer | null }> {
   const answer = adaptSkill(skill, context.spec.evaluator);
   if (answer === null) return { code: null, binding: null };
   if ('code' in answer) return { code: answer.code, binding: null };
+  const shown = { ...skill, parameters: skill.contract?.parameters ?? skill.parameters };
   const binding = await askModel(context, 'a0.bind', 'bind', () =>
-    bindRequest(context.promptTask, skill, bindingQuestion(skill, answer.binds)),
+    bindRequest(context.promptTask, shown, bindingQuestion(skill, answer.binds)),
   );
-  return { code: boundCode(skill, answer.binds, binding.text), binding };
+  const fits = answer.binds === 'stdin' || takes(skill, jsonObjectIn(binding.text) ?? {});
+  return { code: fits ? boundCode(skill, answer.binds, binding.text) : null, binding };
 }
 
-async function recordFailedBinding(context: RolloutContext, skill: FoundSkill): Promise<void> {
+/** Whether the skill's contract takes these arguments; what is not known of it is left to the code. */
+function takes(skill: ReusableSkill, given: Record<string, unknown>): boolean {
+  if (skill.contract === undefined) return true;
+  try {
+    return validateArguments(skill, given) !== null;
+  } catch (error) {
+    if (errorCode(error) === 'INVALID_ARGUMENT') return false;
+    throw error;
+  }
+}
+
+async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill): Promise<void> {
   if (context.spec.memory.readOnly) return;
   await context.steps.run('a0.record', 'record', async () => {
-    await noteUse(context, skill, false, context.deps.clock.now());
+    const failure = { input: inputOf(context), error: 'its parameters could not be told from the task' };
+    await noteUse(context, skill, { success: false, at: context.deps.clock.now(), failure });
     return { value: null, summary: `${skill.name} could not be given its parameters` };
   });
 }
 
+/** Why the task stands for the input: cases may be hidden, and failures are shown. */
+function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, results }: Ran): HowItWent {
+  const success = judgement.verdict === 'AC';
+  if (!success) return { success, at, failure: { input: inputOf(context), error: judgement.reason.slice(0, FAILURE_CHARS_MAX) } };
+  const given = runs.map((run) => ({ ...run, code: undefined, tests: undefined }));
+  const gave = results.map(({ value, stdout }) => ({ value: value ?? null, stdout }));
+  return { success, at, inputDigest: contentDigest([given, context.spec.files]), outputDigest: contentDigest(gave) };
+}
+
+const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS_MAX);
+
+/** Where it fails, a model writes the code: it fell back. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
-  skill: FoundSkill,
-  success: boolean,
-  at: number,
+  { name, version, scope: { tenant: ownerTenant, agent } }: ReusableSkill,
+  went: HowItWent,
 ): Promise<void> {
-  const { name, version } = skill;
   await deps.outbox.put(tenant, `${rolloutId}.a0.use`, {
     kind: 'skill_use',
     scope,
+    owner: { tenant: ownerTenant, agent },
     name,
     version,
-    success,
     fingerprint,
     cue: spec.prompt,
-    at,
+    ...went,
+    ...(went.success ? {} : { fellBack: true }),
   });
 }

@@ -1,10 +1,13 @@
 import type { Scope } from '@etude/contracts/memory';
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { TaskRecord } from '@etude/contracts/task';
 import { fingerprintOf } from '../recall/fingerprint.js';
+import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
+import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
@@ -20,7 +23,13 @@ export interface RolloutDeps {
   readonly sandboxes: Sandboxes;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
-  readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint'>;
+  readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
+  /** What holds for the task's agent. */
+  readonly settings: AgentSettingsReader;
+  /** A skill without a proof that it takes is neither run nor shown. */
+  readonly checker: ProofChecker;
+  /** Which kind of sandbox has these packages; throws where none has. Absent: skills that need any are left alone. */
+  readonly templateFor?: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
@@ -34,7 +43,9 @@ export interface RolloutContext extends RecordOrigin {
   readonly deps: RolloutDeps;
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
-  readonly readScope: ReadScope;
+  readonly readScope: Scope & ReadScope;
+  /** Of the agent, as they are when they are asked for first; what was decided by them is journaled. */
+  readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
   /** Filled as they are evaluated and recorded, so that a stop in the middle of one keeps those before it. */
   readonly attempts: Attempt[];
@@ -51,6 +62,7 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
     spec,
     scope,
     readScope: scope,
+    settings: settingsOf(scope, deps),
     fingerprint,
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
     attempts: [],
@@ -58,4 +70,9 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
     steps: new DurableSteps(deps.journal, deps.clock, spec.limits, signal),
     signal,
   };
+}
+
+function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['settings'] {
+  let asked: Promise<ProceduralMemorySettings> | undefined;
+  return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
 }

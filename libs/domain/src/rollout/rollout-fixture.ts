@@ -1,9 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SandboxRun } from '@etude/contracts/sandbox';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { TaskSpec } from '@etude/contracts/task';
 import type { z } from 'zod';
-import type { ProceduralMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
+import { registryOf } from '../skills/bundle-fixture.js';
+import { proven, TEST_SIGNER } from '../skills/proven-fixture.js';
 import { FakeClock } from '../testing/fake-clock.js';
 import { FakeJournalStore } from '../testing/fake-journal.js';
 import { FakeMemoryOutbox } from '../testing/fake-memory-outbox.js';
@@ -87,7 +89,11 @@ export interface WorldGiven {
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: Partial<RolloutDeps>;
+  /** Of the task's agent; skills are learned and used unless they say otherwise. */
+  readonly settings?: Partial<ProceduralMemorySettings>;
 }
+
+const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true });
 
 /** One task and everything a rollout of it touches. */
 export class World {
@@ -115,7 +121,13 @@ export class World {
       givesUp: () => false,
       episodic: nothing,
       semantic: nothing,
-      procedural: proceduralOf(this.given.skills ?? []),
+      procedural: proceduralOf(
+        (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
+      ),
+      settings: {
+        get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
+      },
+      checker: TEST_SIGNER,
       ...this.given.deps,
     };
   }
@@ -132,11 +144,22 @@ export class World {
   }
 }
 
-function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): Pick<ProceduralMemory, 'search' | 'byFingerprint'> {
+function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): RolloutDeps['procedural'] {
   return {
-    search: (_scope, { similarityMin = 0 }) =>
-      Promise.resolve(skills.filter(({ similarity }) => similarity >= similarityMin).map((hit) => ({ ...hit, score: hit.similarity }))),
-    byFingerprint: (_scope, fingerprint) =>
-      Promise.resolve(skills.map(({ skill }) => skill).filter(({ fingerprints }) => fingerprints.includes(fingerprint))),
+    ...registryOf(...skills.map(({ skill }) => skill)),
+    search: ({ tenant, agent }, { similarityMin = 0 }) =>
+      Promise.resolve(
+        skills
+          .filter(({ skill, similarity }) => isOf(skill, tenant, agent) && similarity >= similarityMin)
+          .map((hit) => ({ ...hit, score: hit.similarity })),
+      ),
+    byFingerprint: ({ tenant, agent }, fingerprint) =>
+      Promise.resolve(
+        skills.map(({ skill }) => skill).filter((skill) => isOf(skill, tenant, agent) && skill.fingerprints.includes(fingerprint)),
+      ),
+    countOffers: () => Promise.resolve(),
+    countNames: () => Promise.resolve(skills.length),
   };
 }
+
+const isOf = ({ scope }: Skill, tenant: string, agent: string | null) => scope.tenant === tenant && scope.agent === agent;

@@ -1,6 +1,10 @@
-import type { RecalledItem } from '@etude/contracts/memory';
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { MemoryPolicy } from '@etude/contracts/task';
 import { extractAnswer } from '../evaluation/answer-code.js';
+import type { ProofChecker } from '../ports/proof-signer.js';
 import { recall, recallsNothing } from '../recall/recall.js';
+import { isProven } from '../skills/proof.js';
+import { isInWords } from '../skills/skill-digest.js';
 import { askModel, type ModelAnswer } from './ask-model.js';
 import type { Attempt } from './attempt-record.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
@@ -47,10 +51,12 @@ function spent(opening: ModelAnswer, generated: ModelAnswer) {
 /** The cue is what the model made of the task, together with the task's own words, which are often those of its story. */
 async function recallStep(context: RolloutContext, attempt: number, opening: string): Promise<readonly RecalledItem[]> {
   const { steps, deps, spec, readScope: scope, rolloutId } = context;
-  const policy = spec.memory;
-  if (recallsNothing(policy)) return [];
+  if (recallsNothing(spec.memory)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
-    const value = await recall({ scope, cue: `${opening}\n\n${spec.prompt}`, policy, rolloutId }, deps);
+    const policy = await withoutUnwantedSkills(context);
+    const shows = (skill: Skill) => isShown(skill, deps.checker);
+    const { items: value, offered } = await recall({ scope, cue: `${opening}\n\n${spec.prompt}`, policy, rolloutId, shows }, deps);
+    if (offered.length > 0 && !spec.memory.readOnly) await deps.procedural.countOffers(offered);
     return {
       value,
       summary:
@@ -62,4 +68,15 @@ async function recallStep(context: RolloutContext, attempt: number, opening: str
               .slice(0, 200)}`,
     };
   });
+}
+
+/** An agent whose skills are off is shown none. */
+async function withoutUnwantedSkills({ spec: { memory }, settings }: RolloutContext): Promise<MemoryPolicy> {
+  if (!memory.layers.includes('procedural') || (await settings()).enabled) return memory;
+  return { ...memory, layers: memory.layers.filter((layer) => layer !== 'procedural') };
+}
+
+/** Words that were told have nothing to prove; code has. */
+function isShown(skill: Skill, checker: ProofChecker): boolean {
+  return isInWords(skill) || isProven(skill, checker);
 }

@@ -1,4 +1,4 @@
-import type { ExecutionResult, SandboxRun } from '@etude/contracts/sandbox';
+import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { judge, judgeWithoutCode, ranToTheEnd, type Judgement } from '../evaluation/judge.js';
 import { planFiles, planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
 import { transitionOf, type Attempt } from './attempt-record.js';
@@ -15,12 +15,22 @@ interface Judged {
 }
 
 /** More for memory, under ids of its own, before the attempt counts as recorded. */
-type AlsoRecord = (attempt: Attempt) => Promise<void>;
+type AlsoRecord = (attempt: Attempt, ran: Ran) => Promise<void>;
+
+/** What was run, and what came of it. */
+export interface Ran {
+  readonly runs: readonly SandboxRun[];
+  readonly results: readonly RunResult[];
+}
 
 interface TryOptions {
   readonly alsoRecord?: AlsoRecord;
   /** The model's answer ended at a limit of length. */
   readonly cutOff?: boolean;
+  /** Brings in what the code calls; the attempt keeps the code without it. */
+  readonly load?: (code: string) => string;
+  /** Which kind of sandbox it needs. */
+  readonly template?: string;
 }
 
 /**
@@ -32,17 +42,21 @@ export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
   code: string | null,
-  { alsoRecord, cutOff = false }: TryOptions = {},
+  { alsoRecord, cutOff = false, load = (text) => text, template }: TryOptions = {},
 ): Promise<Attempt> {
-  const runs = code === null ? [] : planRuns(context.spec.evaluator, code);
-  const results = code === null ? null : await execute(context, said.attempt, code, runs);
+  const runs = code === null ? [] : planRuns(context.spec.evaluator, code).map((run) => loaded(run, load));
+  const results = code === null ? null : await execute(context, said.attempt, load(code), runs, template);
   const { judgement, at } = await evaluate(context, said, () =>
     withCutOff(results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs), cutOff),
   );
   const attempt: Attempt = { ...said, code: code ?? '', judgement, at };
   context.attempts.push(attempt);
-  await record(context, attempt, alsoRecord);
+  await record(context, attempt, alsoRecord && (() => alsoRecord(attempt, { runs, results: results?.runs ?? [] })));
   return attempt;
+}
+
+function loaded(run: SandboxRun, load: (code: string) => string): SandboxRun {
+  return 'code' in run ? { ...run, code: load(run.code) } : run;
 }
 
 /** A failure that may come of a lost end has to say so: neither the code nor the critique shows it. */
@@ -56,7 +70,13 @@ function withCutOff(judgement: Judgement, cutOff: boolean): Judgement {
   };
 }
 
-function execute(context: RolloutContext, attempt: number, code: string, runs: SandboxRun[]): Promise<ExecutionResult> {
+function execute(
+  context: RolloutContext,
+  attempt: number,
+  code: string,
+  runs: SandboxRun[],
+  template: string | undefined,
+): Promise<ExecutionResult> {
   const { steps, spec, tenant, rolloutId, deps, signal } = context;
   const key = `a${attempt}.execute`;
   const files = [...spec.files, ...planFiles(spec.evaluator, code)];
@@ -65,7 +85,15 @@ function execute(context: RolloutContext, attempt: number, code: string, runs: S
     for (let execution = 1; ; execution += 1) {
       const executionId = `${rolloutId}.${key}${execution === 1 ? '' : `.${execution}`}`;
       const value = await deps.sandboxes.execute(
-        { executionId, tenant, files, limits: spec.limits.sandbox, stopOnFailure: stop, runs },
+        {
+          executionId,
+          tenant,
+          files,
+          limits: spec.limits.sandbox,
+          stopOnFailure: stop,
+          runs,
+          ...(template === undefined ? {} : { template }),
+        },
         signal,
       );
       if (ranToTheEnd(value.runs) || execution === EXECUTIONS_MAX) {
@@ -101,14 +129,14 @@ function evaluate(
 }
 
 /** Always, success or not, and also when a limit was reached meanwhile; nothing where the policy says to write nothing. */
-async function record(context: RolloutContext, attempt: Attempt, alsoRecord: AlsoRecord | undefined): Promise<void> {
+async function record(context: RolloutContext, attempt: Attempt, alsoRecord: (() => Promise<void>) | undefined): Promise<void> {
   if (context.spec.memory.readOnly) return;
   const { steps, deps, tenant, rolloutId } = context;
   const key = `a${attempt.attempt}.record`;
   await steps.run(key, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
     const transition = transitionOf(context, attempt);
-    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(attempt), keepSolved(context)]);
+    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(), keepSolved(context)]);
     return { value: { writeId }, summary: 'the transition is kept' };
   });
 }

@@ -14,6 +14,8 @@ const NEEDED_MAX = 200;
 
 type Named = Pick<SkillDependency, 'tenant' | 'agent' | 'name'>;
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
+/** What of a skill is brought in. */
+export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
 /**
  * Code in which `from skills import NAME` and `import skills; skills.NAME(...)` work, wherever a sandbox runs code as a module: programs,
@@ -23,14 +25,14 @@ type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
  * @param needed in the order of loading; see `neededSkills`
  * @param direct what the code itself calls; absent: the last of each name
  */
-export function bundledCode(code: string, needed: readonly Skill[], direct?: readonly SkillDependency[]): string {
+export function bundledCode(code: string, needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   if (needed.length === 0) return code;
   const { loaded, sees } = modulesOf(needed, direct);
   return behindSkills(code, loaded, sees);
 }
 
 /** What `bundledCode` puts before the code, for an interpreter that runs the code later, such as a session's. */
-export function loadingCode(needed: readonly Skill[], direct?: readonly SkillDependency[]): string {
+export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   const { loaded, sees } = modulesOf(needed, direct);
   return skillsModule(loaded, sees);
 }
@@ -42,7 +44,7 @@ export function loadingCode(needed: readonly Skill[], direct?: readonly SkillDep
  * @throws EtudeError FAILED_PRECONDITION naming the one that is missing, can't be called, or calls `self`
  */
 export async function pinDependencies(
-  procedural: ProceduralMemory,
+  procedural: Pick<ProceduralMemory, 'versions'>,
   reader: SkillReader,
   names: readonly string[],
   self: Pick<Skill, 'name' | 'scope'>,
@@ -62,7 +64,12 @@ export async function pinDependencies(
   return dependencies;
 }
 
-async function missing(procedural: ProceduralMemory, reader: SkillReader, name: string, caller: string): Promise<EtudeError> {
+async function missing(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  name: string,
+  caller: string,
+): Promise<EtudeError> {
   if ((await findSkill(procedural, reader, name)) !== null)
     return refusal(`${caller} calls skills.${name}, which not everybody who reads ${caller} can read; promote ${name} first`);
   return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
@@ -126,7 +133,7 @@ function refuseCircle(dependency: Named, path: readonly Named[]): void {
   throw refusal(`skills call each other in a circle: ${circle}; take one of these calls out`);
 }
 
-function modulesOf(needed: readonly Skill[], direct?: readonly SkillDependency[]) {
+function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]) {
   const modules = new Map<string, string>();
   const taken = new Set<string>();
   const loaded: LoadedSkill[] = [];
@@ -153,7 +160,7 @@ function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDepende
   return module;
 }
 
-function entryPointOf({ kind, name, version, entryPoint }: Skill): string {
+function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string {
   if (kind === 'procedure') throw refusal(`${name}@${version} is a procedure in words and can't be called by other code`);
   if (entryPoint === null) throw refusal(`${name}@${version} is a program and can't be called by other code`);
   return entryPoint;

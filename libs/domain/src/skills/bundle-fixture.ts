@@ -37,11 +37,11 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
 }
 
 /** Skills as a registry would give them. */
-export function registryOf(...skills: readonly Skill[]): ProceduralMemory {
+export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 'versions'> {
   const versions: ProceduralMemory['versions'] = async ({ tenant, agent }, name, status?: SkillStatus) =>
     skills
       .filter((skill) => skill.name === name && skill.scope.tenant === tenant && skill.scope.agent === agent)
       .filter((skill) => status === undefined || skill.status === status)
       .toSorted((a, b) => b.version - a.version);
-  return { versions } as ProceduralMemory;
+  return { versions };
 }

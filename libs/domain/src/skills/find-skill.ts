@@ -34,7 +34,7 @@ const PER_TAGGED_HIT = 10;
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export async function findSkill(
-  procedural: ProceduralMemory,
+  procedural: Pick<ProceduralMemory, 'versions'>,
   reader: SkillReader,
   name: string,
   options: FindOptions = {},
@@ -52,7 +52,7 @@ export async function findSkill(
 
 /** Best first, of all that a reader sees; of equal names the narrowest owner's. */
 export async function searchSkills(
-  procedural: ProceduralMemory,
+  procedural: Pick<ProceduralMemory, 'search'>,
   reader: SkillReader,
   { tags = [], limit, ...query }: SkillSearch,
 ): Promise<readonly FoundSkill[]> {
@@ -78,14 +78,19 @@ function narrowestByName(skills: readonly Skill[], reader: SkillReader): Readonl
   return new Set(narrowest.values());
 }
 
-async function findExactly(procedural: ProceduralMemory, reader: SkillReader, name: string, { version, status = 'any' }: FindOptions) {
+async function findExactly(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  name: string,
+  { version, status = 'any' }: FindOptions,
+) {
   const owners = ownersFor(reader);
   const found = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, status === 'any' ? undefined : status)));
   return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
 }
 
 /** The narrowest that is active, or was and has another in its place. */
-async function findInUse(procedural: ProceduralMemory, reader: SkillReader, name: string): Promise<Skill | null> {
+async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
   const owners = ownersFor(reader);
   const active = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'active')));
   const first = active.findIndex(({ length }) => length > 0);
@@ -95,7 +100,12 @@ async function findInUse(procedural: ProceduralMemory, reader: SkillReader, name
   return replaced ?? active[first]?.[0] ?? null;
 }
 
-async function ownVersions(procedural: ProceduralMemory, owner: Scope, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
+async function ownVersions(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  owner: Scope,
+  name: string,
+  status?: SkillStatus,
+): Promise<readonly Skill[]> {
   const versions = await procedural.versions(owner, name, status);
   return versions.filter(({ scope }) => isOwner(owner, scope));
 }

@@ -1,5 +1,9 @@
+import { SandboxLimits } from '@etude/contracts/sandbox';
 import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/bundle-code';
-import { skillOf } from '@etude/domain/skills/bundle-fixture';
+import { registryOf, skillOf } from '@etude/domain/skills/bundle-fixture';
+import { provenSkillOf, TEST_SIGNER } from '@etude/domain/skills/proven-fixture';
+import { useSkill } from '@etude/domain/skills/use-skill';
+import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { describe, expect, it } from 'vitest';
 import { call, checked, program, useSandboxes } from '../sandbox-fixture.js';
 
@@ -41,5 +45,44 @@ describe('code that calls skills', () => {
   it('runs behind skills that were loaded before it', async () => {
     const code = `${loadingCode([increment])}\nfrom skills import increment\ndef f(x): return increment(x)`;
     expect(await sandboxes.one(call(code, [1]))).toMatchObject({ exit: 'ok', value: 2 });
+  });
+});
+
+describe('a use of a skill', () => {
+  const ADD = provenSkillOf('add', 'def add(a, b=1):\n    return {a, b, 2 ** 60}', {
+    a: { type: 'integer' },
+    b: { type: 'integer', default: 1 },
+  });
+  const CALLS = provenSkillOf('calls', 'from skills import add\ndef calls(x):\n    return sorted(add(x))[:2]', { x: {} }, { needs: [ADD] });
+  const SLOW = provenSkillOf('slow', 'def slow():\n    while True: pass');
+
+  const use = (name: string, parameters: Record<string, unknown>, limits = {}) => {
+    const outbox = new FakeMemoryOutbox();
+    const deps = {
+      procedural: registryOf(ADD, CALLS, SLOW),
+      sandboxes: sandboxes.sandboxes,
+      outbox,
+      checker: TEST_SIGNER,
+      clock: { now: () => 1 },
+    };
+    const reader = { tenant: 'acme', agent: 'solver', user: null };
+    const asked = { reader, name, parameters, useId: `${name}-${Math.random()}` };
+    return useSkill(asked, { ...deps, limits: SandboxLimits.parse(limits) }, new AbortController().signal);
+  };
+
+  it('answers what the function returned, as plain JSON', async () => {
+    expect(await use('add', { a: 3 })).toMatchObject({ success: true, result: [1, 3, '1152921504606846976'] });
+    expect(await use('calls', { x: 5 })).toMatchObject({ success: true, result: [1, 5] });
+  });
+
+  it('answers what went wrong in the code, by its line', async () => {
+    expect(await use('calls', { x: [] })).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/^TypeError: .*, line 3$/) as string,
+    });
+  });
+
+  it('ends at its limits', async () => {
+    expect(await use('slow', {}, { wallMs: 300 })).toMatchObject({ success: false, exit: 'wall', error: 'it ran out of wall time' });
   });
 });

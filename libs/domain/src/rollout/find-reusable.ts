@@ -1,0 +1,79 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { neededSkills, type NeededSkill } from '../skills/bundle-code.js';
+import { searchSkills } from '../skills/find-skill.js';
+import { ownersFor, type SkillReader, viewOf } from '../skills/owners.js';
+import { isProven } from '../skills/proof.js';
+import { adaptSkill } from './adapt-skill.js';
+import type { RolloutContext, RolloutDeps } from './rollout-context.js';
+
+const CANDIDATES_MAX = 3;
+
+/** As it is journaled: what is run later is what was looked at. */
+export interface ReusableSkill
+  extends NeededSkill, Pick<Skill, 'description' | 'parameters' | 'contract' | 'packages' | 'model' | 'scripted'> {
+  /** In the order of loading. */
+  readonly needed: readonly NeededSkill[];
+  /** Packages of all of them. */
+  readonly allPackages: readonly string[];
+}
+
+/**
+ * A skill to try before any code is generated: one that solved this very task, else the nearest from the similarity on that the
+ * agent's settings name. Only what is active and proven, with all that it needs; null where there is none.
+ */
+export async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
+  const { deps, scope, fingerprint, spec } = context;
+  const { enabled, preferSkills, skillSearchThreshold: similarityMin } = await context.settings();
+  if (!enabled || !preferSkills) return null;
+  for (const skill of await skillsThatSolved(fingerprint, scope, deps)) {
+    const reusable = await reusableOf(skill, context);
+    if (reusable) return { skill: reusable, how: 'solved this task before' };
+  }
+  const near = await searchSkills(deps.procedural, scope, { text: spec.prompt, limit: CANDIDATES_MAX, similarityMin });
+  for (const { skill, similarity } of near) {
+    const reusable = similarity >= similarityMin ? await reusableOf(skill, context) : null;
+    if (reusable) return { skill: reusable, how: `is near the task (${similarity.toFixed(2)})` };
+  }
+  return null;
+}
+
+/** Narrowest owner first. */
+async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
+  const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
+  return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
+}
+
+async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
+  if (adaptSkill(skill, spec.evaluator) === null || !isProven(skill, deps.checker)) return null;
+  const needed = await neededOf(skill, deps);
+  if (needed === null) return null;
+  const allPackages = [...new Set([skill, ...needed].flatMap(({ packages = [] }) => packages))];
+  if (allPackages.length > 0 && deps.templateFor === undefined) return null;
+  const { description, parameters, contract, packages, model, scripted } = skill;
+  return {
+    ...partOf(skill),
+    description,
+    parameters,
+    ...(contract ? { contract } : {}),
+    ...(packages ? { packages } : {}),
+    model,
+    scripted,
+    needed: needed.map(partOf),
+    allPackages,
+  };
+}
+
+/** null where one of them can't be brought in any more: then the task is solved without. */
+async function neededOf(skill: Skill, { procedural, checker }: RolloutDeps): Promise<readonly Skill[] | null> {
+  try {
+    return await neededSkills(procedural, skill, (one) => isProven(one, checker));
+  } catch (error) {
+    if (errorCode(error) === 'FAILED_PRECONDITION') return null;
+    throw error;
+  }
+}
+
+function partOf({ name, version, scope, kind, digest, code, entryPoint, dependencies }: Skill): NeededSkill {
+  return { name, version, scope, kind, digest, code, entryPoint, ...(dependencies ? { dependencies } : {}) };
+}
