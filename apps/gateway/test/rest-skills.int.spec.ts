@@ -1,0 +1,188 @@
+import { freePort } from '@etude/test-support/ports';
+import type { TestProcess } from '@etude/test-support/processes';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
+import { writeProofKeys } from './skill-store.js';
+import { startWorkers } from './skill-workers.js';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const ROOT = '/instances/home/providers/Etude.Skill/skills';
+let base = '';
+let workers: TestProcess[] = [];
+beforeAll(async () => {
+  const port = await freePort();
+  base = `http://127.0.0.1:${port}`;
+  const settings = { ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic', ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath };
+  await rig.start({ ...settings, ETUDE_REST_PORT: String(port) });
+  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], {
+    ...settings,
+    ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath,
+  });
+}, 240_000);
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await rig.stop();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Headers;
+}
+
+async function ask(verb: string, path: string, body?: unknown, key: KeyName = 'acme'): Promise<Answer> {
+  const response = await fetch(`${base}${path}`, {
+    method: verb,
+    body: typeof body === 'string' ? body : body === undefined ? null : JSON.stringify(body),
+    headers: { authorization: `Bearer ${KEYS[key]}`, 'content-type': 'application/json' },
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? null : (JSON.parse(text) as unknown) };
+}
+
+const OWNER = '/instances/home/providers/Etude.Agent/agents/coder';
+const ADD = 'def add(a: int, b: int = 1) -> int:\n    if a > 100:\n        return a - b\n    return a + b\n';
+const test = (args: number[], expected: number) => ({ call: { args, expected } });
+const ADDING = {
+  description: 'Adds two numbers.',
+  code: ADD,
+  example_prompts: ['add two and three'],
+  tags: ['math'],
+  owner_agent_object_id: OWNER,
+  tests: [test([1, 2], 3), test([101, 1], 100), test([4], 5)],
+};
+
+describe('a skill as a resource', () => {
+  it('is created, shown with all its fields, and found', async () => {
+    const created = await ask('PUT', `${ROOT}/add_numbers`, { ...ADDING, display_name: 'Add numbers' });
+    expect(created.status).toBe(201);
+    expect(created.body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      type: 'Etude.Skill/skills',
+      name: 'add_numbers',
+      object_id: `${ROOT}/add_numbers`,
+      display_name: 'Add numbers',
+      description: 'Adds two numbers.',
+      code: ADD,
+      example_prompts: ['add two and three'],
+      parameters: [
+        { name: 'a', type: 'int', description: '', required: true, default_value: null },
+        { name: 'b', type: 'int', description: '', required: false, default_value: 1 },
+      ],
+      tags: ['math'],
+      owner_agent_object_id: OWNER,
+      execution_count: 0,
+      success_rate: 1,
+      version: 1,
+      created_on: expect.stringMatching(/Z$/) as string,
+      updated_on: expect.stringMatching(/Z$/) as string,
+      status: 'active',
+      status_reason: expect.any(String) as string,
+    });
+    expect((await ask('GET', `${ROOT}/add_numbers`)).body).toEqual(created.body);
+    expect((await ask('GET', ROOT)).body).toEqual([created.body]);
+    const elsewhere = await ask('GET', '/instances/other-1/providers/Etude.Skill/skills/add_numbers');
+    expect(elsewhere.body).toMatchObject({ object_id: '/instances/other-1/providers/Etude.Skill/skills/add_numbers' });
+    const search = { query: 'Adds two numbers', agent_object_id: OWNER, min_similarity: 0.1 };
+    const found = await ask('POST', `${ROOT}/search`, search);
+    expect(found.body).toEqual([{ skill: created.body, similarity: expect.any(Number) as number }]);
+    expect((await ask('POST', `${ROOT}/search`, { ...search, tags: ['none'] })).body).toEqual([]);
+  });
+
+  it('is replaced from the version that was edited, and from no other', async () => {
+    const { body } = await ask('GET', `${ROOT}/add_numbers`);
+    const code = `${ADD}\n\nLIMIT = 100\n`;
+    const replaced = await ask('PUT', `${ROOT}/add_numbers`, { ...(body as object), code, tests: ADDING.tests });
+    expect(replaced).toMatchObject({ status: 200, body: { version: 2, code, status: 'active' } });
+    const stale = await ask('PUT', `${ROOT}/add_numbers`, { ...ADDING, code: `${ADD}\n\nOTHER = 1\n`, version: 1 });
+    expect(stale).toMatchObject({ status: 409, body: { error: { code: 'ABORTED' } } });
+  });
+
+  it('that its tests refute is stored and says so, while the one before stays', async () => {
+    const wrong = { ...ADDING, code: ADD.replace('a + b', 'a * b') };
+    expect(await ask('PUT', `${ROOT}/add_numbers`, wrong)).toMatchObject({ status: 200, body: { version: 3, status: 'rejected' } });
+    expect((await ask('GET', `${ROOT}/add_numbers`)).body).toMatchObject({ version: 2, status: 'active' });
+  });
+
+  it('for every agent is written by reviewers', async () => {
+    const shared = { ...ADDING, owner_agent_object_id: null };
+    expect(await ask('PUT', `${ROOT}/add_shared`, shared)).toMatchObject({ status: 403, body: { error: { code: 'PERMISSION_DENIED' } } });
+    const written = await ask('PUT', `${ROOT}/add_shared`, shared, 'rev');
+    expect(written).toMatchObject({ status: 201, body: { owner_agent_object_id: null } });
+    expect((await ask('GET', `${ROOT}?agent_object_id=somebody`)).body).toMatchObject([{ name: 'add_shared' }]);
+  });
+
+  it('is archived by reviewers, and gone then', async () => {
+    await ask('PUT', `${ROOT}/add_gone`, ADDING);
+    expect(await ask('DELETE', `${ROOT}/add_gone`)).toMatchObject({ status: 403 });
+    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, 'rev')).toMatchObject({ status: 204, body: null });
+    expect(await ask('GET', `${ROOT}/add_gone`)).toMatchObject({ status: 404 });
+    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, 'rev')).toMatchObject({ status: 404 });
+    expect(JSON.stringify((await ask('GET', ROOT)).body)).not.toContain('add_gone');
+  });
+
+  it('is nobody else’s', async () => {
+    expect(await ask('GET', `${ROOT}/add_numbers`, undefined, 'globex')).toMatchObject({ status: 404 });
+    expect((await ask('GET', ROOT, undefined, 'globex')).body).toEqual([]);
+    expect(await ask('GET', `${ROOT}/add_numbers?agent_object_id=other`)).toMatchObject({ status: 404 });
+  });
+
+  it.each([
+    ['another provider', 'GET', '/instances/home/providers/Other.Skill/skills', undefined, 404, 'Etude.Skill'],
+    ['a wrong instance', 'GET', '/instances/h%20o/providers/Etude.Skill/skills', undefined, 400, 'instanceId'],
+    ['another verb', 'POST', ROOT, {}, 405, 'GET'],
+    ['a patch', 'PATCH', `${ROOT}/add_numbers`, {}, 405, 'PUT'],
+    ['what is not JSON', 'PUT', `${ROOT}/x`, '{', 400, 'JSON'],
+    ['an unknown field', 'PUT', `${ROOT}/x`, { ...ADDING, tenant: 'globex' }, 400, 'tenant'],
+    ['another name in the body', 'PUT', `${ROOT}/x`, { ...ADDING, name: 'y' }, 400, 'name'],
+    ['a name of capitals', 'PUT', `${ROOT}/Upper`, ADDING, 400, 'skillName'],
+    ['no code', 'PUT', `${ROOT}/x`, { description: 'x' }, 400, 'code'],
+    ['code that does not parse', 'PUT', `${ROOT}/x`, { ...ADDING, code: 'def broken(:\n' }, 400, 'line 1'],
+    ['a body that is too large', 'PUT', `${ROOT}/x`, { ...ADDING, code: 'x'.repeat(5_000_000) }, 413, '4194304'],
+    ['an unknown field of a search', 'POST', `${ROOT}/search`, { query: 'x', limit: 3 }, 400, 'limit'],
+    ['a search beyond similarity', 'POST', `${ROOT}/search`, { query: 'x', min_similarity: 2 }, 400, 'min_similarity'],
+    ['an unknown field of a query', 'GET', `${ROOT}?agent=coder`, undefined, 400, 'agent'],
+    ['a missing skill', 'GET', `${ROOT}/nothing_such`, undefined, 404, 'nothing_such'],
+  ])('refuses %s', async (_what, verb, path, body, status, says) => {
+    const answer = await ask(verb, path, body);
+    expect(answer.status).toBe(status);
+    expect(JSON.stringify(answer.body)).toContain(says);
+    expect(answer.body).toMatchObject({ error: { code: expect.any(String) as string } });
+  });
+});
+
+describe('plain paths', () => {
+  it('serve skills, tools and agents in the names of the proto', async () => {
+    const used = await ask('POST', '/v1/skills/add_numbers:use', { agent: 'coder', parameters: { a: 2, b: 3 } });
+    expect(used).toMatchObject({ status: 200, body: { success: true, result: 5, name: 'skills/add_numbers' } });
+    expect(await ask('GET', '/v1/skills/add_numbers?agent=coder')).toMatchObject({ status: 200, body: { name: 'skills/add_numbers' } });
+    expect(await ask('GET', '/v1/skills?agent=coder&tags=math&page_size=1')).toMatchObject({ status: 200, body: { skills: [{}] } });
+    expect(await ask('GET', '/v1/skills/add_numbers/versions?agent=coder')).toMatchObject({ body: { skills: [{}, {}, {}] } });
+    expect(await ask('GET', '/v1/skills/add_numbers:diff?agent=coder')).toMatchObject({ body: { from_version: 2, to_version: 3 } });
+    expect(await ask('GET', '/v1/skills/add_numbers:review?agent=coder')).toMatchObject({ status: 403 });
+    const updated = await ask(
+      'PATCH',
+      '/v1/agents/coder',
+      { agent: { procedural_memory_settings: { max_skills: 9 } }, update_mask: 'proceduralMemorySettings.maxSkills' },
+      'rev',
+    );
+    expect(updated).toMatchObject({ status: 200, body: { name: 'agents/coder', procedural_memory_settings: { max_skills: 9 } } });
+    expect(await ask('GET', '/v1/agents')).toMatchObject({ body: { agents: [{ name: 'agents/coder' }] } });
+    expect(await ask('POST', '/v1/skills/add_numbers:nonsense', {})).toMatchObject({ status: 404 });
+  });
+
+  it('are described with the resources', async () => {
+    const { body } = await ask('GET', '/openapi.json');
+    const { paths, components } = body as {
+      paths: Record<string, Record<string, object>>;
+      components: { schemas: Record<string, unknown> };
+    };
+    const one = `/instances/{instanceId}/providers/Etude.Skill/skills/{skillName}`;
+    expect(Object.keys(paths[one] ?? {}).toSorted()).toEqual(['delete', 'get', 'put']);
+    expect(paths).toHaveProperty(['/v1/skills/{name}:use', 'post', 'operationId'], 'UseSkill');
+    expect(paths).toHaveProperty(['/v1/tools/{tool}:call', 'post', 'operationId'], 'CallTool');
+    const named = [...JSON.stringify(body).matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1] ?? '');
+    expect(named.filter((name) => !(name in components.schemas))).toEqual([]);
+  });
+});
