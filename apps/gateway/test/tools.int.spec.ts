@@ -1,0 +1,314 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import type { TestProcess } from '@etude/test-support/processes';
+import { until } from '@etude/test-support/until';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
+import { writeProofKeys } from './skill-store.js';
+import { startWorkers } from './skill-workers.js';
+
+const WRITTEN = {
+  code: 'def count_vowels(text: str) -> int:\n    """Counts vowels."""\n    return sum(1 for letter in text.lower() if letter in "aeiou")\n',
+  entry_point: 'count_vowels',
+  description: 'Counts the vowels of a text.',
+  tests: [
+    { args: ['banana'], expected: 3 },
+    { args: ['AEIOU xyz'], expected: 5 },
+    { args: ['rhythm'], expected: 0 },
+  ],
+};
+const SLUG = 'def slug(text: str, sep: str = "-") -> str:\n    """Makes a slug."""\n    return sep.join(text.lower().split())\n';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const agent = 'coder';
+let workers: TestProcess[] = [];
+let model: RunningScriptedModel;
+beforeAll(async () => {
+  model = await startScriptedModel({
+    script: {
+      rules: [
+        { system: 'You write one reusable Python function', match: '"skill": "count_vowels"', reply: JSON.stringify(WRITTEN) },
+        { system: 'You write one reusable Python function', reply: 'I would rather not.' },
+      ],
+    },
+  });
+  const settings = {
+    ETUDE_SKILLS_ENABLED: 'true',
+    ETUDE_SKILLS_AUTO_REGISTER: 'true',
+    ETUDE_SKILLS_APPROVAL: 'automatic',
+    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
+    OPENAI_BASE_URL: model.url,
+    OPENAI_API_KEY: 'scripted',
+    OPENAI_MODEL: model.model,
+  };
+  await rig.start(settings);
+  const signing = { ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath };
+  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], { ...settings, ...signing });
+}, 240_000);
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await rig.stop();
+  await model.close();
+});
+
+interface Caller {
+  readonly key?: KeyName;
+  readonly agent?: string;
+  readonly user?: string;
+  readonly session?: string;
+  readonly requestId?: string;
+}
+
+async function call(tool: string, args: JsonObject, { key = 'acme', ...caller }: Caller = {}) {
+  const { success, result, error } = await rig.client(Tools, key).callTool({ tool, arguments: args, agent, ...caller });
+  return { success, error, result: (result ?? {}) as Record<string, unknown> };
+}
+const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
+  call(
+    'register_skill',
+    {
+      name,
+      description: 'Makes a slug of a title.',
+      code: SLUG,
+      category: 'text.slugs',
+      tests: [
+        { args: ['Hello World'], expected: 'hello-world' },
+        { kwargs: { text: 'A b C', sep: '_' }, expected: 'a_b_c' },
+      ],
+      ...more,
+    },
+    caller,
+  );
+const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob', parameters: { text: 'A' } }, caller);
+const useOnce = (text: string) => call('use_skill', { skill_id: 'slug', parameters: { text } }, { requestId: 'use-once' });
+
+describe('etude.v1.Tools', () => {
+  it('lists ten tools with the schemas of what goes in and out', async () => {
+    const { tools } = await rig.client(Tools).listTools({ agent });
+    expect(tools).toHaveLength(10);
+    expect(tools.every(({ inputSchema, outputSchema }) => inputSchema?.['type'] === 'object' && outputSchema?.['type'] === 'object')).toBe(
+      true,
+    );
+  });
+
+  it('answers a tool that is not there, and wrong arguments', async () => {
+    expect(await call('x', {})).toMatchObject({ success: false, error: "Tool 'x' not found" });
+    expect(await call('execute_code', { cod: '1' })).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/"code" is missing.*"cod" is not known/),
+    });
+  });
+
+  it('refuses a call without an agent, and a session that is no name', async () => {
+    expect(await refusal(rig.client(Tools).callTool({ tool: 'search' }))).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      fields: ['agent'],
+    });
+    const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
+    expect(await refusal(badSession)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['session'] });
+  });
+});
+
+describe('execute_code', () => {
+  it('runs as a notebook does, and says where it failed', async () => {
+    const code = 'import math\nprint("hello")\nif __name__ == "__main__":\n    x = 20\n{"root": math.isqrt(x), "set": {1}}';
+    expect(await call('execute_code', { code })).toMatchObject({
+      success: true,
+      result: { result: { root: 4, set: { $set: [1] } }, stdout: 'hello\n' },
+    });
+    const failing = await call('execute_code', { code: 'print("before")\n\nvalue = 1 / 0' });
+    expect(failing).toMatchObject({
+      success: false,
+      error: 'ZeroDivisionError: division by zero (line 3)',
+      result: { stdout: 'before\n' },
+    });
+    expect(failing.result['stderr']).toMatch(/File "code\.py", line 3[\s\S]*value = 1 \/ 0/);
+    expect(failing.result['stderr']).not.toContain('solution.py');
+    expect(await call('execute_code', { code: 'x = (' })).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/^SyntaxError: .*\(line 1\)$/),
+    });
+    expect(await call('execute_code', { code: 'import sys\nsys.exit(3)' })).toMatchObject({
+      success: false,
+      error: 'SystemExit: 3 (line 2)',
+    });
+    expect(await call('execute_code', { code: 'print(1)' })).toMatchObject({ success: true, result: { stdout: '1\n' } });
+  });
+
+  it('keeps nothing between two calls, and has no network', async () => {
+    await call('execute_code', { code: 'kept = 1' });
+    expect(await call('execute_code', { code: 'kept' })).toMatchObject({ success: false, error: expect.stringContaining('NameError') });
+    const code = 'import socket\nsocket.create_connection(("1.1.1.1", 80), timeout=2)';
+    expect(await call('execute_code', { code })).toMatchObject({ success: false });
+  });
+});
+
+describe('skills by tools', () => {
+  it('are registered, found, used without a model, and loaded', async () => {
+    const registered = await register('slug');
+    expect(registered).toMatchObject({
+      success: true,
+      result: { status: 'registered', skill_id: '/instances/acme/providers/Etude.Skill/skills/slug', version: 1, tests: 'given' },
+    });
+    expect((await call('search', { query: 'Makes a slug of a title.' })).result['skills']).toMatchObject([
+      { name: 'slug', recommended: true, parameters: [{ name: 'text', type: 'str' }, { name: 'sep' }] },
+    ]);
+    expect(await call('use_skill', { skill_id: 'text.slugs.slug', parameters: { text: 'One Two' } })).toMatchObject({
+      success: true,
+      result: { skill: 'slug', version: 1, result: 'one-two' },
+    });
+    expect(await call('use_skill', { skill_id: 'slug', parameters: { txt: 'x' } })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('txt'),
+    });
+    const session = { session: 's-load' };
+    expect(await call('load_functions', { names: ['slug'] }, session)).toMatchObject({
+      result: { functions: [{ name: 'slug', signature: expect.stringContaining('def slug(') }], loaded: ['slug'] },
+    });
+    const code = 'from skills import slug as again\n[slug("A B"), again("C D")]';
+    expect(await call('execute_code', { code }, session)).toMatchObject({
+      success: true,
+      result: { result: ['a-b', 'c-d'], functions: ['slug'] },
+    });
+    expect(await call('execute_code', { code: '1 + 1\n\nslug(3)' }, session)).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/AttributeError.*\(line 3\)$/),
+    });
+    expect(await call('execute_code', { code: 'slug("A")' })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('NameError'),
+    });
+    expect((await call('list_skills', { subcategory_id: 'text' })).result['skills']).toMatchObject([{ name: 'slug' }]);
+  }, 60_000);
+
+  it("are nobody else's", async () => {
+    await register('slug_of_bob', {}, { user: 'bob' });
+    expect(await useBobs({ user: 'bob' })).toMatchObject({ success: true });
+    for (const caller of [{ user: 'eve' }, {}, { agent: 'tester', user: 'bob' }, { key: 'globex' as const, user: 'bob' }])
+      expect(await useBobs(caller)).toMatchObject({ success: false, error: 'Skill not found' });
+  }, 60_000);
+
+  it('are registered with tests made from examples, and with what they call', async () => {
+    const code =
+      'from skills import slug\n\ndef titles(texts: list[str]) -> list[str]:\n    """Slugs of titles."""\n    return [slug(text) for text in texts]\n';
+    const draft = { name: 'titles', description: 'Slugs of many titles.', code, examples: [{ args: [['A B', 'C']] }, { args: [[]] }] };
+    expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
+    expect(await call('use_skill', { skill_id: 'titles', parameters: { texts: ['X Y'] } })).toMatchObject({ result: { result: ['x-y'] } });
+  }, 60_000);
+
+  it('are rejected with the reason', async () => {
+    const wrong = await register('wrong_slug', { tests: [{ args: ['A'], expected: 'B' }] });
+    expect(wrong).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining('tests fail') } });
+    const noisy = await register('noisy', { code: `print("hi")\n${SLUG}` });
+    expect(noisy.result).toMatchObject({ status: 'rejected', reason: expect.stringContaining('line 1') });
+  }, 60_000);
+
+  it("wait for review where the agent's settings say so", async () => {
+    await rig.client(Agents, 'rev').updateAgent({
+      agent: { name: 'agents/careful', proceduralMemorySettings: { approvalMode: 'review', enabled: true, skillSearchThreshold: 0.8 } },
+      updateMask: { paths: ['procedural_memory_settings.approval_mode'] },
+    });
+    const waiting = await register('careful_slug', {}, { agent: 'careful' });
+    expect(waiting.result).toMatchObject({ status: 'pending_review', reason: expect.stringContaining('review') });
+    expect(await call('use_skill', { skill_id: 'careful_slug', parameters: { text: 'a' } }, { agent: 'careful' })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('pending_review'),
+    });
+  }, 60_000);
+
+  it('answer one request once, and refuse its id for another', async () => {
+    const before = Number((await skills().getSkill({ name: 'skills/slug', agent })).usedCount);
+    const first = await useOnce('A');
+    expect(await useOnce('A')).toEqual(first);
+    expect((await refusal(useOnce('B'))).code).toBe('ALREADY_EXISTS');
+    const used = await until(
+      async () => {
+        const now = Number((await skills().getSkill({ name: 'skills/slug', agent })).usedCount);
+        return now > before ? now : null;
+      },
+      { what: 'the use to be counted' },
+    );
+    expect(used).toBe(before + 1);
+  }, 60_000);
+});
+
+describe('code_interpreter', () => {
+  it('has four operations with the answers that callers know', async () => {
+    expect(await call('code_interpreter', { prompt: 'print("x")\n1 + 2' })).toEqual({
+      success: true,
+      error: '',
+      result: { results: [3], output: 'x\n', files: [] },
+    });
+    const code = 'def shout(text: str) -> str:\n    """Shouts."""\n    return text.upper() + "!"\n';
+    const asked = {
+      prompt: code,
+      operation: 'register_skill',
+      skill_name: 'shout',
+      skill_description: 'Shouts a text.',
+      skill_parameters: { text: 'hi' },
+    };
+    expect(await call('code_interpreter', asked)).toEqual({
+      success: true,
+      error: '',
+      result: { status: 'registered', skill_name: 'shout', skill_id: '/instances/acme/providers/Etude.Skill/skills/shout' },
+    });
+    const found = await call('code_interpreter', { prompt: 'Shouts a text.', operation: 'search_skills' });
+    expect(found.result['skills']).toMatchObject([{ name: 'shout', parameters: [{ name: 'text', type: 'str', description: '' }] }]);
+    const use = { prompt: 'shout it', operation: 'use_skill', skill_name: 'shout', skill_parameters: { text: 'ho' } };
+    expect(await call('code_interpreter', use)).toEqual({ success: true, error: '', result: { results: ['HO!'], output: '', files: [] } });
+  }, 60_000);
+});
+
+describe('a skill that is missed', () => {
+  it('is asked for, written by the model, and arrives in review', async () => {
+    const missing = await call('use_skill', { skill_id: 'count_vowels', parameters: { text: 'a' }, action_description: 'Count vowels.' });
+    const id = String(missing.result['request_id']);
+    expect(missing).toMatchObject({ success: false, error: 'Skill not found', result: { skill_request_submitted: true } });
+    const name = `wantedSkills/${id}`;
+    const wanted = await until(
+      async () => {
+        const now = await skills().getWantedSkill({ name });
+        return now.state === 'registered' || now.state === 'failed' ? now : null;
+      },
+      { what: 'the wish to be over', timeoutMs: 30_000 },
+    );
+    expect(wanted).toMatchObject({ state: 'registered', registeredSkill: 'skills/count_vowels', priority: 7, scripted: true, reason: '' });
+    const skill = await until(
+      async () => {
+        const now = await skills().getSkill({ name: 'skills/count_vowels', agent });
+        return now.status === SkillStatus.PENDING_REVIEW || now.status === SkillStatus.REJECTED ? now : null;
+      },
+      { what: 'the skill to be verified', timeoutMs: 30_000 },
+    );
+    expect(skill).toMatchObject({ status: SkillStatus.PENDING_REVIEW, origin: 'request', sources: [name], scripted: true, version: 1 });
+    expect(skill.untrusted).toEqual([expect.stringContaining(name)]);
+    await skills('rev').approveSkill({ name: skill.name, digest: skill.digest, agent });
+    expect(await call('use_skill', { skill_id: 'count_vowels', parameters: { text: 'banana' } })).toMatchObject({
+      success: true,
+      result: { result: 3 },
+    });
+    expect((await refusal(skills().requestSkill({ name: 'count_vowels', agent }))).status).toBe(status.FAILED_PRECONDITION);
+  }, 90_000);
+
+  it('says why it could not be written, and who asked for what', async () => {
+    const asked = await skills('rev').requestSkill({ name: 'unwritable', agent: 'idle', description: 'Cannot be.' });
+    expect(asked).toMatchObject({ priority: 5, asked: 1, skill: 'skills/unwritable' });
+    const over = await until(
+      async () => {
+        const now = await skills().getWantedSkill({ name: asked.name });
+        return now.state === 'failed' ? now : null;
+      },
+      { what: 'the wish to fail', timeoutMs: 30_000 },
+    );
+    expect(over.reason).toMatch(/^3 answers could not be used; the last: the answer is not JSON/);
+    expect((await skills().listWantedSkills({ agent: 'idle' })).wantedSkills.map(({ name }) => name)).toEqual([asked.name]);
+    expect((await skills('globex').listWantedSkills({})).wantedSkills.map(({ skill }) => skill)).not.toContain('skills/unwritable');
+    expect((await refusal(skills('globex').getWantedSkill({ name: asked.name }))).status).toBe(status.NOT_FOUND);
+  }, 90_000);
+});
