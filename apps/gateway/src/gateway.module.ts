@@ -46,6 +46,7 @@ import { RestServer } from './rest/rest-server.js';
 import { Drain } from './server/drain.js';
 import { HealthReporter } from './server/health-reporter.js';
 import { Upkeep } from './server/upkeep.js';
+import { SkillFilesController } from './skills/skill-files.controller.js';
 import { SkillHygieneController } from './skills/skill-hygiene.controller.js';
 import { SkillRegistration } from './skills/skill-registration.js';
 import { SkillServices } from './skills/skill-services.js';
@@ -133,6 +134,7 @@ export class GatewayModule {
         SkillsRegistryController,
         SkillsReviewController,
         SkillsUseController,
+        SkillFilesController,
         SkillHygieneController,
         WantedSkillsController,
         ToolsController,

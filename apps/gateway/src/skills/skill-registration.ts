@@ -39,7 +39,8 @@ export class SkillRegistration {
    */
   async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
     const { skill, isProgram } = draft;
-    if (skill.kind === 'procedure' && skill.code.trim() === '') return skill;
+    // Somebody's words, and not Python.
+    if (skill.kind === 'procedure') return skill;
     const { tenant, agent, user } = reader;
     const place = { sandboxes: this.parts.sandboxes, tenant, name: skill.name, isProgram, owner: { agent, user }, signal };
     const found = await inspectSkill(skill.code, skill.entryPoint, place);

@@ -7,28 +7,26 @@ import type {
   VerifySkillRequest,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillScope } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { checkSkill } from '@etude/domain/skills/check-skill';
-import { ownerOf, type SkillReader } from '@etude/domain/skills/owners';
+import type { SkillReader } from '@etude/domain/skills/owners';
 import { keyOf } from '@etude/domain/skills/skill-life';
-import { hasRole, type Role } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { contextOf } from '../calls/call-context.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { waitMs } from '../tasks/wait-timeout.js';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField } from '../wire/validation.js';
 import { claimSkillRequest } from './repeated-request.js';
 import { askedSkills, meantVersion } from './skill-access.js';
+import { authorOf } from './skill-author.js';
 import { checkedDraft, type CheckedDraft } from './skill-draft.mapping.js';
-import { dependencyMessage, findingMessage, parameterMessage, scopeNamed, skillMessage } from './skill.mapping.js';
+import { dependencyMessage, findingMessage, parameterMessage, skillMessage } from './skill.mapping.js';
 import { SkillServices } from './skill-services.js';
 
-interface Author {
+interface Authored {
   readonly draft: CheckedDraft;
   readonly reader: SkillReader;
 }
@@ -109,23 +107,9 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
   }
 }
 
-/** Who may read more than an agent's or a user's skill is said by a reviewer, and of every tenant's by an operator. */
-const ROLE_OF: Readonly<Partial<Record<SkillScope, Role>>> = { tenant: 'reviewer', global: 'operator' };
-
 /** @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */
-function authored(draft: SkillDraft | undefined, call: ServerCall): Author {
-  const { tenant, roles } = contextOf(call);
+function authored(draft: SkillDraft | undefined, call: ServerCall): Authored {
   if (draft === undefined) throw invalidField('skill', 'is required');
-  const scope = scopeNamed(draft.scope, 'skill.scope') ?? 'agent';
-  const role = ROLE_OF[scope];
-  if (role !== undefined && !hasRole(roles, role))
-    throw new EtudeError(
-      'PERMISSION_DENIED',
-      `A skill of scope ${scope} is registered with a key that has the role "${role}"; register it for an agent or a user, and have it promoted.`,
-    );
-  const user = draft.user === '' ? null : parseField(UserId, draft.user, 'skill.user');
-  if (scope === 'user' && user === null) throw invalidField('skill.user', 'is required for the scope of a user');
-  const agent = draft.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, draft.agent, 'skill.agent');
-  const reader = { tenant, agent, user };
-  return { draft: checkedDraft(draft, ownerOf(scope, reader), Date.now()), reader };
+  const { reader, scope } = authorOf(call, draft, 'skill');
+  return { draft: checkedDraft(draft, scope, Date.now()), reader };
 }

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Scope, Skill } from '@etude/contracts/memory';
+import type { FolderFile } from '@etude/documents/skill-folder/file-collector';
+import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
+import { skillFromFolder } from '@etude/documents/skill-folder/skill-folder';
+import type { SkillParts } from '@etude/documents/skill-folder/skill-parts';
+import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { refuseAny } from '../wire/validation.js';
+import type { CheckedDraft } from './skill-draft.mapping.js';
+
+/** As for what is registered by hand. */
+const CODE_CHARS_MAX = 400_000;
+const TESTS_MAX = 200;
+const LIST_MAX = 100;
+
+export interface ImportedSkill extends CheckedDraft {
+  readonly notes: readonly string[];
+}
+
+/**
+ * A candidate of what a folder holds. Nobody here wrote it: it is never approved automatically. What it says of where it was learned,
+ * and which tasks it solved there, is kept in its SKILL.md and believed by nobody.
+ *
+ * @param source "imports/{id}"
+ * @param at ms since 1970
+ * @throws EtudeError INVALID_ARGUMENT
+ */
+export function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number): ImportedSkill {
+  const { entryPoint, sources, cues, dependencies, ...parts } = skillFromFolder(files, true);
+  refuseLarge(parts);
+  const skill: Omit<Skill, 'digest'> = {
+    ...parts,
+    version: 1,
+    scope,
+    entryPoint: entryPoint ?? null,
+    cues: parts.examplePrompts ?? [],
+    fingerprints: [],
+    status: 'candidate',
+    statusReason: '',
+    evidence: [],
+    sources: [source],
+    executionCount: 0,
+    successRate: 1,
+    createdAt: at,
+    updatedAt: at,
+    origin: 'import',
+    untrusted: ['imported'],
+  };
+  const place = folder === '' ? parts.name : folder;
+  return {
+    skill: { ...skill, digest: skillDigest(skill) },
+    isProgram: entryPoint === null && parts.kind !== 'procedure',
+    notes: [
+      ...(sources.length + cues.length > 0 ? [`${place}: where it was learned is not taken over; its source is ${source}`] : []),
+      ...(dependencies === undefined ? [] : [`${place}: the skills that it calls are looked for here by their names`]),
+    ],
+  };
+}
+
+/** The same files are the same import. */
+export function sourceOfImport(files: readonly FolderFile[]): string {
+  const hash = createHash('sha256');
+  for (const { path, bytes } of files)
+    hash
+      .update(`${Buffer.byteLength(path)} ${bytes.byteLength} `)
+      .update(path)
+      .update(bytes);
+  return `imports/i${hash.digest('hex').slice(0, 32)}`;
+}
+
+function refuseLarge({
+  name,
+  code,
+  tests,
+  tags,
+  examplePrompts = [],
+  parameters,
+  packages = [],
+}: Omit<SkillParts, 'entryPoint' | 'sources' | 'cues'>): void {
+  const lists = { tags, examplePrompts, parameters, packages };
+  const say = (description: string) => ({ field: name, description });
+  refuseAny([
+    ...(code.length > CODE_CHARS_MAX ? [say(`its code has more than ${CODE_CHARS_MAX} characters`)] : []),
+    ...(code.includes('\0') ? [say('its code holds a NUL character')] : []),
+    ...(tests.length > TESTS_MAX ? [say(`it has more than ${TESTS_MAX} tests`)] : []),
+    ...Object.entries(lists).flatMap(([field, list]) => (list.length > LIST_MAX ? [say(`it has more than ${LIST_MAX} ${field}`)] : [])),
+  ]);
+}

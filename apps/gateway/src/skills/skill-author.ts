@@ -1,0 +1,44 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { SkillScope as ScopeMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { ServerCall } from '@etude/contracts/grpc';
+import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
+import type { Scope } from '@etude/contracts/memory';
+import type { SkillScope } from '@etude/contracts/skill-proof';
+import { ownerOf, type SkillReader } from '@etude/domain/skills/owners';
+import { hasRole, type Role } from '@etude/platform/auth';
+import { contextOf } from '../calls/call-context.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import { scopeNamed } from './skill.mapping.js';
+
+export interface Author {
+  readonly reader: SkillReader;
+  /** Whose the skill will be. */
+  readonly scope: Scope;
+}
+
+/** Who may read more than an agent's or a user's skill is said by a reviewer, and of every tenant's by an operator. */
+const ROLE_OF: Readonly<Partial<Record<SkillScope, Role>>> = { tenant: 'reviewer', global: 'operator' };
+
+/**
+ * @param field of the request that these are in
+ * @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED
+ */
+export function authorOf(
+  call: ServerCall,
+  asked: { readonly scope: ScopeMessage; readonly agent: string; readonly user: string },
+  field: string,
+): Author {
+  const { tenant, roles } = contextOf(call);
+  const scope = scopeNamed(asked.scope, `${field}.scope`) ?? 'agent';
+  const role = ROLE_OF[scope];
+  if (role !== undefined && !hasRole(roles, role))
+    throw new EtudeError(
+      'PERMISSION_DENIED',
+      `A skill of scope ${scope} is registered with a key that has the role "${role}"; register it for an agent or a user, and have it promoted.`,
+    );
+  const user = asked.user === '' ? null : parseField(UserId, asked.user, `${field}.user`);
+  if (scope === 'user' && user === null) throw invalidField(`${field}.user`, 'is required for the scope of a user');
+  const agent = asked.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, asked.agent, `${field}.agent`);
+  const reader = { tenant, agent, user };
+  return { reader, scope: ownerOf(scope, reader) };
+}

@@ -1,0 +1,63 @@
+import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import type { Skill } from '@etude/contracts/memory';
+import { findSkills } from '@etude/documents/skill-folder/find-skills';
+import { folderFromSkill } from '@etude/documents/skill-folder/skill-folder';
+import { skillDigest } from '@etude/domain/skills/skill-digest';
+import type { Metadata } from '@grpc/grpc-js';
+import { Controller } from '@nestjs/common';
+import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';
+import { contextOf } from '../calls/call-context.js';
+import type { RequestStream } from '../calls/request-stream.js';
+import { MemoryAccess } from '../memory/memory-access.js';
+import { invalidField } from '../wire/validation.js';
+import { readImport } from './import-parts.js';
+import { importedSkill, sourceOfImport } from './imported-skill.js';
+import { claimSkillRequest } from './repeated-request.js';
+import { askedSkills, meantVersion } from './skill-access.js';
+import { authorOf } from './skill-author.js';
+import type { Registration } from './skill-registration.js';
+import { skillMessage } from './skill.mapping.js';
+import { SkillServices } from './skill-services.js';
+
+/** Of one import. */
+const SKILLS_MAX = 20;
+
+/** Skills in the Agent Skills format, of `etude.v1.Skills`. */
+@Controller()
+export class SkillFilesController implements Pick<GrpcController<typeof Skills>, 'exportSkill'> {
+  constructor(
+    private readonly memory: MemoryAccess,
+    private readonly services: SkillServices,
+  ) {}
+
+  @GrpcStreamMethod('Skills')
+  async importSkill(requests: RequestStream<ImportSkillRequest>, _metadata: Metadata, call: ServerCall) {
+    const { tenant, name: by, signal } = contextOf(call);
+    const { head, came } = await readImport(requests, signal);
+    const { reader, scope } = authorOf(call, head, 'head');
+    const { found, notes } = findSkills(came.files);
+    if (found.length > SKILLS_MAX) throw invalidField('file', `must not hold more than ${SKILLS_MAX} skills; it holds ${found.length}`);
+    const source = sourceOfImport(came.files);
+    const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
+    const registrations = imported.map((draft): Registration => ({ draft, reader, baseVersion: 0, by }));
+    const memory = await this.memory.open();
+    const { registration } = this.services.parts;
+    const claimed = { tenant, requestId: head.requestId, method: 'ImportSkill', body: { source, scope, dryRun: head.dryRun } };
+    await claimSkillRequest(memory, claimed, { scope, version: 0 });
+    const checked: Skill[] = [];
+    // All of them are looked at before any is stored.
+    for (const one of registrations) checked.push(await registration.completed(memory.procedural, one, signal));
+    const stored: Skill[] = [];
+    if (!head.dryRun) for (const one of registrations) stored.push(await registration.register(memory.procedural, one, signal));
+    const answered = head.dryRun ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) })) : stored;
+    return { skills: answered.map(skillMessage), notes: [...came.notes, ...notes, ...imported.flatMap((one) => one.notes)] };
+  }
+
+  @GrpcMethod('Skills')
+  async exportSkill(request: ExportSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const { procedural } = await this.memory.open();
+    const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
+    return { files: folderFromSkill(skill).map(({ path, bytes: data }) => ({ path, data })) };
+  }
+}

@@ -1,0 +1,186 @@
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { zipOf } from '@etude/documents/skill-folder/write-zip';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, KEYS, type KeyName, refusal } from './gateway.harness.js';
+import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { freePort } from '@etude/test-support/ports';
+
+const rig = new GatewayRig();
+const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+
+let memory: Memory;
+let restPort = 0;
+beforeAll(async () => {
+  restPort = await freePort();
+  await rig.start({
+    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
+    ETUDE_SKILLS_ENABLED: 'true',
+    ETUDE_REST_PORT: String(restPort),
+  });
+  // As the consolidation worker would: another connection to the same file.
+  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+});
+afterAll(async () => {
+  await memory.close();
+  await rig.stop();
+});
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+const bytesOf = (content: string | Uint8Array) => (typeof content === 'string' ? Buffer.from(content) : content);
+const filesOf = (files: Files) => Object.entries(files).map(([path, content]) => ({ path, bytes: bytesOf(content) }));
+
+const HOW_TO: Files = {
+  'SKILL.md':
+    '---\nname: how-to-cook\ndescription: Cooks. Use when hungry.\nlicense: MIT\nmetadata:\n  author: "somebody"   # a remark\n---\n\n# Cook\n\nStir.\n',
+  'references/salt.md': 'Salt.\n',
+  'assets/pot.bin': Uint8Array.from([0, 255, 1, 254]),
+};
+
+interface Head {
+  readonly agent?: string;
+  readonly user?: string;
+  readonly scope?: SkillScope;
+  readonly format?: string;
+  readonly dryRun?: boolean;
+  readonly requestId?: string;
+}
+
+function send(files: Files, head: Head, key?: KeyName) {
+  const parts = Object.entries(files).flatMap(([path, content]) => {
+    const data = bytesOf(content);
+    const half = Math.ceil(data.byteLength / 2);
+    return [data.subarray(0, half), data.subarray(half)].map((one) => ({ part: { case: 'file' as const, value: { path, data: one } } }));
+  });
+  const first = { part: { case: 'head' as const, value: { agent: 'cook', format: 'folder', ...head } } };
+  return skills(key).importSkill(Readable.from([first, ...parts]) as AsyncIterable<typeof first>);
+}
+
+const archive = (data: Uint8Array): Files => ({ archive: data });
+const texts = (files: readonly { path: string; data: Uint8Array }[]) =>
+  Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString('latin1')]));
+const sent = (files: Files) => texts(filesOf(files).map(({ path, bytes }) => ({ path, data: bytes })));
+
+describe('an import', () => {
+  it('of a folder is a candidate that nobody trusts, and comes out as it went in', async () => {
+    const {
+      skills: [skill],
+      notes,
+    } = await send(HOW_TO, {});
+    expect(skill).toMatchObject({
+      name: 'skills/how_to_cook',
+      kind: 'procedure',
+      status: SkillStatus.CANDIDATE,
+      origin: 'import',
+      code: '# Cook\n\nStir.\n',
+      files: ['SKILL.md', 'assets/pot.bin', 'references/salt.md'],
+      sources: [expect.stringMatching(/^imports\/i[0-9a-f]{32}$/)],
+    });
+    expect(skill?.untrusted).toContain('imported');
+    expect(notes).toEqual([]);
+    const { files } = await skills().exportSkill({ name: 'skills/how_to_cook', agent: 'cook' });
+    expect(texts(files)).toEqual(sent(HOW_TO));
+  });
+
+  it('of the same folder in a zip is the same version', async () => {
+    const zip = await zipOf(filesOf(HOW_TO), 'how-to-cook');
+    const {
+      skills: [skill],
+    } = await send(archive(zip), { format: 'zip' });
+    expect(skill).toMatchObject({ name: 'skills/how_to_cook', version: 1 });
+  });
+
+  it('of a dry run stores nothing', async () => {
+    const {
+      skills: [skill],
+    } = await send({ 'SKILL.md': '---\nname: dry\ndescription: Is dry.\n---\n' }, { dryRun: true });
+    expect(skill).toMatchObject({ name: 'skills/dry' });
+    await expect(skills().getSkill({ name: 'skills/dry', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
+  });
+
+  it('of many skills takes them all, and says what it left out', async () => {
+    const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
+    const zip = await zipOf(filesOf({ 'a/SKILL.md': text('many-a'), 'b/SKILL.md': text('many-b'), 'README.md': 'x', '.DS_Store': 'x' }));
+    const { skills: found, notes } = await send(archive(zip), { format: 'zip' });
+    expect(found.map(({ name }) => name)).toEqual(['skills/many_a', 'skills/many_b']);
+    expect(notes.join('\n')).toMatch(/\.DS_Store was left out[^]*README\.md was left out/);
+  });
+
+  it('is seen by nobody but its readers', async () => {
+    await send({ 'SKILL.md': '---\nname: of-ann\ndescription: Hers.\n---\n' }, { user: 'ann' });
+    await expect(skills().exportSkill({ name: 'skills/of_ann', agent: 'cook', user: 'bob' })).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+    });
+    await expect(skills('globex').exportSkill({ name: 'skills/of_ann', agent: 'cook', user: 'ann' })).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+    });
+    expect((await skills().exportSkill({ name: 'skills/of_ann', agent: 'cook', user: 'ann' })).files).toHaveLength(1);
+  });
+
+  it('for every agent needs a reviewer', async () => {
+    const folder = { 'SKILL.md': '---\nname: for-all\ndescription: Shared.\n---\n' };
+    expect((await refusal(send(folder, { scope: SkillScope.TENANT }))).code).toBe('PERMISSION_DENIED');
+    expect((await send(folder, { scope: SkillScope.TENANT }, 'rev')).skills[0]).toMatchObject({ scope: SkillScope.TENANT });
+  });
+
+  it('goes over HTTP too', async () => {
+    const zip = await zipOf(filesOf({ 'SKILL.md': '---\nname: by-http\ndescription: Came by HTTP.\n---\n' }));
+    const headers = { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/zip' };
+    const url = `http://127.0.0.1:${restPort}/v1/skills:import?agent=cook&format=zip`;
+    const imported = await fetch(url, { method: 'POST', headers, body: Buffer.from(zip) });
+    expect([imported.status, await imported.json()]).toMatchObject([200, { skills: [{ name: 'skills/by_http' }] }]);
+    const exported = await fetch(`http://127.0.0.1:${restPort}/v1/skills/by_http:export?agent=cook`, { headers });
+    expect(await exported.json()).toMatchObject({ files: [{ path: 'SKILL.md' }] });
+  });
+});
+
+describe('a hostile import', () => {
+  const skill = { 'SKILL.md': '---\nname: x\ndescription: x\n---\n' };
+  it.each<[string, Files, Head, string]>([
+    ['a path that climbs out', { ...skill, '../x': '' }, {}, 'INVALID_ARGUMENT'],
+    ['an absolute path', { ...skill, '/x': '' }, {}, 'INVALID_ARGUMENT'],
+    ['clashing paths', { ...skill, 'skill.md': '' }, {}, 'INVALID_ARGUMENT'],
+    ['no SKILL.md', { 'README.md': '' }, {}, 'INVALID_ARGUMENT'],
+    ['nothing', {}, {}, 'INVALID_ARGUMENT'],
+    ['another format', skill, { format: 'rar' }, 'INVALID_ARGUMENT'],
+    ['no archive', archive(Buffer.from('none')), { format: 'zip' }, 'INVALID_ARGUMENT'],
+    ['a cut tar', archive(gzipSync(Buffer.alloc(2_000, 7)).subarray(0, 20)), { format: 'tar.gz' }, 'INVALID_ARGUMENT'],
+    ['two archives', { a: 'x', b: 'y' }, { format: 'zip' }, 'INVALID_ARGUMENT'],
+    ['a bomb', archive(gzipSync(Buffer.alloc(2 ** 26))), { format: 'tar.gz' }, 'PAYLOAD_TOO_LARGE'],
+    ['too much', { ...skill, a: Buffer.alloc(2 ** 20 + 1) }, {}, 'PAYLOAD_TOO_LARGE'],
+    ['no agent', skill, { agent: '' }, 'INVALID_ARGUMENT'],
+  ])('with %s is refused, and nothing is stored', async (_, files, head, code) => {
+    expect((await refusal(send(files, head))).code).toBe(code);
+    await expect(skills().getSkill({ name: 'skills/x', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
+  });
+});
+
+describe('an export', () => {
+  it('is of the active version, has no held-out test, and of no other version unless asked', async () => {
+    const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert hidden' }];
+    const scope = { tenant: 'acme', agent: 'cook', user: null };
+    const signer = signerAt(signingPath);
+    await storeSkill(
+      memory.procedural,
+      skillOf({ name: 'total', scope, code: 'def total(xs): return sum(xs)', heldOut, status: 'active' }),
+      signer,
+    );
+    await storeSkill(
+      memory.procedural,
+      skillOf({ name: 'total', scope, code: 'def total(xs): return 0', heldOut, status: 'candidate' }),
+      signer,
+    );
+    const { files } = await skills().exportSkill({ name: 'skills/total', agent: 'cook' });
+    expect(texts(files)['scripts/total.py']).toBe('def total(xs): return sum(xs)');
+    expect(JSON.stringify(texts(files))).not.toContain('hidden');
+    const second = await skills().exportSkill({ name: 'skills/total', agent: 'cook', version: 2 });
+    expect(texts(second.files)['scripts/total.py']).toBe('def total(xs): return 0');
+  });
+});
