@@ -138,6 +138,7 @@ function startConsumers(
   const runs = consolidationRunProcessor({
     ...memory,
     semantic: factsUnlessErased(memory.semantic),
+    settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
     embedder,
     model,
     clock,

@@ -189,6 +189,7 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
     memory: memoryOf(message.memory),
     priority: message.priority,
     labels: message.labels,
+    ...(message.untrusted ? { untrusted: true } : {}),
   });
   const kind = snakeCase(message.evaluator?.kind.case ?? '');
   if (parsed.error) found.push(...violationsOf(parsed.error, TaskSpec, 'spec', protoNames(kind)));

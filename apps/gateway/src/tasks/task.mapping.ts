@@ -121,6 +121,7 @@ function specMessage(spec: TaskSpec): MessageInitShape<typeof TaskSpecSchema> {
     memory: spec.memory,
     priority: spec.priority,
     labels: spec.labels,
+    untrusted: spec.untrusted ?? false,
   };
 }
 

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Episode, Fact, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
+import { ProceduralMemorySettings, type SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';
@@ -61,7 +61,11 @@ function ignoreCrash(error: unknown): void {
 }
 
 /** Memory that applies outbox writes at once, and dies after a number of effects where it is told to. */
-function world(episodes: readonly Episode[], answer: (request: ChatRequest, call: number) => string = () => FACTS) {
+function world(
+  episodes: readonly Episode[],
+  answer: (request: ChatRequest, call: number) => string = () => FACTS,
+  set: Partial<ProceduralMemorySettings> = {},
+) {
   const facts = new Map<string, Fact>();
   const units = new Set<string>();
   const writes = new Map<string, MemoryWrite>();
@@ -92,7 +96,10 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
         return { added, reinforced: given.length - added };
       }),
   };
-  const procedural: Pick<ProceduralMemory, 'list'> = {
+  const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
+  const procedural: Pick<ProceduralMemory, 'list' | 'versions' | 'countNames'> = {
+    versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
+    countNames: async () => skills.size,
     list: async ({ agent }) => [...skills.values()].filter((skill) => skill.scope.agent === agent),
   };
   const model: ChatModel = {
@@ -114,6 +121,7 @@ function world(episodes: readonly Episode[], answer: (request: ChatRequest, call
     episodic: episodic as EpisodicMemory,
     semantic: semantic as SemanticMemory,
     procedural: procedural as ProceduralMemory,
+    settings: { get: async (_tenant, agent) => ({ agent, settings, isSet: true, updatedAt: 1, etag: '' }) },
     model,
     embedder,
     outbox: {
@@ -167,6 +175,18 @@ describe('consolidate', () => {
     expect([...skills.values()]).toMatchObject([
       { sources: ['e1', 'e2'], cues: ['double the number'], fingerprints: ['double'], scripted: true, status: 'candidate' },
     ]);
+  });
+
+  it.each([
+    ['skills are off', { enabled: false }, 0],
+    ['nothing is to be registered by itself', { autoRegisterSkills: false }, 0],
+    ['there is room for one', { maxSkills: 1 }, 1],
+    ['there is room', { maxSkills: 2 }, 2],
+  ])('learns facts alone beyond what the settings allow: %s', async (_, set, count) => {
+    const other = { prompt: 'xyz qvw', fingerprint: 'other', code: 'print(7)' };
+    const { run, skills, facts } = world([...twice, episode('e3', other), episode('e4', other)], undefined, set);
+    expect(await run()).toMatchObject({ groups: 2, skillsProposed: count });
+    expect([skills.size, facts.size > 0]).toEqual([count, true]);
   });
 
   it('plans and changes nothing when dry', async () => {

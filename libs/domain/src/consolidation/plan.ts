@@ -1,13 +1,17 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
+import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { mayLearn } from '../skills/may-learn.js';
 import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps {
+  /** Of the agents whose episodes these are: whether skills are learned from them. */
+  readonly settings: AgentSettingsReader;
   readonly semantic: SemanticMemory;
   readonly procedural: ProceduralMemory;
   readonly model: ChatModel;
@@ -45,13 +49,20 @@ export async function planUnit(
     ...(await everyListed(deps.procedural, { tenant: scope.tenant, agent: scope.agent })),
     ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : [])),
   ];
+  const proposed = proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now });
   return {
     ...unit,
     known: false,
     learned,
     facts: factsOf(learned, shownEpisodes(group), now),
-    skill: proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now }),
+    skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? proposed : null,
   };
+}
+
+async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { settings, procedural }: PlanDeps): Promise<boolean> {
+  const { tenant, agent } = proposed.scope;
+  const planned = earlier.filter(({ skill }) => skill?.scope.agent === agent).length;
+  return mayLearn(proposed, (await settings.get(tenant, agent)).settings, procedural, planned);
 }
 
 function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
