@@ -4,13 +4,7 @@ import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { PythonSandboxes } from '../testing/python-sandboxes.js';
 import type { AdmissionDeps } from './admit-skill.js';
-import { contentDigest } from './content-digest.js';
-
-/** A signature that only tests believe. */
-export const testSigner = { keyId: 'test', sign: (text: string) => contentDigest(['signed', text]) };
-export const testChecker = {
-  isSigned: (text: string, keyId: string, signature: string) => keyId === 'test' && signature === testSigner.sign(text),
-};
+import { TEST_SIGNER } from './proven-fixture.js';
 
 export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
   get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),
@@ -29,8 +23,8 @@ export function admissionDeps(
     mutationScoreMin: 0.5,
     clock: { now: () => 9 },
     settings: settingsOf({ approvalMode: 'automatic', ...settings }),
-    signer: testSigner,
-    checker: testChecker,
+    signer: TEST_SIGNER,
+    checker: TEST_SIGNER,
     requestVerification: async (skill) => void requested.push(skill),
   };
 }

@@ -1,0 +1,157 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import { skillOf, type SkillGiven } from '@etude/domain/skills/bundle-fixture';
+import { inspectSkill } from '@etude/domain/skills/inspect-code';
+import { NO_GROUND, type Verification, verifySkill } from '@etude/domain/skills/verify-skill';
+import { describe, expect, it } from 'vitest';
+import { program, useSandboxes } from '../sandbox-fixture.js';
+
+const sandboxes = useSandboxes({ warm: 2, concurrencyMax: 4 });
+const analyser = { analyse: async () => [] };
+const call = (args: Array<string | number>, expected: string | number): SkillTest => ({
+  kind: 'call',
+  args,
+  kwargs: {},
+  expected,
+  tolerance: 0,
+});
+const io = (stdin: string, expectedStdout: string): SkillTest => ({
+  kind: 'io',
+  stdin,
+  expectedStdout,
+  comparison: 'whitespace',
+  tolerance: 0,
+});
+const DOUBLE = [call([2], 4), call([3], 6), call([0], 0)];
+
+let attempts = 0;
+function verify(skill: Skill, ground = NO_GROUND): Promise<Verification> {
+  const deps = { sandboxes: sandboxes.sandboxes, analyser, mutationScoreMin: 0.5, ground, attempt: (attempts += 1) };
+  return verifySkill(skill, deps, new AbortController().signal);
+}
+const reasonFor = async (code: string, tests = DOUBLE, given: SkillGiven = {}) =>
+  (await verify(skillOf('double', code, { tests, ...given }))).reason;
+
+describe('a skill in the sandbox', () => {
+  it('is verified: a function, a program, and one with test code', async () => {
+    expect(await verify(skillOf('double', 'def double(n: int) -> int:\n    return n * 2', { tests: DOUBLE }))).toMatchObject({
+      passed: true,
+      contract: { signature: 'def double(n: int) -> int' },
+      found: { testsPassed: 3, mutantsMade: 3, mutantsNoticed: 3 },
+    });
+    const printing = 'from __future__ import annotations\nprint(int(input()) * 2)';
+    expect(await verify(skillOf('double', printing, { entryPoint: null, tests: [io('2', '4'), io('7', '14')] }))).toMatchObject({
+      passed: true,
+    });
+    const checked: SkillTest[] = [
+      { kind: 'python', setup: 'import math\n', tests: 'assert double(math.floor(2.5)) == 4\nassert double(5) == 10' },
+    ];
+    expect(await verify(skillOf('double', 'def double(n):\n    return n * 2', { tests: checked }))).toMatchObject({ passed: true });
+  });
+
+  it.each([
+    [
+      'the clock',
+      'import time\ndef double(n):\n    return n * 2 if time.time() < 2_000_000_000 else 7',
+      /under another hash seed and clock/,
+    ],
+    [
+      'the date',
+      'from datetime import date\ndef double(n):\n    return n * 2 if date.today().year < 2033 else 7',
+      /under another hash seed and clock/,
+    ],
+    ['the order of a set', 'def double(n):\n    return n * 2 if n == 2 else "".join(set("abcdefgh"))', /.+/],
+    ['chance', 'import random\ndef double(n):\n    return n * 2 + random.random() * 1e-9', /^its tests fail|other results/],
+  ])('is not verified where its answers lean on %s', async (_what, code, reason) => {
+    expect(await reasonFor(code)).toMatch(reason);
+  });
+
+  it.each([
+    ['ends before it answers', 'import os\ndef double(n):\n    os._exit(0)'],
+    ['prints what it should return', 'def double(n):\n    print(n * 2)'],
+    [
+      'writes into every descriptor',
+      'import os\ndef double(n):\n    for fd in range(3, 64):\n        try:\n            os.write(fd, b\'{"value": 4}\')\n        except OSError:\n            pass\n    os._exit(0)',
+    ],
+    [
+      'changes what encodes its answer',
+      'import json, sys\ndef double(n):\n    for name, module in list(sys.modules.items()):\n        if "plain" in name:\n            module.encode = lambda value: 4\n    return None',
+    ],
+    [
+      'answers with a value that equals everything',
+      'class Yes:\n    def __eq__(self, other):\n        return True\ndef double(n):\n    return Yes()',
+    ],
+    ['kills whoever runs it', 'import os, signal\ndef double(n):\n    os.kill(os.getppid(), signal.SIGKILL)\n    return None'],
+    ['takes all memory', 'def double(n):\n    return [0] * 10**12'],
+  ])(
+    'is not verified where it %s',
+    async (_what, code) => {
+      expect(await reasonFor(code)).toMatch(/^its tests fail/);
+    },
+    60_000,
+  );
+
+  it('is not verified where its answers lean on the hash seed', async () => {
+    const { stdout } = await sandboxes.one(program('print(hash("a"))'));
+    const code = `def double(n):\n    return n * 2 if hash("a") == ${stdout.trim()} else 7`;
+    expect(await reasonFor(code)).toMatch(/^its tests fail under another hash seed and clock: test 1 of 3: wrong answer$/);
+  });
+
+  it('gains nothing by cheating in test code that it can reach', async () => {
+    const checked: SkillTest[] = [{ kind: 'python', setup: '', tests: 'assert double(2) == 4\nassert double(3) == 6' }];
+    const cheats = [
+      'class Yes:\n    def __eq__(self, other):\n        return True\ndef double(n):\n    return Yes()',
+      'import sys, os\ndef double(n):\n    os._exit(0)',
+      'import builtins\ndef double(n):\n    builtins.AssertionError = Exception\n    raise SystemExit(0)',
+    ];
+    for (const code of cheats) expect(await reasonFor(code, checked)).toMatch(/^its tests (fail|prove nothing)/);
+  });
+
+  it('is not verified by tests that it answers from a list', async () => {
+    const learned = 'KNOWN = {2: 4, 3: 6, 0: 0}\ndef double(n):\n    return KNOWN.get(n)';
+    const { passed, reason } = await verify(skillOf('double', learned, { tests: DOUBLE, heldOut: [call([8], 16)] }));
+    expect({ passed, reason }).toEqual({ passed: false, reason: 'its held-out tests fail: wrong answer' });
+  });
+
+  it('is parsed within its limits, however it is nested', async () => {
+    const deep = [
+      '('.repeat(5_000),
+      `${'['.repeat(90)}${']'.repeat(90)}`,
+      `${'-'.repeat(100_000)}1`,
+      `${'f('.repeat(150)}${')'.repeat(150)}`,
+    ];
+    for (const expression of deep) {
+      const inspected = await inspectSkill(`X = 1\ndef f(a):\n    return ${expression}\n`, null, {
+        sandboxes: sandboxes.sandboxes,
+        tenant: 'acme',
+      });
+      expect('problems' in inspected || inspected.kind === 'function').toBe(true);
+    }
+    const wide = `def f(a):\n${'    a = a + 1\n'.repeat(15_000)}    return a\n`;
+    expect(await inspectSkill(wide, null, { sandboxes: sandboxes.sandboxes, tenant: 'acme' })).toMatchObject({ kind: 'function' });
+  }, 60_000);
+
+  it('is verified in all stages within two seconds where it is small', async () => {
+    const code = `import re
+def slug(text: str, sep: str = "-") -> str:
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    out = []
+    for at in range(len(words)):
+        if words[at] and at < 10:
+            out.append(words[at])
+    return sep.join(out)
+`;
+    const tests = [
+      call(['Hello, World 1'], 'hello-world-1'),
+      call(['a b', '_'], 'a_b'),
+      call([''], ''),
+      call(['a b c d e f g h i j k l'], 'a-b-c-d-e-f-g-h-i-j'),
+    ];
+    const tookMs: number[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const begun = performance.now();
+      expect(await verify(skillOf('slug', code, { tests }))).toMatchObject({ passed: true });
+      tookMs.push(performance.now() - begun);
+    }
+    expect(tookMs.toSorted((a, b) => a - b)[2]).toBeLessThan(2_000);
+  }, 60_000);
+});
