@@ -201,6 +201,20 @@ describe('a search of skills', () => {
   });
 });
 
+it('a request that is too large is refused before it is read', async () => {
+  const refused = await refusal(skills().searchSkills({ query: 'x'.repeat(1_100_000) }));
+  expect(refused).toMatchObject({ status: status.RESOURCE_EXHAUSTED, code: 'PAYLOAD_TOO_LARGE' });
+  expect(refused.message).toContain('SearchSkills');
+});
+
+it('what an agent finds is counted as offered to it', async () => {
+  const before = (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount;
+  await skills().searchSkills({ query: 'Sums the even numbers of a list.', agent: 'other', minSimilarity: 0 });
+  await expect
+    .poll(async () => (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount, { timeout: 10_000 })
+    .toBe(before + 1n);
+});
+
 describe('categories', () => {
   it('are counted with all that is below them', async () => {
     const top = await skills().listSkillCategories({ agent: 'coder', user: 'ann' });

@@ -33,6 +33,7 @@ const ADD =
 const value = (number: number) => ({ kind: { case: 'numberValue', value: number } }) as const;
 const callOf = (args: number[], expected: number) =>
   ({ test: { case: 'call', value: { args: { values: args.map(value) }, expected: value(expected) } } }) as const;
+const runOf = (stdin: string, expectedStdout: string) => ({ test: { case: 'program', value: { stdin, expectedStdout } } }) as const;
 const draftOf = (name: string, more: Draft = {}): Draft => ({
   name,
   agent,
@@ -41,6 +42,12 @@ const draftOf = (name: string, more: Draft = {}): Draft => ({
   tests: [callOf([1, 2], 3), callOf([101, 1], 100), callOf([4], 5)],
   ...more,
 });
+
+const setAgent = (name: string, proceduralMemorySettings: object) =>
+  rig.client(Agents, 'rev').updateAgent({ agent: { name: `agents/${name}`, proceduralMemorySettings } });
+const use = (more: object = {}, key: KeyName = 'acme') =>
+  skills(key).useSkill({ name: 'skills/add_numbers', agent, parameters: { a: 2, b: 3 }, ...more });
+const resultOf = (answer: { result?: { kind: { value?: unknown } } | undefined }) => answer.result?.kind.value;
 
 describe('a registration', () => {
   it('reads the contract, verifies, signs and settles while its caller waits', async () => {
@@ -97,8 +104,7 @@ describe('a registration', () => {
     const stack = draftOf('stack_class', { code: 'class Stack:\n    def push(self, x): ...\n', tests: [] });
     expect(await skills().registerSkill({ skill: stack })).toMatchObject({ kind: 'snippet' });
     const code = 'n = int(input())\nif n > 10:\n    print(n * 3)\nelse:\n    print(n * 2)\n';
-    const run = (stdin: string, expectedStdout: string) => ({ test: { case: 'program', value: { stdin, expectedStdout } } }) as const;
-    const program = draftOf('double_it', { code, isProgram: true, tests: [run('2', '4'), run('20', '60')] });
+    const program = draftOf('double_it', { code, isProgram: true, tests: [runOf('2', '4'), runOf('20', '60')] });
     expect(await skills().registerSkill({ skill: program, wait: true })).toMatchObject({ entryPoint: '', status: SkillStatus.ACTIVE });
   });
 
@@ -132,10 +138,8 @@ describe('a registration', () => {
   });
 
   it('is refused where the agent learns no skills, or has as many as it may', async () => {
-    const set = (name: string, proceduralMemorySettings: object) =>
-      rig.client(Agents, 'rev').updateAgent({ agent: { name: `agents/${name}`, proceduralMemorySettings } });
-    await set('off', { enabled: false, approvalMode: 'review' });
-    await set('small', { enabled: true, maxSkills: 1, approvalMode: 'review' });
+    await setAgent('off', { enabled: false, approvalMode: 'review' });
+    await setAgent('small', { enabled: true, maxSkills: 1, approvalMode: 'review' });
     const off = await refusal(skills().registerSkill({ skill: draftOf('add_off', { agent: 'off' }) }));
     expect(off.message).toContain('enabled');
     await skills().registerSkill({ skill: draftOf('add_small', { agent: 'small' }) });
@@ -203,10 +207,6 @@ describe('another verification', () => {
 });
 
 describe('a use', () => {
-  const use = (more: object = {}, key: KeyName = 'acme') =>
-    skills(key).useSkill({ name: 'skills/add_numbers', agent, parameters: { a: 2, b: 3 }, ...more });
-  const resultOf = (answer: { result?: { kind: { value?: unknown } } | undefined }) => answer.result?.kind.value;
-
   it('runs the skill with no model, and fills in what has a default', async () => {
     const used = await use();
     expect(used).toMatchObject({ success: true, name: 'skills/add_numbers', version: 1, error: '' });

@@ -1,5 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { REQUEST_LINES_MAX } from '@etude/memory/layers/upkeep/import-lines';
 import { invalidField } from '../wire/validation.js';
 
@@ -19,9 +21,16 @@ const LIMITS: Readonly<Record<string, RequestLimits>> = {
   StoreProcedure: { bytesMax: 4 * MIB, entriesMax: {} },
   ImportDocument: { bytesMax: 2 * MIB, entriesMax: {} },
   ImportMemory: { bytesMax: 16 * MIB, entriesMax: { lines: REQUEST_LINES_MAX } },
+  RegisterSkill: { bytesMax: 4 * MIB, entriesMax: {} },
+  CheckSkill: { bytesMax: 4 * MIB, entriesMax: {} },
+  // One part of an archive.
+  ImportSkill: { bytesMax: 16 * MIB, entriesMax: {} },
 };
 
-/** What a request of `etude.v1.Memory` may be, by the name of its call. */
+/** Services whose requests have limits, by name. */
+const LIMITED = new Map([Memory, Skills, Agents].map((service) => [service.typeName, service] as const));
+
+/** What a request of these services may be, by the name of its call. */
 export function limitsOf(method: string): RequestLimits {
   return LIMITS[method] ?? USUAL;
 }
@@ -31,7 +40,8 @@ export function limitsOf(method: string): RequestLimits {
  * empty entries, and each would become an object. Null where nothing is, and for services without such limits.
  */
 export function sizeProblem(service: string, method: string, bytes: Uint8Array): EtudeError | null {
-  if (service !== Memory.typeName) return null;
+  const limited = LIMITED.get(service);
+  if (limited === undefined) return null;
   const { bytesMax, entriesMax } = limitsOf(method);
   if (bytes.byteLength > bytesMax) {
     return new EtudeError(
@@ -39,7 +49,7 @@ export function sizeProblem(service: string, method: string, bytes: Uint8Array):
       `A request of ${method} may have ${bytesMax} bytes; this one has ${bytes.byteLength}. Send less at once.`,
     );
   }
-  const fields = Memory.methods.find(({ name }) => name === method)?.input.fields ?? [];
+  const fields = limited.methods.find(({ name }) => name === method)?.input.fields ?? [];
   const limits = fields.flatMap(({ name, number }) => (entriesMax[name] === undefined ? [] : [{ name, number, max: entriesMax[name] }]));
   const counts = limits.length === 0 ? new Map<number, number>() : countFields(bytes);
   const long = limits.find(({ number, max }) => (counts.get(number) ?? 0) > max);

@@ -50,7 +50,7 @@ const below =
 
 const memory = below('/v1/memory');
 const skills = below('/v1/skills');
-const wanted = below('/v1/wantedSkills');
+const wishes = below('/v1/wantedSkills');
 const agents = below('/v1/agents');
 const tools = below('/v1/tools');
 const { method: call } = Memory;
@@ -107,9 +107,9 @@ export const ROUTES: readonly Route[] = [
   skills('POST', `${SKILL}:restore`, skill.restoreSkill, 'Bring an archived skill back; for reviewers'),
   skills('POST', `${SKILL}:promote`, skill.promoteSkill, 'Share a skill with more readers; for reviewers'),
   skills('POST', `${SKILL}:use`, skill.useSkill, 'Run a skill'),
-  wanted('GET', '', skill.listWantedSkills, 'List skills that were asked for'),
-  wanted('POST', '', skill.requestSkill, 'Ask for a skill that is missing'),
-  wanted('GET', '/{name=wantedSkills}', skill.getWantedSkill, 'Get a skill that was asked for'),
+  wishes('GET', '', skill.listWantedSkills, 'List skills that were asked for'),
+  wishes('POST', '', skill.requestSkill, 'Ask for a skill that is missing'),
+  wishes('GET', '/{name=wantedSkills}', skill.getWantedSkill, 'Get a skill that was asked for'),
   agents('GET', '', Agents.method.listAgents, 'List agents that have settings of their own'),
   agents('GET', '/{name=agents}', Agents.method.getAgent, 'Get the settings of an agent'),
   agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),

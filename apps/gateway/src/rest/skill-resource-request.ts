@@ -1,4 +1,4 @@
-import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { fromJson, type JsonObject } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { type SkillDraft, SkillDraftSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { AgentId, SkillName } from '@etude/contracts/ids';
@@ -84,7 +84,7 @@ export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
     entryPoint: told.entry_point ?? '',
     isProgram: told.is_program ?? false,
     parameters: (told.parameters ?? []).map(parameterJson),
-    tests: (told.tests ?? []) as JsonValue[],
+    tests: told.tests ?? [],
     tags: told.tags ?? [],
     category: told.category ?? '',
     examplePrompts: told.example_prompts ?? [],
@@ -96,7 +96,7 @@ export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
 }
 
 function parameterJson({ default_value: value, ...parameter }: z.output<typeof Parameter>): JsonObject {
-  return { ...parameter, ...(value === undefined || (value === null && parameter.required) ? {} : { defaultValue: value as JsonValue }) };
+  return { ...parameter, ...(value === undefined || (value === null && parameter.required) ? {} : { defaultValue: value }) };
 }
 
 function draftOf(json: JsonObject): SkillDraft {

@@ -1,5 +1,5 @@
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { fromJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   SkillScope as ScopeMessage,
@@ -72,7 +72,7 @@ export const ownerName = ({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>) =>
 type Init<T extends Parameters<typeof fromJson>[0]> = MessageInitShape<T>;
 
 export function parameterMessage({ defaultValue, ...parameter }: SkillParameter): Init<typeof SkillParameterSchema> {
-  return { ...parameter, ...(defaultValue === undefined ? {} : { defaultValue: fromJson(ValueSchema, defaultValue as JsonValue) }) };
+  return { ...parameter, ...(defaultValue === undefined ? {} : { defaultValue: fromJson(ValueSchema, defaultValue) }) };
 }
 
 export function findingMessage({ line, ...finding }: SkillFinding): Init<typeof SkillFindingSchema> {

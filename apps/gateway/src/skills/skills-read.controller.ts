@@ -11,7 +11,9 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
-import { searchSkills } from '@etude/domain/skills/find-skill';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { searchSkills, type SkillSearch } from '@etude/domain/skills/find-skill';
+import { keyOf } from '@etude/domain/skills/skill-life';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -22,7 +24,7 @@ import { afterPageToken, pageToken } from '../wire/page-token.js';
 import { boundedCount, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
-import { askedSkills, checkedVersion, skillNamed, versionsOf, viewsOf } from './skill-access.js';
+import { type AskedSkills, askedSkills, checkedVersion, skillNamed, versionsOf, viewsOf } from './skill-access.js';
 import { skillMessage, statusFilterOf } from './skill.mapping.js';
 
 type Methods = 'listSkills' | 'getSkill' | 'searchSkills' | 'listSkillCategories' | 'listSkillVersions' | 'diffSkill';
@@ -30,6 +32,8 @@ type Methods = 'listSkills' | 'getSkill' | 'searchSkills' | 'listSkillCategories
 const PAGE = { max: 1_000, standard: 50 };
 const RESULTS = { max: 100, standard: 5 };
 const SIMILARITY_MIN = 0.7;
+/** Tags are looked at behind the search. */
+const PER_TAGGED_HIT = 10;
 
 const Tags = z.array(z.string().min(1).max(64)).max(50);
 const Query = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
@@ -81,15 +85,10 @@ export class SkillsReadController implements Pick<GrpcController<typeof Skills>,
     const { procedural } = await this.memory.open();
     const { tenant, agent, user } = asked;
     const query = { text, limit, similarityMin, tags };
-    if (agent !== null && !agent.startsWith('@')) {
-      const hits = await searchSkills(procedural, { tenant, agent, user }, query);
-      return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
-    }
-    const found = await Promise.all(
-      viewsOf(asked).map((view) => procedural.search(view, { text, similarityMin, limit: limit * (tags.length > 0 ? 10 : 1) })),
-    );
-    const best = found.flat().filter(({ skill }) => tags.every((tag) => skill.tags.includes(tag)));
-    const hits = best.toSorted((a, b) => b.score - a.score).slice(0, limit);
+    const isAgents = agent !== null && !agent.startsWith('@');
+    const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
+    // What an agent finds was offered to it. Counts may be lost, and nobody waits for them.
+    if (isAgents) void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined);
     return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
   }
 
@@ -128,6 +127,14 @@ export class SkillsReadController implements Pick<GrpcController<typeof Skills>,
     const from = request.fromVersion === 0 ? before : versionIn(versions, request.fromVersion, 'from_version');
     return skillDiff(from, to, { withTests: false });
   }
+}
+
+/** Of every agent, or of what is shared: each owner's, best first. */
+async function searchEvery(procedural: ProceduralMemory, asked: AskedSkills, { tags = [], limit, ...query }: SkillSearch) {
+  const wide = { ...query, limit: tags.length > 0 ? limit * PER_TAGGED_HIT : limit };
+  const found = await Promise.all(viewsOf(asked).map((view) => procedural.search(view, wide)));
+  const tagged = found.flat().filter(({ skill }) => tags.every((tag) => skill.tags.includes(tag)));
+  return tagged.toSorted((a, b) => b.score - a.score).slice(0, limit);
 }
 
 function versionIn(versions: readonly Skill[], version: number, field: string): Skill {
