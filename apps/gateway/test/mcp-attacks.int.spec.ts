@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { LEGACY } from '@etude/mcp/testing/official-client';
+import { freePort } from '@etude/test-support/ports';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, KEYS } from './gateway.harness.js';
+
+const rig = new GatewayRig();
+let port = 0;
+beforeAll(async () => {
+  port = await freePort();
+  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_MCP_ALLOWED_ORIGINS: 'https://console.example.org' });
+});
+afterAll(() => rig.stop());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+const HEADERS = {
+  authorization: `Bearer ${KEYS.acme}`,
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+};
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+
+/** Unlike `fetch`, sends whatever headers it is given. */
+async function ask(
+  body: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+  { method = 'POST', path = '/mcp' } = {},
+): Promise<Answer> {
+  const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...HEADERS, ...headers }, agent: false });
+  sent.end(method === 'GET' ? undefined : body);
+  // What is refused is not read to its end.
+  sent.on('error', () => undefined);
+  const [answer] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+  let text = '';
+  for await (const part of answer) text += String(part);
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text };
+}
+
+const handshake = (id: number) =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method: 'initialize',
+    params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  });
+
+describe('the door of MCP', () => {
+  it.each([
+    ['no key', { authorization: '' }],
+    ['a wrong key', { authorization: 'Bearer guessed' }],
+    ['no scheme', { authorization: KEYS.acme }],
+    ['two keys', { authorization: `Bearer ${KEYS.acme}, Bearer ${KEYS.ops}` }],
+  ])('refuses %s with a challenge', async (_what, headers) => {
+    const answer = await ask(PING, headers);
+    expect(answer).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
+    expect(JSON.parse(answer.text)).toMatchObject({ jsonrpc: '2.0', id: null });
+  });
+
+  it('refuses a wrong key before it reads the body', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer guessed\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n{`,
+    );
+    const [said] = (await once(socket, 'data')) as [Buffer];
+    expect(said.toString()).toMatch(/^HTTP\/1\.1 401 /);
+    socket.destroy();
+  });
+
+  it.each(['https://evil.example', 'http://localhost:3000', 'null', 'https://console.example.org.evil.example'])(
+    'refuses the website %s',
+    async (origin) => {
+      const answer = await ask(PING, { origin });
+      expect(answer.status).toBe(403);
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+    },
+  );
+
+  it('answers a website that the settings name, and no other of its kind', async () => {
+    expect(await ask(PING, { origin: 'https://console.example.org' })).toMatchObject({ status: 200 });
+    expect(await ask(PING, { origin: 'http://console.example.org' })).toMatchObject({ status: 403 });
+  });
+
+  it.each(['evil.example', `evil.example:80`, 'localhost.evil.example', 'localhost@evil.example', 'localhost/'])(
+    'refuses to be called %j, as a name is that was made to point here',
+    async (host) => {
+      expect(await ask(PING, { host })).toMatchObject({ status: 403 });
+    },
+  );
+
+  it.each(['localhost', 'LOCALHOST:1', '127.0.0.1', '[::1]:80'])('answers to %s', async (host) => {
+    expect(await ask(PING, { host })).toMatchObject({ status: 200 });
+  });
+
+  it('has one path and one verb', async () => {
+    expect(await ask(PING, {}, { path: '/' })).toMatchObject({ status: 404 });
+    expect(await ask(PING, {}, { path: '/.well-known/oauth-protected-resource', method: 'GET' })).toMatchObject({ status: 404 });
+    expect(await ask('', {}, { method: 'GET' })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+    expect(await ask('', {}, { method: 'DELETE' })).toMatchObject({ status: 405 });
+    expect(await ask('', {}, { method: 'OPTIONS' })).toMatchObject({ status: 405 });
+  });
+});
+
+describe('what comes in', () => {
+  it.each([
+    ['nothing', '', 400],
+    ['half a message', '{"jsonrpc":"2.0",', 400],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 400],
+    ['a number', '7', 400],
+    ['null', 'null', 400],
+    ['no protocol', '{"id":1,"method":"tools/list"}', 400],
+    ['no method', '{"jsonrpc":"2.0","id":1}', 400],
+    ['an id that is a list', '{"jsonrpc":"2.0","id":[1],"method":"tools/list"}', 400],
+    ['a batch', `[${PING},${PING}]`, 400],
+    ['an empty batch', '[]', 400],
+    ['a deep one', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${'['.repeat(100_000)}`, 400],
+  ])('is refused as %s', async (_what, body, status) => {
+    const answer = await ask(body);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) as number } });
+  });
+
+  it('is refused as another type than JSON', async () => {
+    expect(await ask(PING, { 'content-type': 'text/plain' })).toMatchObject({ status: 415 });
+    expect(await ask(PING, { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({ status: 415 });
+  });
+
+  it('is refused above four MiB, announced or not', async () => {
+    const huge = Buffer.alloc(5 * 1024 * 1024, ' ');
+    expect(await ask(huge, { 'content-length': String(huge.length) })).toMatchObject({ status: 413 });
+    expect(await ask(huge, { 'transfer-encoding': 'chunked' })).toMatchObject({ status: 413 });
+  });
+
+  it('is refused with a revision that nobody speaks', async () => {
+    expect(await ask(PING, { 'mcp-protocol-version': '1999-01-01' })).toMatchObject({ status: 400 });
+  });
+
+  it('may not make headers of its own', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      `POST /mcp HTTP/1.1\r\nhost: localhost\r\netude-agent: a\r\netude-agent: b\r\nauthorization: Bearer ${KEYS.acme}\r\ncontent-type: application/json\r\ncontent-length: ${PING.length}\r\n\r\n${PING}`,
+    );
+    const [said] = (await once(socket, 'data')) as [Buffer];
+    expect(said.toString()).toMatch(/^HTTP\/1\.1 400 /);
+    socket.destroy();
+  });
+});
+
+describe('a client', () => {
+  it('that takes nothing of its answer holds up nobody else', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.pause();
+    for (let id = 0; id < 200; id++) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', params: {} });
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${KEYS.acme}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+    }
+    const begun = performance.now();
+    expect(await ask(PING)).toMatchObject({ status: 200 });
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    socket.destroy();
+  });
+
+  it('that goes away ends what it began', async () => {
+    const sent = request({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: HEADERS, agent: false });
+    sent.on('error', () => undefined);
+    sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }));
+    sent.destroy();
+    expect(await ask(PING)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('many clients', () => {
+  it('begin thousands of sessions, of which the server keeps none', async () => {
+    const sessions = new Set<string>();
+    const begin = async (from: number) => {
+      for (let id = from; id < from + 125; id++) {
+        const answer = await ask(handshake(id));
+        expect(answer.status).toBe(200);
+        sessions.add(String(answer.headers['mcp-session-id']));
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, (_, at) => begin(at * 125)));
+    expect(sessions.size).toBe(2_000);
+    // A name that was never given out is as good.
+    expect(await ask(PING, { 'mcp-session-id': 'made-up' })).toMatchObject({ status: 200 });
+  }, 60_000);
+});

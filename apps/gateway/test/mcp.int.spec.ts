@@ -1,0 +1,143 @@
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { connectHttp, type OfficialClient, REVISIONS, type Revision } from '@etude/mcp/testing/official-client';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import { openMemory } from '@etude/memory/open-memory';
+import { freePort } from '@etude/test-support/ports';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
+import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+
+const rig = new GatewayRig();
+let url: URL;
+beforeAll(async () => {
+  const port = await freePort();
+  url = new URL(`http://127.0.0.1:${port}/mcp`);
+  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_SKILLS_ENABLED: 'true' });
+});
+afterAll(() => rig.stop());
+
+const open: OfficialClient[] = [];
+afterEach(async () => {
+  for (const client of open.splice(0)) await client.close();
+});
+
+async function connect(revision: Revision, key: KeyName, more: Readonly<Record<string, string>> = {}): Promise<OfficialClient> {
+  const client = await connectHttp(url, revision, { authorization: `Bearer ${KEYS[key]}`, ...more });
+  open.push(client);
+  return client;
+}
+
+const of = (tenant: string, agent: string, user: string | null = null) => ({ tenant, agent, user });
+const urisOf = async ({ skills }: OfficialClient) => (await skills.list()).skills.map(({ uri }) => uri);
+
+describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
+  it('lists what etude.v1.Tools lists: at most ten, each with schemas of objects', async () => {
+    const { client } = await connect(revision, 'acme');
+    const { tools } = await client.listTools();
+    const known = await rig.client(Tools).listTools({ agent: 'default' });
+    expect(tools.map(({ name }) => name)).toEqual(known.tools.map(({ name }) => name));
+    expect(tools.length).toBeLessThanOrEqual(10);
+    for (const { inputSchema, outputSchema, description } of tools) {
+      expect({ inputSchema, outputSchema }).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } });
+      expect(description).not.toBe('');
+    }
+  });
+
+  it('gives answers that keep to their output schemas', async () => {
+    const { client } = await connect(revision, 'acme');
+    await client.listTools();
+    // The client itself checks what comes back against the schema of the listing.
+    const found = await client.callTool({ name: 'list_skill_categories', arguments: {} });
+    expect(found.isError ?? false).toBe(false);
+    const [shown] = found.content as Array<{ text: string }>;
+    expect(found.structuredContent).toEqual(JSON.parse(shown?.text ?? ''));
+    const wrong = await client.callTool({ name: 'use_skill', arguments: { skill_id: 7 } });
+    expect(wrong.isError).toBe(true);
+  });
+
+  it('refuses a wrong key', async () => {
+    await expect(connectHttp(url, revision, { authorization: 'Bearer guessed' })).rejects.toThrow(/not known here|HTTP 401/);
+  });
+});
+
+describe('sessions of MCP', () => {
+  it("are the key's tenant's, whatever name they have", async () => {
+    const headers = { 'etude-session': 'shared-name' };
+    const mine = await (
+      await connect('2026-07-28', 'acme', headers)
+    ).client.callTool({
+      name: 'write_todos',
+      arguments: { todos: [{ content: 'mine', status: 'pending' }] },
+    });
+    expect(mine.structuredContent).toMatchObject({ todos: [{ content: 'mine' }] });
+    const theirs = await (
+      await connect('2026-07-28', 'globex', headers)
+    ).client.callTool({ name: 'write_todos', arguments: { todos: [] } });
+    expect(JSON.stringify(theirs)).not.toContain('mine');
+  });
+});
+
+describe('skills over MCP', () => {
+  let memory: Awaited<ReturnType<typeof openMemory>>;
+  beforeAll(async () => {
+    memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+    const signer = signerAt(writeProofKeys(rig.dir).signingPath);
+    const kept = { status: 'active' as const, description: 'Sums the even numbers of a list' };
+    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'sum_even', scope: of('acme', 'default') }), signer);
+    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'odd__name_', scope: of('acme', 'default') }), signer);
+    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_ann', scope: of('acme', 'default', 'ann') }), signer);
+    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_others', scope: of('acme', 'scout') }), signer);
+    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_all', scope: of('acme', '@tenant') }), signer);
+    await storeSkill(
+      memory.procedural,
+      skillOf({ ...kept, name: 'waiting', scope: of('acme', 'default'), status: 'pending_review' }),
+      signer,
+    );
+  });
+  afterAll(() => memory.close());
+
+  it.each(REVISIONS)('are the active ones of who reads, with files whose digests are right, in %s', async (revision) => {
+    const client = await connect(revision, 'acme');
+    const { skills } = await client.skills.list();
+    expect(skills.map(({ uri }) => uri)).toEqual([
+      'skill://odd__name_/odd-name/SKILL.md',
+      'skill://of-all/SKILL.md',
+      'skill://sum-even/SKILL.md',
+    ]);
+    for (const skill of skills) {
+      expect(Array.isArray(skill.resources)).toBe(true);
+      for (const { uri } of skill.resources as Array<{ uri: string }>)
+        expect(await client.skills.read(skill, uri)).toMatchObject({ verified: true });
+      expect(await client.skills.get(skill.uri)).toMatchObject({ skill: { resources: skill.resources } });
+    }
+  });
+
+  it("are a user's own where the user is named", async () => {
+    expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-user': 'ann' }))).toContain('skill://of-ann/SKILL.md');
+    expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-user': 'bob' }))).not.toContain('skill://of-ann/SKILL.md');
+    expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-agent': 'scout' }))).toEqual([
+      'skill://of-all/SKILL.md',
+      'skill://of-others/SKILL.md',
+    ]);
+  });
+
+  it.each([
+    ['another tenant', 'globex', {}],
+    ['another agent', 'acme', { 'etude-agent': 'stranger' }],
+    ['another user', 'acme', { 'etude-user': 'bob' }],
+  ] as const)('are neither listed, nor given, nor read by %s', async (_who, key, headers) => {
+    const { skills, client } = await connect('2026-07-28', key, headers);
+    const uri =
+      key === 'globex' ? 'skill://sum-even/SKILL.md' : 'etude-user' in headers ? 'skill://of-ann/SKILL.md' : 'skill://sum-even/SKILL.md';
+    expect((await skills.list()).skills.map((skill) => skill.uri)).not.toContain(uri);
+    await expect(skills.get(uri)).rejects.toMatchObject({ code: -32_602 });
+    await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
+    await expect(skills.readDirectory(uri.replace('/SKILL.md', ''))).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  it('are not shown before they are active', async () => {
+    const { skills } = await connect('2026-07-28', 'acme');
+    await expect(skills.get('skill://waiting/SKILL.md')).rejects.toMatchObject({ code: -32_602 });
+  });
+});
