@@ -111,6 +111,8 @@ describe('etude.v1.Tools', () => {
       fields: ['agent'],
     });
     const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
+    const tooMuch = rig.client(Tools).callTool({ tool: 'execute_code', agent, arguments: { code: 'x'.repeat(1_100_000) } });
+    expect((await refusal(tooMuch)).code).toBe('PAYLOAD_TOO_LARGE');
     expect(await refusal(badSession)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['session'] });
   });
 });

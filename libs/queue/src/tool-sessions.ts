@@ -18,8 +18,8 @@ import { whileRedisAnswers } from './redis.js';
 
 /** A session that is not used for so long is forgotten. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
-/** How long a repeat is answered with the first answer. */
-export const ANSWER_KEPT_MS = 86_400_000;
+/** How long a repeat is answered with the first answer; as long as the result of an execution is kept. */
+export const ANSWER_KEPT_MS = 3_600_000;
 /** An agent that called within this time is active. */
 export const ACTIVE_MS = 600_000;
 

@@ -39,6 +39,12 @@ describe('WantedSkills', () => {
     expect((await queue.getJob(`acme~${wanted.id}`))?.priority).toBe(3);
   });
 
+  it('keeps no more words than a model is shown', async () => {
+    const { store } = start();
+    const wanted = await store.request(asked({ description: 'x'.repeat(5_000), example: { text: 'y'.repeat(20_000) } }));
+    expect([wanted.description.length, wanted.example]).toEqual([4_000, null]);
+  });
+
   it('counts the same wish instead of keeping it twice', async () => {
     const { store, queue } = start();
     const first = await store.request(asked({}, '', 5));

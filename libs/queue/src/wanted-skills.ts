@@ -12,6 +12,9 @@ import { memberOf, RETENTION_MS } from './task-keys.js';
 /** Of an agent that called lately; others wait behind it. */
 export const ACTIVE_PRIORITY = 7;
 export const IDLE_PRIORITY = 5;
+/** What a model is shown of a wish is no more; an example that is longer is left out, since a part of one would mislead. */
+const DESCRIPTION_MAX_CHARS = 4_000;
+const EXAMPLE_MAX_CHARS = 16_000;
 /** A model is asked for the same skill so often; after that a person has to write it. */
 export const ROUNDS_MAX = 5;
 /** Wishes that are over are kept that long. */
@@ -59,6 +62,11 @@ export interface StoredWantedSkill {
   readonly draft: string | null;
 }
 
+function bounded(wish: Wish): Wish {
+  const isLong = JSON.stringify(wish.example).length > EXAMPLE_MAX_CHARS;
+  return { ...wish, description: wish.description.slice(0, DESCRIPTION_MAX_CHARS), ...(isLong ? { example: null } : {}) };
+}
+
 /** The same wish of the same reader has the same id. */
 export function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
   return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
@@ -77,7 +85,8 @@ export class WantedSkills {
    *
    * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish
    */
-  async request({ wish, priority, requestId }: WishRequest): Promise<WantedSkill> {
+  async request({ wish: asked, priority, requestId }: WishRequest): Promise<WantedSkill> {
+    const wish = bounded(asked);
     const { redis, keys } = this.producer;
     const { tenant } = wish;
     const id = wishIdOf(wish);

@@ -36,7 +36,7 @@ export class ToolServices {
       embedder,
       sandboxes,
       finder: new MemorySkillFinder(memory),
-      runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker }),
+      runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker, templateFor }),
       registrar: new AgentSkillRegistrar({ memory, registration, checker }),
       wishes: this.wishes,
       sessions: new RedisToolSessions(redis, keys),

@@ -6,6 +6,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { findSkill, searchSkills } from '@etude/domain/skills/find-skill';
 import { codeWithFunctions, loadFunctions } from '@etude/domain/skills/load-functions';
 import { ownersFor, viewOf } from '@etude/domain/skills/owners';
+import type { TemplateFor } from '@etude/domain/skills/skill-packages';
 import { useSkill } from '@etude/domain/skills/use-skill';
 import type { SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { MemoryAccess } from '../memory/memory-access.js';
@@ -61,6 +62,7 @@ export interface SkillRunnerParts {
   readonly sandboxes: Sandboxes;
   readonly outbox: MemoryOutbox;
   readonly checker: ProofChecker;
+  readonly templateFor: TemplateFor;
 }
 
 /** Runs what is proven, in sandboxes, and counts it. */
@@ -68,9 +70,13 @@ export class ProvenSkillRunner implements SkillRunner {
   constructor(private readonly parts: SkillRunnerParts) {}
 
   async use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null> {
-    const { memory, sandboxes, outbox, checker } = this.parts;
+    const { memory, sandboxes, outbox, checker, templateFor } = this.parts;
     const { procedural } = await memory.open();
-    const used = await useSkill({ reader, ...call }, { procedural, sandboxes, outbox, checker, clock: { now: Date.now } }, signal);
+    const used = await useSkill(
+      { reader, ...call },
+      { procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } },
+      signal,
+    );
     if (used.outcome === 'not_found') return null;
     const { success, name, version, result, output, error, durationMs } = used;
     return { success, name, version, result, output, error, durationMs };

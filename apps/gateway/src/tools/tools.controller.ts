@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
 import type { CallToolRequest, ListToolsRequest, Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId } from '@etude/contracts/ids';
@@ -20,6 +21,8 @@ const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letter
 /** Of calls that name no session. */
 const NO_SESSION = 'default';
 const ToolName = z.string().min(1).max(128);
+/** Of the arguments of a call, as JSON. */
+const ARGUMENTS_MAX_CHARS = 1_048_576;
 
 /** `etude.v1.Tools`: one registry for every agent; whose call it is comes from the key and the request, never from arguments. */
 @Controller()
@@ -41,7 +44,7 @@ export class ToolsController implements GrpcController<typeof Tools> {
     const requestId = optionalRequestId(request.requestId);
     const { calls } = this.tools;
     await calls.note(reader.tenant, reader.agent);
-    const args = request.arguments ?? {};
+    const args = checkedArguments(request.arguments);
     // What changes nothing is simply asked again.
     const isRead = this.tools.registry.list().some(({ name, readOnly }) => name === tool && readOnly);
     const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
@@ -62,6 +65,17 @@ export class ToolsController implements GrpcController<typeof Tools> {
     const { settings } = await this.tools.settings.get(caller.tenant, caller.agent);
     return this.tools.registry.call(tool, args, { ...caller, by, settings }, signal);
   }
+}
+
+/** @throws EtudeError PAYLOAD_TOO_LARGE */
+function checkedArguments(args: CallToolRequest['arguments'] = {}) {
+  const size = JSON.stringify(args).length;
+  if (size <= ARGUMENTS_MAX_CHARS) return args;
+  throw new EtudeError(
+    'PAYLOAD_TOO_LARGE',
+    `The arguments of a tool may have ${ARGUMENTS_MAX_CHARS} characters as JSON; these have ${size}. Send less at once.`,
+    { field: 'arguments' },
+  );
 }
 
 /** The same request has the same id, so that what it began is not begun again. */

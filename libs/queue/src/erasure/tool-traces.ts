@@ -17,7 +17,7 @@ export const TOOL_SESSIONS: ErasurePlace = {
   },
 };
 
-/** What calls answered, and that the agent called at all. Kept for a day, and nobody's but the caller's. */
+/** What calls answered, and that the agent called at all. Kept for an hour, and nobody's but the caller's. */
 export const TOOL_ANSWERS: ErasurePlace = {
   name: 'queue.tool-answers',
   async *traces(erased) {

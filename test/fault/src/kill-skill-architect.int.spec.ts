@@ -1,0 +1,77 @@
+import { fileURLToPath } from 'node:url';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis } from '@etude/queue/redis';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import type { TestProcess } from '@etude/test-support/processes';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TENANT } from './observed.js';
+
+const SCRIPT = fileURLToPath(new URL('./skill-architect.yaml', import.meta.url));
+const SETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.PENDING_REVIEW, SkillStatus.ACTIVE, SkillStatus.REJECTED]);
+const keys = new RedisKeys('etude');
+
+let stack: TestStack;
+let worker: TestProcess;
+let redis: ReturnType<typeof connectRedis>;
+let skills: ServiceClient<typeof Skills>;
+beforeAll(async () => {
+  stack = await startStack({ script: SCRIPT });
+  worker = stack.consolidator;
+  redis = connectRedis(stack.redis.url, 'producer');
+  skills = createServiceClient(Skills, stack.address);
+}, 60_000);
+afterAll(async () => {
+  skills.close();
+  redis.disconnect();
+  await stack.stop();
+}, 60_000);
+
+interface Moment {
+  readonly field: 'state' | 'draft' | 'registered';
+  readonly is: (value: string | null) => boolean;
+}
+
+/** When the worker is killed, by what the wish's record says. */
+const MOMENTS: Readonly<Record<string, Moment>> = {
+  'the wish was only accepted': { field: 'state', is: (state) => state !== null },
+  'the model is asked': { field: 'state', is: (state) => state === 'writing' },
+  'what it wrote is kept': { field: 'draft', is: (draft) => draft !== null },
+  'the wish is over': { field: 'registered', is: (registered) => registered !== null && registered !== '' },
+};
+
+describe('a consolidation worker that is killed with SIGKILL', () => {
+  it.each(Object.keys(MOMENTS))(
+    'loses no wish and makes one skill where %s',
+    async (name) => {
+      const { field, is } = MOMENTS[name]!;
+      const agent = `killed-when-${name.replaceAll(/\W+/g, '-')}`;
+      const asked = await skills.requestSkill({ name: 'count_vowels', agent, description: 'Counts vowels.' });
+      const record = keys.wantedSkill(TENANT, asked.name.slice('wantedSkills/'.length));
+      await until(async () => is(await redis.hget(record, field)), { what: `that ${name}`, everyMs: 2, timeoutMs: 20_000 });
+      await worker.kill();
+      worker = await stack.start('consolidation-worker');
+      const wanted = await until(
+        async () => {
+          const now = await skills.getWantedSkill({ name: asked.name });
+          return now.state === 'waiting' || now.state === 'writing' ? null : now;
+        },
+        { what: 'the wish to be over', timeoutMs: 30_000 },
+      );
+      expect(wanted).toMatchObject({ state: 'registered', registeredSkill: 'skills/count_vowels', asked: 1 });
+      const skill = await until(
+        async () => {
+          const now = await skills.getSkill({ name: 'skills/count_vowels', agent });
+          return SETTLED.has(now.status) ? now : null;
+        },
+        { what: 'the skill to be settled', timeoutMs: 30_000 },
+      );
+      expect(skill).toMatchObject({ version: 1, origin: 'request', sources: [asked.name] });
+      expect(skill.status).not.toBe(SkillStatus.REJECTED);
+      expect((await skills.listSkillVersions({ name: 'skills/count_vowels', agent })).skills).toHaveLength(1);
+    },
+    120_000,
+  );
+});
