@@ -213,14 +213,14 @@ const counting = () => {
   return { offered, countOffers };
 };
 
-describe('offers of skills', () => {
-  const offersIn = async (given: ConstructorParameters<typeof World>[0]) => {
-    const { offered, countOffers } = counting();
-    const plain = new World(given);
-    await new World({ ...given, deps: { procedural: { ...plain.deps.procedural, countOffers } } }).run();
-    return offered;
-  };
+const offersIn = async (given: ConstructorParameters<typeof World>[0]) => {
+  const { offered, countOffers } = counting();
+  const plain = new World(given);
+  await new World({ ...given, deps: { procedural: { ...plain.deps.procedural, countOffers } } }).run();
+  return offered;
+};
 
+describe('offers of skills', () => {
   it('count what was tried and what was shown', async () => {
     expect(await offersIn({ skills: near({}) })).toEqual(['double_it@1']);
     expect(await offersIn({ skills: near({}, 0.7), model: solver() })).toEqual(['double_it@1']);
