@@ -1,4 +1,6 @@
 import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
@@ -27,7 +29,7 @@ import { embedderByName } from './embedder-by-name.js';
 import { factsUnlessErased } from './facts-unless-erased.js';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import { memoryWriteProcessor } from './memory-write.processor.js';
-import { type ArchiveTimes, NightlySchedules } from './nightly-schedules.js';
+import { type ArchiveTimes, NightlySchedules, type PruneTimes } from './nightly-schedules.js';
 import { skillRequestProcessor } from './skill-request.processor.js';
 import { skillVerifyProcessor } from './skill-verify.processor.js';
 import { StoredVerifications } from './stored-verifications.js';
@@ -116,7 +118,7 @@ function startConsumers(
     memory,
     outbox: reader,
     producer,
-    schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config)),
+    schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config), pruneTimes(config)),
   });
   const verification = {
     ...proofKeys,
@@ -126,6 +128,7 @@ function startConsumers(
     clock,
     settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
+    templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
   };
   const verifications = skillVerifyProcessor(producer, verification);
   const requests = skillRequestProcessor({
@@ -182,4 +185,17 @@ function archiveTimes(config: ConsolidationWorkerConfig): ArchiveTimes | null {
   const { ETUDE_ARCHIVE_SCHEDULE: pattern, ETUDE_ARCHIVE_TIME_ZONE: timeZone, ETUDE_ARCHIVE_SCORE_MAX: scoreMax } = config;
   if (pattern === undefined || timeZone === undefined || scoreMax === undefined) return null;
   return { pattern, timeZone, scoreMax, olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS };
+}
+
+function pruneTimes(config: ConsolidationWorkerConfig): PruneTimes | null {
+  const { ETUDE_SKILLS_PRUNE_SCHEDULE: pattern, ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone } = config;
+  if (pattern === undefined || timeZone === undefined) return null;
+  return {
+    pattern,
+    timeZone,
+    unusedDays: config.ETUDE_SKILLS_PRUNE_UNUSED_DAYS,
+    failingRateMax: config.ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX,
+    failingUsesMin: config.ETUDE_SKILLS_PRUNE_FAILING_USES_MIN,
+    supersededDays: config.ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS,
+  };
 }

@@ -2,6 +2,7 @@ import type { MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { StoreReport } from '@etude/memory/record-store';
 import type { JobHandler } from '@etude/queue/consumer';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
+import { pruneBySchedule } from './prune-by-schedule.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';
 
 export type MemoryUpkeepDeps = EraseDeps & ReembedDeps;
@@ -13,6 +14,7 @@ export function memoryUpkeepProcessor(deps: MemoryUpkeepDeps): JobHandler<typeof
     if (payload.work === 'erase') await eraseSubject(payload, deps, context);
     if (payload.work === 'reembed') await moveVectors(payload.id, deps, context);
     if (payload.work === 'reconcile') return { report: sentencesOf(await upkeep.reconcile()) };
+    if (payload.work === 'prune') return { archived: await pruneBySchedule(payload, deps) };
     if (payload.work !== 'archive') return {};
     const { tenant, scoreMax, olderThanDays } = payload;
     const { archived } = await upkeep.archive({ tenant }, { scoreMax, olderThanDays }, { dryRun: false }, context.signal);

@@ -1,6 +1,6 @@
 import type { Producer } from '@etude/queue/producer';
 import type { QueueLogger } from '@etude/queue/redis';
-import { type ArchiveSchedule, scheduleArchive, scheduleNightly } from '@etude/queue/scheduler';
+import { type ArchiveSchedule, type PruneSchedule, scheduleArchive, scheduleNightly, schedulePrune } from '@etude/queue/scheduler';
 
 export interface NightlyTimes {
   /** Cron. */
@@ -10,9 +10,10 @@ export interface NightlyTimes {
 }
 
 export type ArchiveTimes = Omit<ArchiveSchedule, 'tenant'>;
+export type PruneTimes = Omit<PruneSchedule, 'tenant'>;
 
 /**
- * Has `consolidation.run`, and archiving, fire every night for each tenant that something was learned for. The schedules are kept in Redis;
+ * Has `consolidation.run`, archiving and pruning fire every night for each tenant that something was learned for. The schedules are kept in Redis;
  * every worker sets the same ones.
  */
 export class NightlySchedules {
@@ -25,17 +26,21 @@ export class NightlySchedules {
     private readonly logger: QueueLogger,
     /** null: nothing is archived by itself. */
     private readonly archive: ArchiveTimes | null = null,
+    /** null: no skill is pruned by itself. */
+    private readonly prune: PruneTimes | null = null,
   ) {}
 
   /** Once per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
   async ensure(tenant: string): Promise<void> {
-    const { times, archive } = this;
-    if ((times === null && archive === null) || this.#known.has(tenant)) return;
+    const { times, archive, prune } = this;
+    if ((times === null && archive === null && prune === null) || this.#known.has(tenant)) return;
     this.#known.add(tenant);
     if (times !== null)
       await this.#schedule(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, () => scheduleNightly(this.producer, { ...times, tenant }));
     if (archive !== null)
       await this.#schedule(tenant, 'ETUDE_ARCHIVE_SCHEDULE', archive, () => scheduleArchive(this.producer, { ...archive, tenant }));
+    if (prune !== null)
+      await this.#schedule(tenant, 'ETUDE_SKILLS_PRUNE_SCHEDULE', prune, () => schedulePrune(this.producer, { ...prune, tenant }));
   }
 
   async #schedule(tenant: string, setting: string, times: object, act: () => Promise<void>): Promise<void> {

@@ -147,6 +147,17 @@ export const MemoryUpkeepJob = queue({
       scoreMax: z.number().min(0).max(1),
       olderThanDays: z.number().int().min(0).max(36_500),
     }),
+    /** Skills; what is 0 is not looked at. */
+    z.strictObject({
+      v: z.literal(1),
+      work: z.literal('prune'),
+      tenant: TenantId,
+      id: z.string().min(1).max(100),
+      unusedDays: z.number().int().min(0).max(36_500),
+      failingRateMax: z.number().min(0).max(1),
+      failingUsesMin: z.number().int().min(1).max(1_000_000),
+      supersededDays: z.number().int().min(0).max(36_500),
+    }),
   ]),
   result: z.strictObject({ report: ReconcileReport.nullable().default(null), archived: z.number().int().nullable().default(null) }),
   jobId: (p) => `${p.work}.${p.id}`,

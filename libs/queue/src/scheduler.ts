@@ -51,6 +51,25 @@ export async function scheduleArchive(producer: Producer, { pattern, timeZone, .
   await upsert(producer, MemoryUpkeepJob, `archive.${work.tenant}`, { pattern, timeZone }, template);
 }
 
+export interface PruneSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
+  /** What is 0 is not looked at. */
+  readonly unusedDays: number;
+  readonly failingRateMax: number;
+  readonly failingUsesMin: number;
+  readonly supersededDays: number;
+}
+
+/** Has a tenant's skills pruned by the clock. As `scheduleNightly` otherwise. */
+export async function schedulePrune(producer: Producer, { pattern, timeZone, ...work }: PruneSchedule): Promise<void> {
+  const template = parseOr(
+    MemoryUpkeepJob.payload,
+    { v: 1, work: 'prune', id: `nightly-${work.tenant}`, ...work },
+    'INVALID_ARGUMENT',
+    'the schedule of pruning',
+  );
+  await upsert(producer, MemoryUpkeepJob, `prune.${work.tenant}`, { pattern, timeZone }, template);
+}
+
 async function upsert(
   producer: Producer,
   declaration: QueueDeclaration,

@@ -1,0 +1,57 @@
+import { MemoryUpkeepJob } from '@etude/contracts/queues';
+import { calls, DAY_MS, provenSkill, Shelf } from '@etude/domain/skills/hygiene-fixture';
+import { undoPrune } from '@etude/domain/skills/prune';
+import { NEW_YEAR } from '@etude/domain/testing/memory-records';
+import { expect, it } from 'vitest';
+import { consolidationWorkerConfig } from './consolidation-worker.config.js';
+import { pruneBySchedule } from './prune-by-schedule.js';
+
+const clock = { now: () => NEW_YEAR + 100 * DAY_MS };
+const template = {
+  v: 1,
+  work: 'prune',
+  tenant: 'acme',
+  id: 'nightly-acme',
+  failingRateMax: 0,
+  failingUsesMin: 5,
+  supersededDays: 0,
+} as const;
+const firing = MemoryUpkeepJob.firing?.({ ...template, unusedDays: 90 }, 77);
+const prune = (shelf: Shelf) => (firing?.work === 'prune' ? pruneBySchedule(firing, { memory: shelf, clock }) : null);
+
+/** Which settings of pruning are wrong. */
+const wrong = (more: object) =>
+  consolidationWorkerConfig
+    .safeParse({ ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *', ...more })
+    .error?.issues.map(({ path }) => path.join('.'))
+    .filter((name) => name.startsWith('ETUDE_SKILLS_PRUNE'));
+
+it('prunes what the schedule says, once per firing', async () => {
+  const leaf = provenSkill('leaf');
+  const shelf = new Shelf(leaf, provenSkill('top', { dependencies: [calls(leaf)] }));
+  expect(await prune(shelf)).toBe(2);
+  expect(await prune(shelf)).toBe(2);
+  expect(shelf.moves.map(({ key, by }) => [key.name, by])).toEqual([
+    ['top', 'pruning'],
+    ['leaf', 'pruning'],
+  ]);
+});
+
+it('names the pruning in the history, so that it can be taken back', async () => {
+  const shelf = new Shelf(provenSkill('idle'));
+  await prune(shelf);
+  const [pruneId = ''] = /p[0-9a-f]{16}/.exec(shelf.moves[0]?.reason ?? '') ?? [];
+  await undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: clock.now() + 1 }, shelf);
+  expect(shelf.statuses()).toEqual(['idle@1 active']);
+});
+
+it('is set only with what is to be pruned, and when', () => {
+  const whole = {
+    ETUDE_REDIS_URL: 'redis://127.0.0.1:1',
+    ETUDE_MEMORY_PATH: 'm',
+    ETUDE_SKILLS_SIGNING_KEY_PATH: 'k',
+    ETUDE_SKILLS_APPROVAL: 'review',
+  };
+  expect(wrong(whole)).toEqual(['ETUDE_SKILLS_PRUNE_TIME_ZONE', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
+  expect(wrong({ ...whole, ETUDE_SKILLS_PRUNE_TIME_ZONE: 'UTC', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' }) ?? []).toEqual([]);
+});
