@@ -76,12 +76,17 @@ function outcomeText({ output, result }: UseSkillResponse): string {
   return [output.trimEnd(), answer].filter((part) => part !== '').join('\n');
 }
 
-function noteFailure(cli: Cli, skill: string, { name, version, error, skillRequestSubmitted, wantedSkill }: UseSkillResponse): void {
-  cli.out.note(`${name === '' ? skill : `${bareName(name)}@${version}`} failed: ${error}`);
+function noteFailure(cli: Cli, skill: string, used: UseSkillResponse): void {
+  const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
+  cli.out.note(isMissing(used) ? `${bareName(skill)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
   if (skillRequestSubmitted) cli.out.note(`it was asked for; ${commandLine(cli, `skills wanted ${wantedSkill}`)} tells what becomes of it`);
+  else if (isMissing(used)) cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
 }
 
-const exitOf = ({ success, skillRequestSubmitted }: UseSkillResponse) => {
-  if (success) return EXIT.ok;
-  return skillRequestSubmitted ? EXIT.notFound : EXIT.failed;
+/** No version of it was run, because there is none to run. */
+const isMissing = ({ version }: UseSkillResponse) => version === 0;
+
+const exitOf = (used: UseSkillResponse) => {
+  if (used.success) return EXIT.ok;
+  return isMissing(used) ? EXIT.notFound : EXIT.failed;
 };
