@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ApprovalMode, ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../ports/skill-registry.js';
 import { isProofOf, keyOf, reasonsForReview, wasActive } from './skill-life.js';
@@ -137,7 +137,7 @@ export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: D
 }
 
 /** Not used any more; `replacedBy` is found in its place. */
-export function deprecateSkill(
+export async function deprecateSkill(
   procedural: SkillRegistry,
   skill: Skill,
   { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },

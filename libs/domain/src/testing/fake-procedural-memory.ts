@@ -4,6 +4,7 @@ import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
 import type { ProceduralMemory, ReadScope, SearchQuery, StoreSkillOptions } from '../ports/memory.js';
+import type { ProofChecker } from '../ports/proof-signer.js';
 import type { SkillKey, SkillMove, SkillOwner } from '../ports/skill-registry.js';
 import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
@@ -20,9 +21,12 @@ export class FakeProceduralMemory implements ProceduralMemory {
   #skills: Skill[] = [];
   readonly #uses = new Set<string>();
   readonly #clock: Clock;
+  readonly #checker: ProofChecker | null;
 
-  constructor(clock: Clock = { now: () => 0 }) {
+  /** Without a checker any signature is believed. */
+  constructor(clock: Clock = { now: () => 0 }, checker: ProofChecker | null = null) {
     this.#clock = clock;
+    this.#checker = checker;
   }
 
   /** Skills as they are, whatever their life was: for tests that begin in the middle of it. */
@@ -82,7 +86,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     try {
       const moved = moves.map((move) => {
         const known = this.#find(move.key);
-        return [known, this.#replace(known, movedSkill(known, structuredClone(move)))] as const;
+        return [known, this.#replace(known, movedSkill(known, structuredClone(move), this.#checker))] as const;
       });
       return moved.map(([{ scope, name, version }]) => structuredClone(this.#find({ ...scope, name, version })));
     } catch (error) {

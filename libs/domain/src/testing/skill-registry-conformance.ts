@@ -1,3 +1,4 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
@@ -62,13 +63,13 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       const memory = await start(make);
       const stored = await memory.store(skillOf());
       const proof = proofOf(stored);
-      const refused = (move: SkillMove) => expect(memory.move([move])).rejects;
-      await refused(moveOf({ ...stored, digest: 'f'.repeat(64) }, 'rejected')).toMatchObject({ code: 'ABORTED' });
-      await refused(moveOf(stored, 'deprecated')).toMatchObject({ code: 'ABORTED' });
-      await refused(moveOf(stored, 'verified', { proof, from: ['rejected'] })).toMatchObject({ code: 'ABORTED' });
-      await refused(moveOf({ ...stored, version: 2 }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
-      await refused(moveOf({ ...stored, scope: { ...SCOPE, tenant: 'beta' } }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
-      await refused(moveOf({ ...stored, scope: { ...SCOPE, agent: 'tester' } }, 'rejected')).toMatchObject({ code: 'NOT_FOUND' });
+      const codeOf = (move: SkillMove) => memory.move([move]).catch(errorCode);
+      expect(await codeOf(moveOf({ ...stored, digest: 'f'.repeat(64) }, 'rejected'))).toBe('ABORTED');
+      expect(await codeOf(moveOf(stored, 'deprecated'))).toBe('ABORTED');
+      expect(await codeOf(moveOf(stored, 'verified', { proof, from: ['rejected'] }))).toBe('ABORTED');
+      expect(await codeOf(moveOf({ ...stored, version: 2 }, 'rejected'))).toBe('NOT_FOUND');
+      expect(await codeOf(moveOf({ ...stored, scope: { ...SCOPE, tenant: 'beta' } }, 'rejected'))).toBe('NOT_FOUND');
+      expect(await codeOf(moveOf({ ...stored, scope: { ...SCOPE, agent: 'tester' } }, 'rejected'))).toBe('NOT_FOUND');
       expect(await memory.get(ALL, 'sum_even')).toEqual(stored);
     });
 

@@ -1,6 +1,7 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Memory } from '../memory.js';
 import type { RecordStore } from '../record-store.js';
 import { RecordEpisodicLayer } from './episodic-layer.js';
@@ -20,12 +21,23 @@ export interface MemoryDeps extends SemanticOptions {
   readonly clock?: Clock;
   /** Orders the best hits where a search asks for it. */
   readonly chatModel?: ChatModel;
+  /** See `LayerDeps`. */
+  readonly proofChecker?: ProofChecker;
 }
 
 /** The three layers and their upkeep over one store, which is closed with them. */
-export function memoryOver(bare: RecordStore, { embedder, clock = { now: Date.now }, chatModel, ...options }: MemoryDeps): Memory {
+export function memoryOver(
+  bare: RecordStore,
+  { embedder, clock = { now: Date.now }, chatModel, proofChecker, ...options }: MemoryDeps,
+): Memory {
   const store = guardedStore(bare);
-  const deps = { store, embedder: sharedEmbedding(embedder), clock, ...(chatModel === undefined ? {} : { chatModel }) };
+  const deps = {
+    store,
+    embedder: sharedEmbedding(embedder),
+    clock,
+    ...(chatModel === undefined ? {} : { chatModel }),
+    ...(proofChecker === undefined ? {} : { proofChecker }),
+  };
   const episodic = new RecordEpisodicLayer(deps);
   const semantic = new RecordSemanticLayer(deps, options);
   const procedural = new RecordProceduralLayer(deps);

@@ -111,7 +111,7 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 
   move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
-    return moveSkills(this.#deps.store, moves);
+    return moveSkills(this.#deps, moves);
   }
 
   dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {

@@ -5,6 +5,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 import { movedSkill, noSuchSkill } from '@etude/domain/skills/skill-life';
 import type { Change, RecordStore, StoredRecord } from '../record-store.js';
 import { untilTaken } from './collisions.js';
+import type { LayerDeps } from './layer-deps.js';
 import { skillKey, skillRecord } from './skill-records.js';
 import { openedSkill } from './stored-skill.js';
 
@@ -14,7 +15,10 @@ const LAYER = 'procedural';
  * All moves of a call in one write: one unit where the store has transactions, else in their order, so that a repeat finds those that
  * took place and goes on behind them. Nothing is written where one of them is refused.
  */
-export async function moveSkills(store: RecordStore, moves: readonly SkillMove[]): Promise<readonly Skill[]> {
+export async function moveSkills(
+  { store, proofChecker }: Pick<LayerDeps, 'store' | 'proofChecker'>,
+  moves: readonly SkillMove[],
+): Promise<readonly Skill[]> {
   const [first] = moves;
   if (first === undefined) return [];
   const tenant = tenantOf(moves);
@@ -25,7 +29,7 @@ export async function moveSkills(store: RecordStore, moves: readonly SkillMove[]
       const at = recordKey(move.key);
       const skill = moved.get(at) ?? known.get(at)?.skill;
       if (skill === undefined) throw noSuchSkill(move.key);
-      moved.set(at, movedSkill(skill, move));
+      moved.set(at, movedSkill(skill, move, proofChecker ?? null));
     }
     const changes = [...moved].flatMap(([at, skill]) => changeOf(known.get(at), skill));
     const done = changes.length === 0 ? [] : await store.write(tenant, changes);

@@ -10,11 +10,12 @@ import { markApplied } from '../applied-marker.js';
 import { chunkRecord, documentRecord } from '../document-records.js';
 import { noteRecords } from '../episode-notes.js';
 import { episodeRecord, transitionRecord } from '../episodic-records.js';
+import { RecordProceduralLayer } from '../procedural-layer.js';
 import { insertsOf } from '../record-inserts.js';
 import { mendDocuments } from '../semantic-documents.js';
 import { factRecord } from '../semantic-records.js';
 import { skillRecord } from '../skill-records.js';
-import { bodyOf, parseBody } from '../stored-body.js';
+import { bodyOf } from '../stored-body.js';
 import { guardedStore } from './guarded-store.js';
 import type { ImportOptions } from './import-lines.js';
 import { RecordUpkeep } from './record-upkeep.js';
@@ -53,6 +54,8 @@ const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.
 const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).refused.map(({ reason }) => reason);
 
 const DIGEST = 'd'.repeat(64);
+const skillNow = async (name = 'sum_even') =>
+  (await new RecordProceduralLayer({ store, embedder, clock: { now: () => now } }).get(ALL, name))!;
 const document: DocumentRecord = {
   id: 'd1',
   scope: SCOPE,
@@ -177,36 +180,33 @@ describe('what an import believes of a line', () => {
 });
 
 describe('a skill of an import', () => {
-  const stored = async (name = 'sum_even') =>
-    parseBody<Skill>((await store.find(ALL, 'procedural', { where: { name } }, { order: 'key', limit: 1 }))[0]!).value;
-
   it.each(['active', 'verified', 'pending_review'] as const)('is %s only with a proof for its content', async (status) => {
     const forged = [undefined, proofOf(skillOf({ code: 'other' })), proofOf(skillOf(), { digest: 'f'.repeat(64) })];
     const claims = forged.map((proof, i) => skillOf({ name: `s${i}`, status, ...(proof === undefined ? {} : { proof }) }));
     expect(await taken(claims.map((skill) => lineOf(skillRecord(skill, []))))).toMatchObject({ added: 3, refused: [] });
     for (const { name } of claims) {
-      expect(await stored(name)).toMatchObject({ status: 'candidate', statusReason: expect.stringContaining(`was ${status}`) as string });
-      expect(await stored(name)).not.toHaveProperty('proof');
+      expect(await skillNow(name)).toMatchObject({ status: 'candidate', statusReason: expect.stringContaining(`was ${status}`) as string });
+      expect(await skillNow(name)).not.toHaveProperty('proof');
     }
     const wrongDigest = skillOf({ status, digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) });
     await taken([lineOf(skillRecord(wrongDigest, []))]);
-    expect(await stored()).toMatchObject({ status: 'candidate' });
+    expect(await skillNow()).toMatchObject({ status: 'candidate' });
   });
 
   it('keeps its life where it has one, also when it is shared', async () => {
     const scope = { tenant: 'acme', agent: '@tenant', user: null };
     const proven = skillOf({ status: 'active', scope, proof: proofOf(skillOf()) });
     expect(await taken([lineOf(skillRecord(proven, []))])).toMatchObject({ added: 1 });
-    expect(await stored()).toEqual(proven);
+    expect(await skillNow()).toEqual(proven);
     const told = { ...skillOf({ name: 'told', kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' }) };
     await taken([lineOf(skillRecord(told, []))]);
-    expect(await stored('told')).toEqual(told);
+    expect(await skillNow('told')).toEqual(told);
   });
 
   it('calls what its new tenant has', async () => {
     const pin = { name: 'parse', tenant: 'beta', agent: 'coder', version: 1, digest: DIGEST };
     await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
-    expect((await stored()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
+    expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
   });
 
   it('waits for review where somebody imports it for others than their own agent', async () => {
