@@ -1,20 +1,24 @@
 import type { Skill } from '@etude/contracts/memory';
-import { type ApprovalMode, SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
+import { type ApprovalMode, SKILL_STATUSES, type SkillFinding, type SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
+import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { FakeProceduralMemory } from '../testing/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
 import { admissionDeps } from './admission-fixture.js';
 import { approveSkill } from './approve.js';
 import { candidateFromTests } from './skill-candidate.js';
+import { checkSkill } from './check-skill.js';
 import { skillDigest } from './skill-digest.js';
+import { keyOf } from './skill-life.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 const signal = new AbortController().signal;
+const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
 class Crash extends Error {}
 
 function candidate(over: Partial<Skill> = {}): Skill {
-  const tests = [{ kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 }];
+  const tests = [io];
   const code = over.code ?? 'print(int(input()) * 2)';
   const skill = candidateFromTests({
     scope,
@@ -145,5 +149,104 @@ describe('settledStatus of a skill that two users have', () => {
     const { procedural } = memoryOf(skillOfUser('ann', 'active'), { ...skillOfUser('bob', 'candidate'), version: 2 });
     expect(await settledStatus(procedural, skillOfUser('ann', 'candidate'))).toBe('active');
     expect(await settledStatus(procedural, skillOfUser('bob', 'candidate'))).toBeNull();
+  });
+});
+
+describe('the setting of an agent', () => {
+  const wide = {
+    ...candidate(),
+    tests: ['2', '3', '5', '8'].map((stdin) => ({ ...io, stdin, expectedStdout: String(Number(stdin) * 2) })),
+  };
+  const tested = { ...wide, digest: skillDigest(wide) };
+
+  it('is taken by their own name', async () => {
+    const { procedural } = memoryOf(candidate());
+    const asked: string[] = [];
+    const deps = admissionDeps(procedural);
+    const settings: AgentSettingsReader = { get: (tenant, agent) => (asked.push(`${tenant} ${agent}`), deps.settings.get(tenant, agent)) };
+    await admitSkill(keyOf(candidate()), { ...deps, settings }, signal);
+    expect(asked).toEqual(['acme solver']);
+  });
+
+  it('decides by a threshold of evidence', async () => {
+    const threshold = { approvalMode: 'threshold' as const, skillRegistrationConfidenceThreshold: 0.9 };
+    const little = memoryOf(candidate());
+    expect(await admitSkill(keyOf(candidate()), admissionDeps(little.procedural, threshold), signal)).toMatchObject({
+      status: 'pending_review',
+      statusReason: 'waits for review: its confidence of 0.38 is below 0.90',
+    });
+    const much = memoryOf(tested);
+    expect(await admitSkill(keyOf(tested), admissionDeps(much.procedural, threshold), signal)).toMatchObject({ status: 'active' });
+  });
+
+  it('approves nothing with an error of an analyser', async () => {
+    const error: SkillFinding = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'it runs a text as code' };
+    const { procedural } = memoryOf(candidate());
+    const deps = {
+      ...admissionDeps(procedural),
+      analyser: { analyse: async (text: string) => (text === candidate().code ? [error] : []) },
+    };
+    expect(await admitSkill(keyOf(candidate()), deps, signal)).toMatchObject({
+      status: 'pending_review',
+      statusReason: 'waits for review: ruff S102: it runs a text as code',
+      proof: { confidence: 0, findings: [error] },
+    });
+  });
+});
+
+describe('verification again', () => {
+  it('happens in another round, or where the evidence is not believed, and keeps what passes in use', async () => {
+    const { procedural } = memoryOf(candidate());
+    const deps = { ...admissionDeps(procedural), clock: { now: () => (now += 1) } };
+    let now = 100;
+    const key = keyOf(candidate());
+    const first = await admitSkill(key, deps, signal);
+    expect((await admitSkill(key, deps, signal)).proof).toEqual(first.proof);
+    const second = await admitSkill({ ...key, round: 2 }, deps, signal);
+    expect(second).toMatchObject({ status: 'active' });
+    expect(second.proof?.verifiedAt).toBeGreaterThan(first.proof?.verifiedAt ?? 0);
+    const rotated = { keyId: 'next', sign: (text: string) => `next ${text.length}` };
+    const checker = { isSigned: (text: string, keyId: string, signature: string) => keyId === 'next' && signature === rotated.sign(text) };
+    expect(await admitSkill(key, { ...deps, signer: rotated, checker }, signal)).toMatchObject({
+      status: 'active',
+      proof: { keyId: 'next' },
+    });
+  });
+
+  it('takes out of use what does not pass any more', async () => {
+    const { procedural } = memoryOf(candidate());
+    const deps = admissionDeps(procedural);
+    await admitSkill(keyOf(candidate()), deps, signal);
+    const strict = { ...deps, mutationScoreMin: 1.1, clock: { now: () => 50 } };
+    expect(await admitSkill({ ...keyOf(candidate()), round: 2 }, strict, signal)).toMatchObject({
+      status: 'deprecated',
+      statusReason: expect.stringMatching(/^its tests notice/),
+    });
+  });
+
+  it('rejects what calls a skill that was withdrawn, and blames no system', async () => {
+    const gone = { name: 'gone', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) };
+    const calling = { ...candidate(), dependencies: [gone] };
+    const skill = { ...calling, digest: skillDigest(calling) };
+    const { procedural } = memoryOf(skill);
+    expect(await admitSkill(keyOf(skill), admissionDeps(procedural), signal)).toMatchObject({
+      status: 'rejected',
+      statusReason: expect.stringContaining('gone@1'),
+    });
+  });
+});
+
+describe('checkSkill', () => {
+  it('says what verification finds and stores nothing', async () => {
+    const { procedural, statuses } = memoryOf();
+    const deps = admissionDeps(procedural);
+    expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
+      passed: true,
+      digest: candidate().digest,
+      confidence: 0.375,
+      found: { testsPassed: 1 },
+    });
+    expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
+    expect(await statuses()).toEqual([]);
   });
 });

@@ -151,21 +151,24 @@ describe('verifySkill', () => {
   });
 });
 
+const finding = (rule: string, severity: SkillFinding['severity']): SkillFinding => ({
+  analyser: 'ruff',
+  rule,
+  severity,
+  line: 2,
+  message: 'it looks odd',
+});
+
+const reasonOf = async (skill: Skill, deps: Partial<VerificationDeps> = {}) => (await verify(skill, new PythonSandboxes(), deps)).reason;
+
 describe('what else speaks against a skill', () => {
   const double = 'def double(n: int) -> int:\n    return n * 2';
   const tests = [call([2], 4), call([3], 6)];
-  const reasonOf = async (skill: Skill, deps: Partial<VerificationDeps> = {}) => (await verify(skill, new PythonSandboxes(), deps)).reason;
-  const finding = (rule: string, severity: SkillFinding['severity']): SkillFinding => ({
-    analyser: 'ruff',
-    rule,
-    severity,
-    line: 2,
-    message: 'it looks odd',
-  });
 
   it('is a secret, and no other finding', async () => {
     const skill = skillOf(double, tests, 'double');
-    const found = (...findings: SkillFinding[]) => verify(skill, new PythonSandboxes(), { analyser: { analyse: async () => findings } });
+    const found = (...findings: SkillFinding[]) =>
+      verify(skill, new PythonSandboxes(), { analyser: { analyse: async (text) => (text === double ? findings : []) } });
     expect(await found(finding('S102', 'error'), finding('S311', 'warning'))).toMatchObject({
       passed: true,
       found: { findings: [{ rule: 'S102' }, { rule: 'S311' }] },
