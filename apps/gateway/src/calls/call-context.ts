@@ -31,6 +31,12 @@ export function openContext(call: ServerCall, identity: Identity, shutdown: Abor
   return context;
 }
 
+/** Why the work of this call was stopped; undefined while it is wanted, and where nobody was authenticated. */
+export function endedBy(call: ServerCall): unknown {
+  const signal = contexts.get(call)?.signal;
+  return signal?.aborted === true ? signal.reason : undefined;
+}
+
 /**
  * Whose call this is. The only source of a tenant.
  *

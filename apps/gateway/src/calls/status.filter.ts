@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { ERROR_KINDS, errorCode, EtudeError, type Fault } from '@etude/contracts/errors';
+import { ERROR_KINDS, errorCode, EtudeError, type Fault, isAbort } from '@etude/contracts/errors';
+import type { ServerCall } from '@etude/contracts/grpc';
 import { encodeStatus, STATUS_DETAILS_KEY } from '@etude/contracts/rich-status';
 import { Metadata } from '@grpc/grpc-js';
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { PinoLogger } from 'nestjs-pino';
 import { type Observable, throwError } from 'rxjs';
+import { endedBy } from './call-context.js';
 
 /** What grpc-js sends as a status. */
 export type StatusError = Error & { readonly code: number; readonly details: string; readonly metadata: Metadata };
@@ -35,7 +37,7 @@ export class StatusFilter implements ExceptionFilter {
   constructor(private readonly logger: PinoLogger) {}
 
   catch(error: unknown, host: ArgumentsHost): Observable<never> {
-    return throwError(() => this.#status(error, pathOf(host)));
+    return throwError(() => this.#status(isAbort(error) ? (endedBy(callOf(host)) ?? error) : error, pathOf(host)));
   }
 
   #status(error: unknown, method: string): StatusError {
@@ -54,7 +56,9 @@ export class StatusFilter implements ExceptionFilter {
   }
 }
 
+const callOf = (host: ArgumentsHost) => host.getArgs<unknown[]>()[2] as ServerCall;
+
 function pathOf(host: ArgumentsHost): string {
-  const call = host.getArgs<unknown[]>()[2] as { getPath?: () => string } | undefined;
+  const call = callOf(host) as { getPath?: () => string } | undefined;
   return call?.getPath?.() ?? 'unknown';
 }

@@ -1,0 +1,49 @@
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import { expect, it } from 'vitest';
+import { SkillRegistration, type SkillRegistrationParts } from './skill-registration.js';
+
+const found = skillOf({ status: 'active' });
+const procedural = { versions: () => Promise.resolve([found]) } as unknown as ProceduralMemory;
+const candidate = skillOf({ status: 'candidate' });
+
+type Wait = (signal: AbortSignal) => Promise<unknown>;
+
+/** A registration whose verifications end as told. */
+function registration(wait: Wait): SkillRegistration {
+  const producer = { addAndWait: (_queue: unknown, _payload: unknown, signal: AbortSignal) => wait(signal) };
+  return new SkillRegistration({ producer } as unknown as SkillRegistrationParts);
+}
+
+/** Nobody verifies. */
+const forever: Wait = (signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(Object.assign(new Error('aborted'), { name: 'AbortError' })), { once: true });
+  });
+
+const patience = (waitMs: number, signal = new AbortController().signal) => ({ waitMs, signal });
+
+it('answers what verification made of a skill', async () => {
+  const settled = await registration(() => Promise.resolve({})).settled(procedural, candidate, patience(10_000));
+  expect(settled.status).toBe('active');
+});
+
+it('answers a skill as it stands once its caller has to be answered', async () => {
+  expect((await registration(forever).settled(procedural, candidate, patience(10))).status).toBe('candidate');
+});
+
+it('waits for nothing where a skill is settled already', async () => {
+  expect(await registration(forever).settled(procedural, found, patience(10_000))).toBe(found);
+});
+
+it('ends with its caller', async () => {
+  const gone = new AbortController();
+  const settled = registration(forever).settled(procedural, candidate, patience(10_000, gone.signal));
+  gone.abort(new Error('gone'));
+  await expect(settled).rejects.toThrow('gone');
+});
+
+it('says what verification died of', async () => {
+  const died = registration(() => Promise.reject(new Error('no sandbox')));
+  await expect(died.settled(procedural, candidate, patience(10_000))).rejects.toThrow('no sandbox');
+});
