@@ -1,4 +1,6 @@
 import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
@@ -126,6 +128,7 @@ function startConsumers(
     clock,
     settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
+    templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
   };
   const verifications = skillVerifyProcessor(producer, verification);
   const requests = skillRequestProcessor({

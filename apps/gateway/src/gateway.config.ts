@@ -5,6 +5,7 @@ import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
+import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
 import { z } from 'zod';
 import { mcpConfig } from './mcp/mcp-config.js';
@@ -16,6 +17,7 @@ export const gatewayConfig = requireMemory(
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(publicKeysConfig.shape)
+    .extend(sandboxPackagesConfig.shape)
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
       ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),

@@ -1,12 +1,14 @@
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
+import { templatesOf } from '@etude/domain/skills/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { fileProofChecker } from '@etude/platform/proof-keys';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { loggerModule } from '@etude/platform/logging';
 import { installationSettings } from '@etude/queue/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
@@ -102,14 +104,16 @@ function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: Sand
 function skillServices(config: GatewayConfig, producer: Producer, settings: AgentSettingsStore, logger: QueueLogger): SkillServices {
   const report = (error: unknown) => logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force');
   const sandboxes = new QueueSandboxes(producer);
+  const templateFor = templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH));
   return new SkillServices({
     sandboxes,
+    templateFor,
     settings,
     outbox: new RedisMemoryOutbox(producer),
     checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, report),
     analyser: new RuffSecretlintAnalyser(),
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
-    registration: new SkillRegistration({ sandboxes, settings, producer }),
+    registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
     wanted: new WantedSkills(producer),
   });
 }

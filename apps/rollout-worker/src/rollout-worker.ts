@@ -5,6 +5,8 @@ import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
 import { fileProofChecker } from '@etude/platform/proof-keys';
+import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { installationSettings } from '@etude/queue/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { CancelBus } from '@etude/queue/cancel';
@@ -51,6 +53,7 @@ export class RolloutWorker implements OnApplicationShutdown {
       outbox: new RedisMemoryOutbox(producer),
       clock: { now: Date.now },
       settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
+      templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
       checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
         logger.error({ error }, 'the public keys of skills are not read anew'),
       ),

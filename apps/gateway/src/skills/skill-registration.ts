@@ -7,6 +7,7 @@ import { pinDependencies } from '@etude/domain/skills/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/inspect-code';
 import type { SkillReader } from '@etude/domain/skills/owners';
 import { registerSkill } from '@etude/domain/skills/register-skill';
+import type { TemplateFor } from '@etude/domain/skills/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import type { Producer } from '@etude/queue/producer';
 import { invalid, refuseAny, type Violation } from '../wire/validation.js';
@@ -14,6 +15,8 @@ import type { CheckedDraft } from './skill-draft.mapping.js';
 
 export interface SkillRegistrationParts {
   readonly sandboxes: Sandboxes;
+  /** Throws where no sandbox has the packages of a skill. */
+  readonly templateFor: TemplateFor;
   readonly settings: AgentSettingsStore;
   readonly producer: Producer;
 }
@@ -35,10 +38,11 @@ export class SkillRegistration {
   /**
    * What the code says of itself, with what it depends on; nothing is stored, and nothing of it is run.
    *
-   * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION for a skill that it calls; SANDBOX_UNAVAILABLE
+   * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION for a skill that it calls or a package that no sandbox has; SANDBOX_UNAVAILABLE
    */
   async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
     const { skill, isProgram } = draft;
+    this.parts.templateFor(skill.packages ?? []);
     // Somebody's words, and not Python.
     if (skill.kind === 'procedure') return skill;
     const { tenant, agent, user } = reader;

@@ -3,6 +3,7 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { SkillReader } from '@etude/domain/skills/owners';
+import type { TemplateFor } from '@etude/domain/skills/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import { ACTIVE_PRIORITY, type WantedSkills } from '@etude/queue/wanted-skills';
 import type { JsonObject } from '@bufbuild/protobuf';
@@ -17,6 +18,8 @@ export interface SkillParts {
   readonly analyser: CodeAnalyser & { close(): Promise<void> };
   /** Share of the broken copies that tests have to notice. */
   readonly mutationScoreMin: number;
+  /** Which kind of sandbox has the packages of a skill. */
+  readonly templateFor: TemplateFor;
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;

@@ -44,9 +44,9 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     const { signal, name: by } = contextOf(call);
     const { draft, reader } = authored(request.skill, call);
     const { procedural } = await this.memory.open();
-    const { registration, sandboxes, analyser, checker, mutationScoreMin } = this.services.parts;
+    const { registration, sandboxes, analyser, checker, mutationScoreMin, templateFor } = this.services.parts;
     const candidate = await registration.completed(procedural, { draft, reader, by, baseVersion: 0 }, signal);
-    const check = await checkSkill(candidate, { procedural, sandboxes, analyser, checker, mutationScoreMin }, signal);
+    const check = await checkSkill(candidate, { procedural, sandboxes, analyser, checker, mutationScoreMin, templateFor }, signal);
     const { passed, reason, evidence, contract, found } = check;
     return {
       passed,

@@ -44,8 +44,8 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     if (reader === null) return notFound(request.name);
     await this.#requireEnabled(reader);
     const useId = await useIdOf(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
-    const { sandboxes, outbox, checker } = this.services.parts;
-    const deps = { procedural: memory.procedural, sandboxes, outbox, checker, clock: { now: Date.now } };
+    const { sandboxes, outbox, checker, templateFor } = this.services.parts;
+    const deps = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
     const used = await useSkill({ reader, name, parameters, useId, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
     if (used.outcome === 'not_found') return this.#missing(request, reader, parameters);
     const { success, version, output, error, durationMs } = used;

@@ -28,7 +28,7 @@ export class ToolServices {
 
   constructor({ producer, memory, embedder, skills, provider }: ToolServicesParts) {
     const { redis, keys } = producer;
-    const { sandboxes, outbox, checker, registration, wanted, settings } = skills;
+    const { sandboxes, outbox, checker, registration, wanted, settings, templateFor } = skills;
     this.calls = new ToolCalls(redis, keys);
     this.wishes = new GatewaySkillWishes(wanted, this.calls);
     this.settings = settings;

@@ -49,7 +49,7 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
   const needed = await neededOf(skill, deps);
   if (needed === null) return null;
   const allPackages = [...new Set([skill, ...needed].flatMap(({ packages = [] }) => packages))];
-  if (allPackages.length > 0 && deps.templateFor === undefined) return null;
+  if (!areOffered(allPackages, deps.templateFor)) return null;
   const { description, parameters, contract, packages, model, scripted } = skill;
   return {
     ...partOf(skill),
@@ -76,4 +76,16 @@ async function neededOf(skill: Skill, { procedural, checker }: RolloutDeps): Pro
 
 function partOf({ name, version, scope, kind, digest, code, entryPoint, dependencies }: Skill): NeededSkill {
   return { name, version, scope, kind, digest, code, entryPoint, ...(dependencies ? { dependencies } : {}) };
+}
+
+/** Images change: what a sandbox had when the skill was verified may be gone. */
+function areOffered(packages: readonly string[], templateFor: RolloutDeps['templateFor']): boolean {
+  if (packages.length === 0 || templateFor === undefined) return packages.length === 0;
+  try {
+    templateFor(packages);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'FAILED_PRECONDITION') return false;
+    throw error;
+  }
 }

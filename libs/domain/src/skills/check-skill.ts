@@ -5,6 +5,7 @@ import type { ProceduralMemory } from '../ports/memory.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { confidenceOf, isProven, NOTHING_FOUND } from './proof.js';
+import type { TemplateFor } from './skill-packages.js';
 import { skillDigest } from './skill-digest.js';
 import { gatherGround, type VerificationGround } from './verification-ground.js';
 import { type Verification, verifySkill } from './verify-skill.js';
@@ -17,6 +18,7 @@ export interface CheckDeps {
   readonly checker?: ProofChecker;
   /** See `VerificationDeps`. */
   readonly mutationScoreMin: number;
+  readonly templateFor?: TemplateFor;
   readonly attempt?: number;
   readonly round?: number;
 }

@@ -13,7 +13,7 @@ const RUNS_MAX = 200;
 const CODE_MAX = 8_000_000;
 
 /** Whose code runs, and the start of its executions' ids: the same id again answers with the first result. */
-export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
+export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
   readonly sandboxes: Sandboxes;
   readonly idPrefix: string;
 }
@@ -81,7 +81,7 @@ export function* inExecutions<T extends { readonly run: SandboxRun }>(planned: r
 
 /** Results in the order of the runs; where it stops on a failure those behind it are missing. */
 export async function executePart(
-  { sandboxes, idPrefix, tenant, owner }: TestPlace,
+  { sandboxes, idPrefix, tenant, owner, template }: TestPlace,
   step: string,
   part: ReadonlyArray<{ readonly run: SandboxRun }>,
   options: { limits?: SandboxLimits; hashSeed?: number; stopOnFailure: boolean },
@@ -92,6 +92,7 @@ export async function executePart(
     executionId: `${idPrefix}-${step}`,
     tenant,
     ...(owner === undefined ? {} : { owner }),
+    ...(template === undefined ? {} : { template }),
     ...(hashSeed === undefined ? {} : { hashSeed }),
     files: [],
     limits,

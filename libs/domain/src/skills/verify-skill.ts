@@ -1,7 +1,9 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillFinding } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '../ports/code-analyser.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
+import { analyseSkill } from './analyse-skill.js';
 import { bundledCode } from './bundle-code.js';
 import { contentDigest } from './content-digest.js';
 import { countMutants } from './count-mutants.js';
@@ -19,6 +21,7 @@ import { underOtherClock } from './other-clock.js';
 import { NOTHING_FOUND, type ProofFindings } from './proof.js';
 import { keepWhatWorked } from './keep-what-worked.js';
 import { ownerOfExecutions, runTrial, sameResults, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
+import type { TemplateFor } from './skill-packages.js';
 import { secretFindings } from './secret-findings.js';
 import { isInWords } from './skill-digest.js';
 import type { VerificationGround } from './verification-ground.js';
@@ -30,6 +33,8 @@ export interface VerificationDeps {
   /** Share of the broken copies that the tests have to notice, 0 to 1; one of them in any case. */
   readonly mutationScoreMin: number;
   readonly ground: VerificationGround;
+  /** Which kind of sandbox has these packages; absent: all run in the default one. */
+  readonly templateFor?: TemplateFor;
   /** Number of the try, from 1. Within one try every execution happens once, however often it is asked for. */
   readonly attempt?: number;
   /** Raised where the same content is verified again. */
@@ -62,8 +67,10 @@ export const NO_GROUND: VerificationGround = { replaced: null, needed: [], depen
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
   if (isInWords(skill)) return verificationOf([{ evidence: ['a procedure in words is shown, never run'] }], null);
-  const place = placeOf(skill, deps);
-  const [inspected, findings] = await Promise.all([inspect(skill, place, signal), deps.analyser.analyse(skill.code, signal)]);
+  const template = templateOf(skill, deps);
+  if ('reason' in template) return verificationOf([template], null);
+  const place = { ...placeOf(skill, deps), ...template };
+  const [inspected, findings] = await Promise.all([inspect(skill, place, signal), analyseSkill(skill, deps.analyser, signal)]);
   const looked = lookedAt(skill, inspected, findings);
   const contract = inspected === null || 'problems' in inspected ? null : inspected.contract;
   if (looked.reason !== undefined || skill.kind !== 'function' || contract === null) return verificationOf([looked], contract);
@@ -88,6 +95,21 @@ function placeOf(skill: Skill, { sandboxes, attempt = 1, round = 1 }: Verificati
   const { scope, name, version, digest, code } = skill;
   const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code]).slice(0, 32);
   return { sandboxes, tenant: scope.tenant, owner: ownerOfExecutions(skill), idPrefix: `verify-${content}-${round}.${attempt}` };
+}
+
+/** The sandbox for whatever runs while it is verified; a stage that failed where none has all the packages. */
+function templateOf(
+  skill: Skill,
+  { templateFor, ground }: VerificationDeps,
+): { readonly template?: string } | Required<Pick<Stage, 'reason' | 'evidence'>> {
+  const together = [skill, ...ground.needed, ...ground.dependents.map((dependent) => dependent.skill)];
+  try {
+    const template = templateFor?.([...new Set(together.flatMap(({ packages = [] }) => packages))]);
+    return template === undefined ? {} : { template };
+  } catch (error) {
+    if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
+    return { evidence: [], reason: error.message };
+  }
 }
 
 /** null: a procedure is somebody's words, not Python. */

@@ -1,0 +1,37 @@
+import { Buffer } from 'node:buffer';
+import type { SkillTest } from '@etude/contracts/memory';
+import type { SkillFinding } from '@etude/contracts/skill-proof';
+import { expect, it } from 'vitest';
+import { analyseSkill } from './analyse-skill.js';
+
+const finding: SkillFinding = { analyser: 'a', rule: 'secret/x', severity: 'error', line: 3, message: 'found' };
+const { signal } = new AbortController();
+
+function asked() {
+  const calls: string[] = [];
+  const analyse = async (text: string, _signal?: AbortSignal, language?: string) => {
+    calls.push(`${language}: ${text}`);
+    return text.includes('SECRET') ? [finding] : [];
+  };
+  return { calls, analyser: { analyse } };
+}
+const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
+const test: SkillTest = { kind: 'python', setup: '', tests: 'SECRET' };
+
+it('looks at code as Python, and at a procedure as text', async () => {
+  const { calls, analyser } = asked();
+  await analyseSkill({ kind: 'function', code: 'a', tests: [] }, analyser, signal);
+  await analyseSkill({ kind: 'procedure', code: 'b', tests: [] }, analyser, signal);
+  expect(calls).toEqual(['python: a', 'text: b']);
+});
+
+it('looks at files and tests too, and says where it found something', async () => {
+  const { calls, analyser } = asked();
+  const files = [file('scripts/x.py', 'SECRET'), file('notes.md', 'fine'), file('logo.png', '\0SECRET')];
+  const found = await analyseSkill({ kind: 'procedure', code: '', tests: [], heldOut: [test], files }, analyser, signal);
+  expect(found.map(({ line, message }) => [line, message])).toEqual([
+    [null, 'tests, line 3: found'],
+    [null, 'scripts/x.py, line 3: found'],
+  ]);
+  expect(calls.slice(2)).toEqual(['python: SECRET', 'text: fine']);
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { templateFor } from './skill-packages.js';
+
+const templates = {
+  default: ['attrs==25.1.0'],
+  everything: ['numpy==2.3.1', 'pandas==2.3.0', 'Typing_Extensions==4.14.0'],
+  science: ['numpy==2.3.1'],
+};
+
+describe('the sandbox for packages', () => {
+  it('is the default one where none are needed, or where it has them', () => {
+    expect(templateFor([], {})).toBeUndefined();
+    expect(templateFor(['attrs==25.1.0'], templates)).toBeUndefined();
+  });
+
+  it('is the one with the fewest that has them all', () => {
+    expect(templateFor(['numpy==2.3.1'], templates)).toBe('science');
+    expect(templateFor(['numpy==2.3.1', 'pandas==2.3.0'], templates)).toBe('everything');
+  });
+
+  it('is found however a name is written', () => {
+    expect(templateFor(['typing-extensions==4.14.0'], templates)).toBe('everything');
+  });
+
+  it.each([[['numpy==2.3.2']], [['numpy==2.3.1', 'attrs==25.1.0']], [['scipy==1.0']]])(
+    'is refused for %j, with what is allowed',
+    (packages) => {
+      expect(() => templateFor(packages, templates)).toThrow(
+        expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('numpy==2.3.1 (science)') }),
+      );
+    },
+  );
+
+  it('is refused where there is the standard library alone', () => {
+    expect(() => templateFor(['numpy==2.3.1'], { default: [] })).toThrow(/standard library alone/);
+  });
+});

@@ -1,0 +1,33 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { readSandboxPackages } from './sandbox-packages.js';
+
+const dir = mkdtempSync(join(tmpdir(), 'etude-packages-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+function written(content: string): string {
+  const path = join(dir, 'packages.json');
+  writeFileSync(path, content);
+  return path;
+}
+
+it('reads packages by the kind of sandbox, and none without a file', () => {
+  expect(readSandboxPackages(written('{"science": ["numpy==2.3.1"]}'))).toEqual({ science: ['numpy==2.3.1'] });
+  expect(readSandboxPackages(undefined)).toEqual({});
+});
+
+it.each([
+  ['{', /can't be read/],
+  ['{"science": ["numpy"]}', /exact version/],
+  ['{"Not A Name": []}', /not valid/],
+])('refuses %j', (content, message) => {
+  expect(() => readSandboxPackages(written(content))).toThrow(
+    expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringMatching(message) }),
+  );
+});
+
+it('refuses a file that is not there', () => {
+  expect(() => readSandboxPackages(join(dir, 'missing.json'))).toThrow(/can't be read/);
+});
