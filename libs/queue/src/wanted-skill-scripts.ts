@@ -14,7 +14,12 @@ local at = now()
 local state = redis.call('HGET', KEYS[1], 'state')
 redis.call('HINCRBY', KEYS[1], 'asked', 1)
 redis.call('HSET', KEYS[1], 'updatedAt', at)
-redis.call('ZADD', KEYS[2], 'NX', at, ARGV[1])
+redis.call('ZADD', KEYS[2], state and 'NX' or 'CH', at, ARGV[1])
+-- The index has no expiry of its own: each wish drops a few of the oldest ids whose record is gone.
+local prefix = string.gsub(KEYS[1], '[^:]*$', '')
+for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 4)) do
+  if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', KEYS[2], id) end
+end
 local isOver = state == 'failed' or state == 'registered'
 local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
 if state and not (isOver and mayTry) then

@@ -123,17 +123,17 @@ export class WantedSkills {
     const { redis, keys } = this.producer;
     const index = keys.wantedSkills(tenant);
     const wishes: WantedSkill[] = [];
-    const rank = after === null ? null : await whileRedisAnswers(redis, redis.zrevrank(index, after));
-    for (let start = rank === null ? 0 : rank + 1; ;) {
-      const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit));
-      for (const id of ids) {
-        const wanted = await this.get(tenant, id);
-        if (wanted !== null && (agent === null || wanted.agent === agent)) wishes.push(wanted);
-        if (wishes.length > limit) return { wishes: wishes.slice(0, limit), nextAfter: wishes[limit - 1]?.id ?? null };
-      }
-      if (ids.length <= limit) return { wishes, nextAfter: null };
-      start += ids.length;
+    const rank = after === null ? -1 : await whileRedisAnswers(redis, redis.zrevrank(index, after));
+    // The wish that the page before ended with was erased meanwhile.
+    if (rank === null) return { wishes, nextAfter: null };
+    for (let start = rank + 1; wishes.length <= limit; start += limit) {
+      const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit - 1));
+      const found = await Promise.all(ids.map((id) => this.get(tenant, id)));
+      wishes.push(...found.filter((wanted) => wanted !== null).filter((wanted) => agent === null || wanted.agent === agent));
+      if (ids.length < limit) break;
     }
+    const page = wishes.slice(0, limit);
+    return { wishes: page, nextAfter: wishes.length > limit ? (page.at(-1)?.id ?? null) : null };
   }
 
   /** For the worker. null where there is none. */

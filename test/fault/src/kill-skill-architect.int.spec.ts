@@ -35,18 +35,18 @@ interface Moment {
 }
 
 /** When the worker is killed, by what the wish's record says. */
-const MOMENTS: Readonly<Record<string, Moment>> = {
+const MOMENTS = {
   'the wish was only accepted': { field: 'state', is: (state) => state !== null },
   'the model is asked': { field: 'state', is: (state) => state === 'writing' },
   'what it wrote is kept': { field: 'draft', is: (draft) => draft !== null },
   'the wish is over': { field: 'registered', is: (registered) => registered !== null && registered !== '' },
-};
+} satisfies Record<string, Moment>;
 
 describe('a consolidation worker that is killed with SIGKILL', () => {
-  it.each(Object.keys(MOMENTS))(
+  it.each(Object.keys(MOMENTS) as Array<keyof typeof MOMENTS>)(
     'loses no wish and makes one skill where %s',
     async (name) => {
-      const { field, is } = MOMENTS[name]!;
+      const { field, is } = MOMENTS[name];
       const agent = `killed-when-${name.replaceAll(/\W+/g, '-')}`;
       const asked = await skills.requestSkill({ name: 'count_vowels', agent, description: 'Counts vowels.' });
       const record = keys.wantedSkill(TENANT, asked.name.slice('wantedSkills/'.length));

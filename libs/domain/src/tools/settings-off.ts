@@ -5,6 +5,6 @@ export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 's
   if (settings.enabled) return null;
   return (
     `Procedural memory is off for agent "${agent}", so skills are not searched, used or registered. A reviewer turns it on with ` +
-    `"etude agents set ${agent} --enabled" (UpdateAgent with procedural_memory_settings.enabled = true). execute_code works without it.`
+    `"etude agents set ${agent} enabled=true" (UpdateAgent with procedural_memory_settings.enabled = true). execute_code works without it.`
   );
 }
