@@ -43,6 +43,7 @@ describe('submit', () => {
       prompt: 'Zeichen: äöü 😀',
       files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }],
       labels: { 'a.b': 'x', B: '' },
+      untrusted: true,
       evaluator: {
         kind: {
           case: 'functionCases',
@@ -67,6 +68,7 @@ describe('submit', () => {
       user: 'u1',
       prompt: spec.prompt,
       labels: spec.labels,
+      untrusted: true,
       limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
     });
     expect(Buffer.from(task.spec?.files[0]?.content ?? [])).toEqual(Buffer.from([0, 255, 10]));

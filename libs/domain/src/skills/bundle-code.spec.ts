@@ -135,6 +135,18 @@ describe('neededSkills', () => {
     expect(await refused({ ...increment, status: 'deprecated' })).toBe('none');
   });
 
+  it('refuses what those who read it may not read', async () => {
+    const theirs = skillOf('increment', 'x', { scope: { ...increment.scope, user: 'bob' } });
+    const elsewhere = skillOf('increment', 'x', { scope: { ...increment.scope, tenant: 'other' } });
+    for (const [other, why] of [
+      [theirs, /one user's alone/],
+      [elsewhere, /of another tenant/],
+    ] as const)
+      expect(await codeOf(neededSkills(registryOf(other), skillOf('root', 'x', { needs: [other] })))).toMatch(why);
+    const own = skillOf('root', 'x', { needs: [theirs], scope: theirs.scope });
+    expect(await codeOf(neededSkills(registryOf(theirs), own))).toBe('none');
+  });
+
   it('refuses a program, which has nothing to call', async () => {
     const program = skillOf('program', 'print(1)', { entryPoint: null });
     expect(await codeOf(neededSkills(registryOf(program), skillOf('root', 'x', { needs: [program] })))).toContain(

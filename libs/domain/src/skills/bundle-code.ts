@@ -113,6 +113,8 @@ async function pinnedSkill(
     throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
   const skill = (await registry.versions({ tenant, agent }, name)).find((one) => one.version === version);
   const what = `${caller.name} needs ${name}@${version}`;
+  if (skill !== undefined && skill.scope.user !== null && skill.scope.user !== caller.scope.user)
+    throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
   if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
   if (skill.status !== 'active' && skill.status !== 'deprecated')
     throw refusal(`${what}, which is ${skill.status} (${skill.statusReason}); restore it, or register a new version of ${caller.name}`);
