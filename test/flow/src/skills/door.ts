@@ -45,3 +45,6 @@ export interface ReviewDoor {
     name: string,
   ): Promise<ReadonlyArray<{ readonly version: number; readonly status: string; readonly reason: string }>>;
 }
+
+/** A text of an answer; empty where it has none. */
+export const textIn = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');

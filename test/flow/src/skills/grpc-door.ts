@@ -1,10 +1,10 @@
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { fromJson, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { SkillDraftSchema, Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import type { Caller, Door, Draft, ReviewDoor } from './door.js';
+import { type Caller, type Door, type Draft, type ReviewDoor, textIn } from './door.js';
 
 const resource = (name: string) => `skills/${name}`;
 const named = ({ agent, user = '' }: Caller, name: string) => ({ agent, user, name: resource(name) });
@@ -15,6 +15,12 @@ export function draftJson({ agent, user = '' }: Caller, { name, description, cod
   return { name, agent, user, description, code, tests: tests.map(({ args, expected }) => ({ call: { args, expected } })) };
 }
 
+/** A skill that is there and may not be used is an error of the call. */
+function refused(error: Error) {
+  if (!error.message.includes('FAILED_PRECONDITION')) throw error;
+  return { refusal: { success: false, result: undefined, error: error.message, asked: false } };
+}
+
 export function grpcDoor(address: string, apiKey: string): Door & ReviewDoor {
   const skills = createServiceClient(Skills, address, { apiKey });
   const tools = createServiceClient(Tools, address, { apiKey });
@@ -23,7 +29,7 @@ export function grpcDoor(address: string, apiKey: string): Door & ReviewDoor {
     async execute({ agent, user = '' }, code) {
       const { success, error, result } = await tools.callTool({ tool: 'execute_code', arguments: { code }, agent, user });
       if (!success) throw new Error(error);
-      return String(result?.['stdout']);
+      return textIn(result?.['stdout']);
     },
     async register(caller, draft) {
       const skill = fromJson(SkillDraftSchema, draftJson(caller, draft));
@@ -35,8 +41,10 @@ export function grpcDoor(address: string, apiKey: string): Door & ReviewDoor {
       return hits.map(({ skill }) => skill?.name.replace('skills/', '') ?? '');
     },
     async use(caller, name, parameters) {
-      const { success, result, error, skillRequestSubmitted } = await skills.useSkill({ ...named(caller, name), parameters });
-      return { success, error, asked: skillRequestSubmitted, result: result && (toJson(ValueSchema, result) as JsonValue) };
+      const used = await skills.useSkill({ ...named(caller, name), parameters }).catch(refused);
+      if ('refusal' in used) return used.refusal;
+      const { success, result, error, skillRequestSubmitted } = used;
+      return { success, error, asked: skillRequestSubmitted, result: result && toJson(ValueSchema, result) };
     },
     async approve(caller, name) {
       const { digest } = await skills.getSkill(named(caller, name));

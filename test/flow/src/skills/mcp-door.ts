@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { connectHttp, MODERN, type OfficialClient } from '@etude/mcp/testing/official-client';
-import type { Caller, Door } from './door.js';
+import { type Caller, type Door, textIn } from './door.js';
 
 /** What `register_skill` says, in the registry's words. */
 const STATUSES: Readonly<Record<string, string>> = { registered: 'active' };
@@ -18,21 +18,23 @@ export function mcpDoor(url: URL, apiKey: string): Door {
   async function call(caller: Caller, name: string, args: JsonObject): Promise<{ failed: boolean; text: string; told: JsonObject }> {
     const { client } = await clientOf(caller);
     const answer = await client.callTool({ name, arguments: args });
-    const told = (answer.structuredContent ?? {}) as JsonObject;
-    return { failed: answer.isError === true, text: JSON.stringify(answer.content), told };
+    const [text = '', more = '{}'] = answer.content.map((part) => (part.type === 'text' ? part.text : ''));
+    // What failed says why in words first, and behind them what else there is to know.
+    const told = (answer.structuredContent ?? JSON.parse(more)) as JsonObject;
+    return { failed: answer.isError === true, text, told };
   }
   return {
     name: 'MCP',
     async execute(caller, code) {
       const { failed, text, told } = await call(caller, 'execute_code', { code });
       if (failed) throw new Error(text);
-      return String(told['stdout']);
+      return textIn(told['stdout']);
     },
     async register(caller, { tests, ...draft }) {
       const { failed, text, told } = await call(caller, 'register_skill', { ...draft, tests: tests.map((test) => ({ ...test })) });
       if (failed) throw new Error(text);
-      const status = String(told['status']);
-      return { status: STATUSES[status] ?? status, reason: String(told['reason'] ?? '') };
+      const status = textIn(told['status']);
+      return { status: STATUSES[status] ?? status, reason: textIn(told['reason']) };
     },
     async search(caller, query) {
       const { told } = await call(caller, 'search', { query, min_similarity: 0.1 });

@@ -1,9 +1,10 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import type { Caller, Door, ReviewDoor } from './door.js';
+import { type Caller, type Door, type ReviewDoor, textIn } from './door.js';
 import { draftJson } from './grpc-door.js';
 
 const RESOURCES = '/instances/main/providers/Etude.Skill/skills';
-const word = (status: unknown) => String(status).replace('SKILL_STATUS_', '').toLowerCase();
+const word = (status: JsonValue | undefined) => textIn(status).replace('SKILL_STATUS_', '').toLowerCase();
+const query = (caller: Caller) => new URLSearchParams(named(caller)).toString();
 const named = ({ agent, user = '' }: Caller) => ({ agent, user });
 
 /** Plain paths, and the resources of `/instances/…/skills` where they have the same. */
@@ -15,17 +16,16 @@ export function restDoor(base: string, apiKey: string): Door & ReviewDoor {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return JSON.parse(text) as T;
   }
-  const query = (caller: Caller) => new URLSearchParams(named(caller)).toString();
   return {
     name: 'REST',
     async execute(caller, code) {
       const { success, error, result } = await ask('POST', '/v1/tools/execute_code:call', { arguments: { code }, ...named(caller) });
-      if (success !== true) throw new Error(String(error));
-      return String((result as JsonObject)['stdout']);
+      if (success !== true) throw new Error(textIn(error));
+      return textIn((result as JsonObject)['stdout']);
     },
     async register(caller, draft) {
       const skill = await ask('POST', '/v1/skills', { skill: draftJson(caller, draft), wait: true });
-      return { status: word(skill['status']), reason: String(skill['status_reason']) };
+      return { status: word(skill['status']), reason: textIn(skill['status_reason']) };
     },
     async search(caller, text) {
       if (caller.user === undefined) {
@@ -37,11 +37,14 @@ export function restDoor(base: string, apiKey: string): Door & ReviewDoor {
       return (hits as Array<{ skill: { name: string } }>).map(({ skill }) => skill.name.replace('skills/', ''));
     },
     async use(caller, name, parameters) {
-      const used = await ask('POST', `/v1/skills/${name}:use`, { parameters, ...named(caller) });
+      const used = await ask('POST', `/v1/skills/${name}:use`, { parameters, ...named(caller) }).catch((error: Error): JsonObject => {
+        if (!error.message.includes('FAILED_PRECONDITION')) throw error;
+        return { success: false, error: error.message };
+      });
       const { success, result, error, skill_request_submitted: asked } = used;
       return {
         success: success === true,
-        error: String(error),
+        error: textIn(error),
         asked: asked === true,
         result: result ?? (undefined as JsonValue | undefined),
       };
@@ -61,7 +64,7 @@ export function restDoor(base: string, apiKey: string): Door & ReviewDoor {
       return (skills as JsonObject[]).map(({ version, status, status_reason: reason }) => ({
         version: Number(version),
         status: word(status),
-        reason: String(reason),
+        reason: textIn(reason),
       }));
     },
     async close() {},
