@@ -1,9 +1,9 @@
-import { ConsolidationRunJob } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { redisForFile, startConsumer, startProducer } from '../test/rig.js';
 import { ConsolidationStore } from './consolidation-store.js';
-import { scheduleNightly, unscheduleNightly } from './scheduler.js';
+import { scheduleNightly, schedulePrune, unscheduleNightly } from './scheduler.js';
 
 const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
@@ -37,6 +37,28 @@ describe('nightly schedule', () => {
     expect(new Date(schedulers[0]?.next ?? 0).getUTCHours()).toBe(18);
     await unscheduleNightly(producer, 'acme');
     expect(await queue.getJobSchedulers()).toEqual([]);
+  });
+
+  it('fires prunings with what the schedule says, each by an id of its own', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.server.url, prefix);
+    const fired: string[] = [];
+    startConsumer(
+      MemoryUpkeepJob,
+      async (payload) => {
+        if (payload.work === 'prune') fired.push(`${payload.tenant} ${payload.id} ${payload.unusedDays}`);
+        return {};
+      },
+      { redisUrl: file.server.url, prefix, concurrency: 1 },
+    );
+    const limits = { unusedDays: 90, failingRateMax: 0.5, failingUsesMin: 5, supersededDays: 0 };
+    await schedulePrune(producer, { pattern: '* * * * * *', timeZone: 'UTC', tenant: 'acme', ...limits });
+    await until(() => fired.length >= 2);
+    expect(new Set(fired).size).toBe(fired.length);
+    for (const one of fired) expect(one).toMatch(/^acme nightly-acme-\d+ 90$/);
+    await expect(
+      schedulePrune(producer, { pattern: '0 3 * * *', timeZone: 'UTC', tenant: 'acme', ...limits, failingRateMax: 2 }),
+    ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('refuses a pattern or a time zone that is none', async () => {
