@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { LEGACY } from '@etude/mcp/testing/official-client';
+import { LEGACY, MODERN } from '@etude/mcp/testing/official-client';
 import { freePort } from '@etude/test-support/ports';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, KEYS } from './gateway.harness.js';
@@ -174,6 +174,29 @@ describe('a client', () => {
     sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }));
     sent.destroy();
     expect(await ask(PING)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('an end of the gateway', () => {
+  it('ends streams that clients hold open, and is not held up by them', async () => {
+    const other = new GatewayRig();
+    const mcpPort = await freePort();
+    await other.start({ ETUDE_MCP_PORT: String(mcpPort) });
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': MODERN,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const params = { _meta: meta, notifications: { resourcesListChanged: true } };
+    const answer = await fetch(`http://127.0.0.1:${mcpPort}/mcp`, {
+      method: 'POST',
+      headers: { ...HEADERS, 'mcp-protocol-version': MODERN, 'mcp-method': 'subscriptions/listen' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }),
+    });
+    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    const over = answer.text().catch(() => 'cut');
+    await other.stop();
+    expect(typeof (await over)).toBe('string');
   });
 });
 

@@ -75,7 +75,7 @@ export class McpServer implements OnModuleDestroy {
     });
   }
 
-  /** Streams end at once, so that their clients go elsewhere; what is running gets a grace. */
+  /** What is running gets a grace; then it is cut, streams of changes with it. */
   async onModuleDestroy(): Promise<void> {
     if (!this.#server.listening) return this.#calls.close();
     this.#server.close();
