@@ -7,6 +7,7 @@ import { pinDependencies } from '@etude/domain/skills/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/inspect-code';
 import type { SkillReader } from '@etude/domain/skills/owners';
 import { registerSkill } from '@etude/domain/skills/register-skill';
+import { reverifyDependents } from '@etude/domain/skills/reverify-dependents';
 import type { TemplateFor } from '@etude/domain/skills/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import type { Producer } from '@etude/queue/producer';
@@ -75,6 +76,14 @@ export class SkillRegistration {
     const { scope, name, version } = skill;
     const found = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
     return found.find((one) => one.version === version) ?? skill;
+  }
+
+  /** What calls this skill, which is in use now, gets a version pinned to it, and is verified. Repeating it changes nothing. */
+  async renewCallers(procedural: ProceduralMemory, skill: Skill): Promise<void> {
+    const requestVerification = async (version: Skill) => {
+      await this.parts.producer.add(SkillVerify, jobOf(version));
+    };
+    await reverifyDependents(skill, { procedural, clock: { now: Date.now }, requestVerification });
   }
 
   /** Once it is settled, or as it stands when waiting makes no sense any more. */

@@ -38,6 +38,7 @@ import { invalidField, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
 import { claimSkillRequest, decideOnce, type SkillRequest } from './repeated-request.js';
 import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed, versionsOf } from './skill-access.js';
+import { SkillServices } from './skill-services.js';
 import { dependencyMessage, scopeNamed, skillMessage } from './skill.mapping.js';
 
 type Methods =
@@ -76,7 +77,10 @@ interface Move {
 @Controller()
 @NeedsRole('reviewer')
 export class SkillsReviewController implements Pick<GrpcController<typeof Skills>, Methods> {
-  constructor(private readonly memory: MemoryAccess) {}
+  constructor(
+    private readonly memory: MemoryAccess,
+    private readonly services: SkillServices,
+  ) {}
 
   @GrpcMethod('Skills')
   async getSkillReview(request: GetSkillReviewRequest, _metadata: Metadata, call: ServerCall) {
@@ -163,7 +167,9 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     // Another version than the one that was in use then: the first request came to its end.
     if (claim.isRepeat && present.version !== claim.version) return skillMessage(present);
     const decision = { ...this.#by(call), reason, ...(toVersion === null ? {} : { toVersion }) };
-    return skillMessage(await rollbackSkill(procedural, present, decision));
+    const active = await rollbackSkill(procedural, present, decision);
+    await this.services.parts.registration.renewCallers(procedural, active);
+    return skillMessage(active);
   }
 
   @GrpcMethod('Skills')
@@ -197,7 +203,9 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     requireOwner(call, skill);
     const by = this.#by(call);
     const deciding = { request: requestOf(call, method, request), skill, by: by.by, to };
-    return skillMessage(await decideOnce(memory, deciding, (meant) => decide(meant, { ...by, reason }, memory)));
+    const decided = await decideOnce(memory, deciding, (meant) => decide(meant, { ...by, reason }, memory));
+    if (to.includes('active')) await this.services.parts.registration.renewCallers(memory.procedural, decided);
+    return skillMessage(decided);
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../testing/fake-procedural-memory.js';
 import { admissionDeps } from './admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
+import { rollbackSkill } from './approve.js';
 import { dependencyOn } from './bundle-code.js';
 import { skillOf, type SkillGiven } from './bundle-fixture.js';
 import { proven } from './proven-fixture.js';
@@ -94,6 +95,23 @@ describe('a new version of a skill that others call', () => {
 });
 
 const review = (procedural: FakeProceduralMemory) => ({ settings: admissionDeps(procedural, { approvalMode: 'review' }).settings });
+
+describe('a skill that is rolled back', () => {
+  it('takes what calls it back to the version that was verified with it', async () => {
+    const { deps, drain, lives, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const present = await procedural.get(step.scope, 'step');
+    const decision = { by: 'ann', reason: 'it was better', at: 20 };
+    const back = present && (await rollbackSkill(procedural, present, decision));
+    await reverifyDependents(back ?? step, { ...deps, clock: { now: () => 21 } });
+    expect([await lives('step'), await lives('twice'), await drain()]).toEqual([
+      ['1 active', '2 deprecated'],
+      ['1 active', '2 deprecated'],
+      [],
+    ]);
+  });
+});
 
 describe('approval', () => {
   it('carries over where nothing but what a skill calls changed', async () => {

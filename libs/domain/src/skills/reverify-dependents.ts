@@ -2,7 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../ports/clock.js';
 import type { ProceduralMemory } from '../ports/memory.js';
-import { approveSkill } from './approve.js';
+import { approveSkill, rollbackSkill } from './approve.js';
 import { canonicalJson } from './content-digest.js';
 import { dependencyOn } from './bundle-code.js';
 import { skillDigest } from './skill-digest.js';
@@ -17,7 +17,8 @@ export interface ReverificationDeps {
 
 /**
  * Each active skill that calls this one, which became active, gets a version that is pinned to it, and to the present versions of
- * whatever else it calls; that version is then verified like any other. Repeating it changes nothing: the same pins are the same digest.
+ * whatever else it calls; that version is then verified like any other. One that was verified with these pins before is used again.
+ * Repeating it changes nothing: the same pins are the same digest.
  *
  * It comes to an end, since nothing calls itself at any depth, and a version with the pins that there are is not made again.
  * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
@@ -30,8 +31,17 @@ export async function reverifyDependents(skill: Skill, deps: ReverificationDeps)
     if (version === null) continue;
     made.push(version);
     if (version.status === 'candidate') await deps.requestVerification(version);
+    if (version.status === 'deprecated') await useAgain(version, dependent, deps);
   }
   return made;
+}
+
+/** A skill that it calls was rolled back: the version that was verified with that one is there, with its evidence. */
+async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDeps): Promise<void> {
+  if (!onlyPinsDiffer(version, dependent) || version.proof === undefined) return;
+  const called = (version.dependencies ?? []).map((pin) => `${pin.name}@${pin.version}`).join(', ');
+  const decision = { by: 'verification', reason: `calls ${called} again`, at: deps.clock.now() };
+  await reverifyDependents(await rollbackSkill(deps.procedural, dependent, { ...decision, toVersion: version.version }), deps);
 }
 
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
