@@ -110,9 +110,9 @@ describe('etude.v1.Tools', () => {
       status: status.INVALID_ARGUMENT,
       fields: ['agent'],
     });
-    const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
     const tooMuch = rig.client(Tools).callTool({ tool: 'execute_code', agent, arguments: { code: 'x'.repeat(1_100_000) } });
     expect((await refusal(tooMuch)).code).toBe('PAYLOAD_TOO_LARGE');
+    const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
     expect(await refusal(badSession)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['session'] });
   });
 });

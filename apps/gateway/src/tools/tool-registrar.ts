@@ -1,12 +1,10 @@
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
-import { codeWithFunctions } from '@etude/domain/skills/load-functions';
 import { skillDigest } from '@etude/domain/skills/skill-digest';
 import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
-import type { MemoryAccess } from '../memory/memory-access.js';
 import type { SkillRegistration } from '../skills/skill-registration.js';
+import { bundled, type SkillRunnerParts } from './tool-skills.js';
 
 /** Verification of a small skill takes a second or two; an agent waits so long for a large one. */
 const WAIT_MS = 60_000;
@@ -30,10 +28,8 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   archived: 'rejected',
 };
 
-export interface RegistrarParts {
-  readonly memory: MemoryAccess;
+export interface RegistrarParts extends Pick<SkillRunnerParts, 'memory' | 'checker' | 'templateFor'> {
   readonly registration: SkillRegistration;
-  readonly checker: ProofChecker;
 }
 
 /** What agents hand in goes the same way as what people register; it stays with the agent, and with its user where it has one. */
@@ -41,13 +37,13 @@ export class AgentSkillRegistrar implements SkillRegistrar {
   constructor(private readonly parts: RegistrarParts) {}
 
   async inspect(reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>, signal: AbortSignal) {
-    const { memory, registration, checker } = this.parts;
+    const { memory, registration } = this.parts;
     const { procedural } = await memory.open();
     const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
     const draft = { skill: candidateOf(bare, reader), isProgram: false };
     try {
       const skill = await registration.completed(procedural, { draft, reader, baseVersion: 0, by: '' }, signal);
-      const runnable = await codeWithFunctions(reader, skill.dependencies ?? [], code, { procedural, checker });
+      const runnable = await bundled(reader, skill.dependencies ?? [], code, this.parts);
       return { entryPoint: skill.entryPoint, runnable };
     } catch (error) {
       return { problems: refusalsOf(error) };

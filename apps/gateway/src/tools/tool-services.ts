@@ -37,7 +37,7 @@ export class ToolServices {
       sandboxes,
       finder: new MemorySkillFinder(memory),
       runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker, templateFor }),
-      registrar: new AgentSkillRegistrar({ memory, registration, checker }),
+      registrar: new AgentSkillRegistrar({ memory, registration, checker, templateFor }),
       wishes: this.wishes,
       sessions: new RedisToolSessions(redis, keys),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,

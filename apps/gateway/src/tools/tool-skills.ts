@@ -4,11 +4,11 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { findSkill, searchSkills } from '@etude/domain/skills/find-skill';
-import { codeWithFunctions, loadFunctions } from '@etude/domain/skills/load-functions';
+import { loadFunctions } from '@etude/domain/skills/load-functions';
 import { ownersFor, viewOf } from '@etude/domain/skills/owners';
 import type { TemplateFor } from '@etude/domain/skills/skill-packages';
-import { useSkill } from '@etude/domain/skills/use-skill';
-import type { SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
+import { useSkill, wholeCode } from '@etude/domain/skills/use-skill';
+import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { MemoryAccess } from '../memory/memory-access.js';
 
 const PAGE = 500;
@@ -88,8 +88,21 @@ export class ProvenSkillRunner implements SkillRunner {
     return { functions, pins };
   }
 
-  async bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<string> {
-    const { procedural } = await this.parts.memory.open();
-    return codeWithFunctions(reader, pins, code, { procedural, checker: this.parts.checker });
+  bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode> {
+    return bundled(reader, pins, code, this.parts);
   }
+}
+
+/** Code with these skills in front of it, and the sandbox that has their packages. @throws EtudeError FAILED_PRECONDITION */
+export async function bundled(
+  { tenant, agent, user }: ToolReader,
+  pins: readonly SkillDependency[],
+  code: string,
+  { memory, checker, templateFor }: Pick<SkillRunnerParts, 'memory' | 'checker' | 'templateFor'>,
+): Promise<BundledCode> {
+  const { procedural } = await memory.open();
+  const caller = { name: 'the code', scope: { tenant, agent, user }, code, dependencies: [...pins] };
+  const whole = await wholeCode(caller, { procedural, checker });
+  const template = whole.packages.length === 0 ? undefined : templateFor(whole.packages);
+  return template === undefined ? { code: whole.code } : { code: whole.code, template };
 }

@@ -43,6 +43,7 @@ describe('execute_code', () => {
     await call('write_todos', { todos: [{ content: 'Read', status: 'in_progress' }] });
     const outcome = await call('execute_code', { code: 'parse_csv("a")' });
     expect(outcome).toMatchObject({ result: { functions: ['parse_csv'], todos: [{ content: 'Read', status: 'in_progress' }] } });
+    expect(sandboxes.requests.at(-1)?.template).toBe('numbers');
     expect(sandboxes.requests.at(-1)?.runs[0]).toMatchObject({
       code: expect.stringMatching(/^# with parse_csv\n/),
       args: ['parse_csv("a")', ['parse_csv']],

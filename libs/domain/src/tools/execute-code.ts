@@ -6,7 +6,7 @@ import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { readWrappedRun, WRAPPER, wrappedRun } from './code-wrapper.js';
 import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
-import { type SkillRunner, TODO_STATUSES, type ToolSessions } from './tool-ports.js';
+import { type BundledCode, type SkillRunner, TODO_STATUSES, type ToolSessions } from './tool-ports.js';
 
 export const CODE_MAX_CHARS = 256_000;
 const OUTPUT_MAX_CHARS = 20_000;
@@ -57,7 +57,7 @@ export async function executeCode(
   const { tenant, agent, user, callId } = context;
   const { todos, loaded } = await sessions.read(context);
   const functions = loaded.map(({ name }) => name);
-  const ground = loaded.length === 0 ? WRAPPER : await runner.bundle(context, loaded, WRAPPER);
+  const ground: BundledCode = loaded.length === 0 ? { code: WRAPPER } : await runner.bundle(context, loaded, WRAPPER);
   const { runs } = await sandboxes.execute(
     {
       executionId: `tool-${contentDigest([tenant, agent, user, callId]).slice(0, 40)}`,
@@ -66,7 +66,8 @@ export async function executeCode(
       files: [],
       limits: LIMITS,
       stopOnFailure: true,
-      runs: [wrappedRun(ground, code, functions)],
+      runs: [wrappedRun(ground.code, code, functions)],
+      ...(ground.template === undefined ? {} : { template: ground.template }),
     },
     signal,
   );

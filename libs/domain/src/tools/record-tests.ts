@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { sameValue } from '../evaluation/compare.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
-import type { ToolReader } from './tool-ports.js';
+import type { BundledCode, ToolReader } from './tool-ports.js';
 
 export interface ExampleCall {
   readonly args: readonly unknown[];
@@ -13,7 +13,7 @@ export interface ExampleCall {
 }
 
 interface Recording {
-  readonly code: string;
+  readonly code: BundledCode;
   readonly entryPoint: string;
   readonly examples: readonly ExampleCall[];
 }
@@ -29,7 +29,7 @@ const Json = z.json();
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY
  */
 export async function recordTests(
-  { code, entryPoint, examples }: Recording,
+  { code: { code, template }, entryPoint, examples }: Recording,
   { tenant, agent, user }: ToolReader,
   sandboxes: Sandboxes,
   signal: AbortSignal,
@@ -45,6 +45,7 @@ export async function recordTests(
       files: [],
       limits: LIMITS,
       stopOnFailure: false,
+      ...(template === undefined ? {} : { template }),
       runs: calls.map((call) => ({ kind: 'call' as const, code, entryPoint, ...call })),
     };
     const { runs } = await sandboxes.execute(hashSeed === undefined ? request : { ...request, hashSeed }, signal);

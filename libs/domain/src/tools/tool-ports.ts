@@ -52,6 +52,12 @@ export interface FunctionInReach {
   readonly description: string;
 }
 
+export interface BundledCode {
+  readonly code: string;
+  /** Which kind of sandbox has the packages that the functions need; absent: any. */
+  readonly template?: string;
+}
+
 /**
  * Running skills, without a model.
  *
@@ -66,7 +72,7 @@ export interface SkillRunner {
     names: readonly string[],
   ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
   /** Python in which `import skills` gives these functions, with all that they need, exactly as pinned, in front of `code`. */
-  bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<string>;
+  bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }
 
 /** A skill as an agent hands it in. */
@@ -99,7 +105,7 @@ export interface SkillRegistrar {
     reader: ToolReader,
     draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
     signal: AbortSignal,
-  ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: string }>;
+  ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
   /** Answers once it was verified and settled, or waiting makes no sense any more. The same content again changes nothing. */
   register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }

@@ -89,10 +89,10 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
     return { success: true, name: skill.name, version: 1, result: call.parameters, output: 'printed', error: '', durationMs: 3 };
   }
   async bundle(_reader: ToolReader, pins: readonly SkillDependency[], code: string) {
-    return `# with ${pins.map(({ name }) => name).join(', ')}\n${code}`;
+    return { code: `# with ${pins.map(({ name }) => name).join(', ')}\n${code}`, template: 'numbers' };
   }
   async inspect(_reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>) {
-    return this.problems.length > 0 ? { problems: this.problems } : { entryPoint: entryPoint ?? name, runnable: code };
+    return this.problems.length > 0 ? { problems: this.problems } : { entryPoint: entryPoint ?? name, runnable: { code } };
   }
   async register(_reader: ToolReader, draft: ToolSkillDraft, by: string) {
     this.registered.push({ ...draft, by });
