@@ -155,6 +155,12 @@ describe('a hostile import', () => {
     ['two archives', { a: 'x', b: 'y' }, { format: 'zip' }, 'INVALID_ARGUMENT'],
     ['a bomb', archive(gzipSync(Buffer.alloc(2 ** 26))), { format: 'tar.gz' }, 'PAYLOAD_TOO_LARGE'],
     ['too much', { ...skill, a: Buffer.alloc(2 ** 20 + 1) }, {}, 'PAYLOAD_TOO_LARGE'],
+    [
+      'packages that no sandbox has',
+      { 'SKILL.md': '---\nname: x\ndescription: x\nmetadata:\n  etude-packages: \'["numpy==2.3.1"]\'\n---\n' },
+      {},
+      'FAILED_PRECONDITION',
+    ],
     ['no agent', skill, { agent: '' }, 'INVALID_ARGUMENT'],
   ])('with %s is refused, and nothing is stored', async (_, files, head, code) => {
     expect((await refusal(send(files, head))).code).toBe(code);
