@@ -1,6 +1,6 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { RecordFilter } from '../record-store.js';
-import { RECORD_FIELDS } from '../record-store.js';
+import { RECORD_FIELDS, type RecordField } from '../record-store.js';
 import { fieldCode, kindCodes } from './record-codes.js';
 import type { Value } from './tenant-rows.js';
 
@@ -46,15 +46,26 @@ function bind(values: Record<string, Value>, sql: string, name: string, value: n
   return sql;
 }
 
+/** Those of which one value has few records come first. */
+const FEWEST_FIRST = RECORD_FIELDS.toSorted((a, b) => placeOf(a) - placeOf(b));
+
+function placeOf(field: RecordField): number {
+  return field === 'status' ? 2 : field === 'category' ? 1 : 0;
+}
+
+/** The few records of the first field are gone through, and each is looked up in the others: a status may have every record. */
 function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Value>): string {
-  return RECORD_FIELDS.map((field) => {
-    const wanted = where[field];
-    if (wanted === undefined) return '';
-    const names = (typeof wanted === 'string' ? [wanted] : wanted).map((value, i) => {
-      values[`${field}${i}`] = value;
-      return `:${field}${i}`;
-    });
-    return ` AND record.id IN (SELECT record FROM record_field
-      WHERE tenant = :tenant AND field = ${fieldCode(field)} AND value IN (${names.join(', ')}))`;
-  }).join('');
+  const wantedFields = FEWEST_FIRST.filter((field) => where[field] !== undefined);
+  return wantedFields
+    .map((field, place) => {
+      const wanted = where[field] ?? [];
+      const names = (typeof wanted === 'string' ? [wanted] : wanted).map((value, i) => {
+        values[`${field}${i}`] = value;
+        return `:${field}${i}`;
+      });
+      const matches = `FROM record_field WHERE tenant = :tenant AND field = ${fieldCode(field)} AND value IN (${names.join(', ')})`;
+      if (place === 0) return ` AND record.id IN (SELECT record_field.record ${matches})`;
+      return ` AND EXISTS (SELECT 1 ${matches} AND record_field.record = record.id)`;
+    })
+    .join('');
 }
