@@ -3,6 +3,18 @@ import { FakeGateway, refusal } from '../src/testing/fake-gateway.js';
 import { connect, serveHttp, TRANSPORTS } from './served.js';
 import { REVISIONS } from '../src/testing/official-client.js';
 
+const post = (url: URL, body: object, key: string) =>
+  fetch(url, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': 'known-to-both',
+      authorization: `Bearer ${key}`,
+    },
+  });
+
 const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, revision })));
 
 describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
@@ -127,5 +139,20 @@ describe('who calls', () => {
     expect(response.status).toBe(400);
     expect(await response.text()).toContain(name);
     expect(gateway.seen).toEqual([]);
+  });
+});
+
+describe('a cancellation of the older protocol', () => {
+  it('reaches calls of the same key only', async () => {
+    const gateway = new FakeGateway();
+    const url = await serveHttp(gateway);
+    const hanging = post(url, { id: 7, method: 'tools/call', params: { name: 'hang', arguments: {} } }, 'mine');
+    await expect.poll(() => gateway.seen.at(-1)?.method).toBe('callTool');
+    const cancel = { method: 'notifications/cancelled', params: { requestId: 7 } };
+    expect((await post(url, cancel, 'theirs')).status).toBe(202);
+    expect(gateway.aborted).toEqual([]);
+    expect((await post(url, cancel, 'mine')).status).toBe(202);
+    await expect.poll(() => gateway.aborted).toEqual(['hang']);
+    await (await hanging).text();
   });
 });
