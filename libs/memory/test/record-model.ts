@@ -94,9 +94,9 @@ function isSame(a: Pick<StoredRecord, 'scope' | 'layer' | 'kind' | 'key'>, b: Pi
   return a.scope.tenant === b.scope.tenant && a.layer === b.layer && a.kind === b.kind && a.key === b.key;
 }
 
-function sees({ tenant, agent, user = null }: ReadScope, { scope }: StoredRecord): boolean {
+function sees({ tenant, agent, user = null, also = [] }: ReadScope, { scope }: StoredRecord): boolean {
   const mine = user === null || scope.user === null || scope.user === user;
-  return scope.tenant === tenant && (agent === null || scope.agent === agent) && mine;
+  return scope.tenant === tenant && (agent === null || scope.agent === agent || also.includes(scope.agent)) && mine;
 }
 
 function owns({ tenant, agent, user }: Owners, { scope }: StoredRecord): boolean {

@@ -22,6 +22,8 @@ export interface ReadScope {
   readonly tenant: string;
   readonly agent: string | null;
   readonly user?: string | null;
+  /** Owners that are read together with `agent`, where that is named. */
+  readonly also?: readonly string[];
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory, SearchQuery } from '../ports/memory.js';
+import type { ProceduralMemory, ReadScope, SearchQuery } from '../ports/memory.js';
 import { ownersFor, type SkillReader, viewOf } from './owners.js';
 
 export interface FindOptions {
@@ -24,7 +24,8 @@ export interface SkillSearch extends SearchQuery {
 
 /** Skills that took another's place, one behind the other, at most. */
 const REPLACED_MAX = 8;
-/** Tags are looked at behind the search. */
+/** Of equal names one is shown, and tags are looked at behind the search. */
+const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
 /**
@@ -56,15 +57,21 @@ export async function searchSkills(
   reader: SkillReader,
   { tags = [], limit, ...query }: SkillSearch,
 ): Promise<readonly FoundSkill[]> {
-  const views = [...new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, owner])).values()];
-  const asked = { ...query, limit: tags.length === 0 ? limit : limit * PER_TAGGED_HIT };
-  const found = await Promise.all(views.map((owner) => procedural.search(viewOf(owner, reader.user), asked)));
+  const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
+  const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
+  const found = await Promise.all([...owners].map(([tenant, ofTenant]) => procedural.search(viewOfAll(tenant, ofTenant, reader), asked)));
   const best = found.flat().toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
   const narrowest = narrowestByName(
     best.map(({ skill }) => skill),
     reader,
   );
   return best.filter(({ skill }) => narrowest.has(skill) && tags.every((tag) => skill.tags.includes(tag))).slice(0, limit);
+}
+
+/** All owners of a tenant in one search. */
+function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillReader): ReadScope {
+  const [agent = '', ...also] = new Set(owners.map((owner) => owner.agent));
+  return { ...viewOf({ tenant, agent }, user), also };
 }
 
 function narrowestByName(skills: readonly Skill[], reader: SkillReader): ReadonlySet<Skill> {

@@ -40,9 +40,9 @@ export function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery,
 
 /** Whether a record of this owner may be seen in this scope. */
 export function isWithin(owner: Scope, scope: ReadScope): boolean {
-  const { tenant, agent, user } = requireScope(scope);
+  const { tenant, agent, user, also = [] } = requireScope(scope);
   const mayUser = typeof user !== 'string' || owner.user === null || owner.user === user;
-  return owner.tenant === tenant && (agent === null || owner.agent === agent) && mayUser;
+  return owner.tenant === tenant && (agent === null || owner.agent === agent || also.includes(owner.agent)) && mayUser;
 }
 
 function isSameRow<T>(a: FakeItem<T>, b: FakeItem<T>): boolean {

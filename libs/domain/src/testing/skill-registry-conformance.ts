@@ -199,6 +199,19 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect((await memory.search(ALL, { text: 'even numbers', limit: 1 }))[0]?.skill.usage?.offered).toBe(2);
     });
 
+    it('searches several owners at once, and no others', async () => {
+      const memory = await start(make);
+      for (const agent of ['coder', 'tester', '@tenant', '@user'])
+        for (const user of [null, 'ann', 'bob'])
+          await storeAt(
+            memory,
+            skillOf({ status: 'active', scope: { tenant: 'acme', agent, user }, name: `of_${agent.replace('@', '')}_${user}` }),
+          );
+      const scope = { tenant: 'acme', agent: 'coder', also: ['@tenant', 'unknown'], user: 'ann' };
+      const found = await memory.search(scope, { text: 'even numbers', limit: 20 });
+      expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
+    });
+
     it('lists what is in a category or below it', async () => {
       const memory = await start(make);
       await memory.store(skillOf({ name: 'a', category: 'text.csv' }));

@@ -8,8 +8,9 @@ import type { Condition } from './tenant-points.js';
 
 /** What a reader sees; the tenant is added by `TenantPoints`. */
 export function scopeConditions(scope: ReadScope): Condition[] {
-  const { agent, user } = requireScope(scope);
-  return [...(agent === null ? [] : [is('agent', agent)]), ...(user === null || user === undefined ? [] : [anyOf('user', [NOBODY, user])])];
+  const { agent, user, also = [] } = requireScope(scope);
+  const owner = agent === null ? [] : also.length === 0 ? [is('agent', agent)] : [anyOf('agent', [agent, ...also])];
+  return [...owner, ...(user === null || user === undefined ? [] : [anyOf('user', [NOBODY, user])])];
 }
 
 /** What these owners have. */

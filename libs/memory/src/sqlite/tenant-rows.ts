@@ -13,12 +13,14 @@ export type Prepare = (sql: string) => StatementSync;
 /** Of a principal, or tenant, that was never seen: no row has it. */
 const NOBODY = -1;
 const NO_USER = 0;
+/** What agents of the view are bound by, with their place behind it. */
+const AGENT = 'scopeAgent';
 
 /** What of a tenant is looked at. */
 interface View {
   readonly tenant: string;
   /** null: any */
-  readonly agent: string | null;
+  readonly agents: readonly string[] | null;
   /** null: any. In the list, null: of nobody in particular. */
   readonly users: ReadonlyArray<string | null> | null;
 }
@@ -38,7 +40,7 @@ export class TenantRows {
   readonly #prepare: Prepare;
   readonly #name: string;
   readonly #tenant: bigint;
-  readonly #agent: number | null;
+  readonly #agents: readonly number[];
   readonly #user: number | null;
   readonly #owners = new Map<string, OwnerNumbers>();
   /** To append to a WHERE: the agent and the users of the view, where it names them. */
@@ -46,20 +48,22 @@ export class TenantRows {
 
   /** A reader's view: a user sees what is theirs and what is nobody's. */
   static seenBy(prepare: Prepare, scope: ReadScope): TenantRows {
-    const { tenant, agent, user } = requireScope(scope);
-    return new TenantRows(prepare, { tenant, agent, users: typeof user === 'string' ? [null, user] : null }, false);
+    const { tenant, agent, user, also = [] } = requireScope(scope);
+    const agents = agent === null ? null : [agent, ...also];
+    return new TenantRows(prepare, { tenant, agents, users: typeof user === 'string' ? [null, user] : null }, false);
   }
 
   /** Exactly what these owners have. */
   static ownedBy(prepare: Prepare, owners: Owners): TenantRows {
     const { tenant } = requireScope({ tenant: owners?.tenant, agent: null });
-    return new TenantRows(prepare, { tenant, agent: owners.agent ?? null, users: owners.user === undefined ? null : [owners.user] }, false);
+    const agents = owners.agent === undefined ? null : [owners.agent];
+    return new TenantRows(prepare, { tenant, agents, users: owners.user === undefined ? null : [owners.user] }, false);
   }
 
   /** Gives a tenant that is new its number. */
   static writtenBy(prepare: Prepare, name: string): TenantRows {
     const { tenant } = requireScope({ tenant: name, agent: null });
-    return new TenantRows(prepare, { tenant, agent: null, users: null }, true);
+    return new TenantRows(prepare, { tenant, agents: null, users: null }, true);
   }
 
   private constructor(prepare: Prepare, view: View, writing: boolean) {
@@ -67,11 +71,13 @@ export class TenantRows {
     this.#name = view.tenant;
     const known = numberOf(prepare('SELECT id FROM tenant WHERE name = ?').get(view.tenant));
     this.#tenant = BigInt(known === NOBODY && writing ? enrolTenant(prepare, view.tenant) : known);
-    this.#agent = view.agent === null ? null : this.#principal('agent', view.agent);
+    this.#agents = (view.agents ?? []).map((agent) => this.#principal('agent', agent));
     const user = view.users?.find((name) => name !== null);
     this.#user = user === undefined || user === null ? null : this.#principal('user', user);
     const users = view.users?.map((name) => (name === null ? String(NO_USER) : ':scopeUser'));
-    this.within = `${view.agent === null ? '' : ' AND agent = :scopeAgent'}${users === undefined ? '' : ` AND user IN (${users.join(', ')})`}`;
+    const agents = this.#agents.map((_, i) => `:${AGENT}${i}`);
+    const ofAgents = agents.length === 0 ? '' : agents.length === 1 ? ` AND agent = ${agents[0]}` : ` AND agent IN (${agents.join(', ')})`;
+    this.within = `${ofAgents}${users === undefined ? '' : ` AND user IN (${users.join(', ')})`}`;
   }
 
   all<T>(sql: string, values: Values = {}): T[] {
@@ -117,7 +123,7 @@ export class TenantRows {
   #bound({ names }: Plan, values: Values): SQLInputValue[] {
     return names.map((name) => {
       if (name === 'tenant') return this.#tenant;
-      if (name === 'scopeAgent') return exact(this.#agent);
+      if (name.startsWith(AGENT)) return exact(this.#agents[Number(name.slice(AGENT.length))] ?? NOBODY);
       if (name === 'scopeUser') return exact(this.#user);
       const value = values[name];
       if (value === undefined) throw new Error(`a statement on memory was given nothing for ":${name}"`);
