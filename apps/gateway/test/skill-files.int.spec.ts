@@ -33,6 +33,8 @@ afterAll(async () => {
   await rig.stop();
 });
 
+const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
+
 type Files = Readonly<Record<string, string | Uint8Array>>;
 const bytesOf = (content: string | Uint8Array) => (typeof content === 'string' ? Buffer.from(content) : content);
 const filesOf = (files: Files) => Object.entries(files).map(([path, content]) => ({ path, bytes: bytesOf(content) }));
@@ -106,7 +108,6 @@ describe('an import', () => {
   });
 
   it('of many skills takes them all, and says what it left out', async () => {
-    const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
     const zip = await zipOf(filesOf({ 'a/SKILL.md': text('many-a'), 'b/SKILL.md': text('many-b'), 'README.md': 'x', '.DS_Store': 'x' }));
     const { skills: found, notes } = await send(archive(zip), { format: 'zip' });
     expect(found.map(({ name }) => name)).toEqual(['skills/many_a', 'skills/many_b']);

@@ -256,9 +256,9 @@ describe('what is refused', () => {
   });
 });
 
-describe('folders of skills', () => {
-  const skill = (folder: string, name: string) => file(`${folder}SKILL.md`, `---\nname: ${name}\ndescription: x\n---\n`);
+const skill = (folder: string, called: string) => file(`${folder}SKILL.md`, `---\nname: ${called}\ndescription: x\n---\n`);
 
+describe('folders of skills', () => {
   it('are found at the root and below, each with its own files', () => {
     expect(findSkills([skill('', 'a'), skill('inner/', 'b'), file('x.md', '')]).found.map(({ folder }) => folder)).toEqual(['']);
     const { found, notes } = findSkills([skill('b/', 'b'), skill('a/', 'c'), file('a/x.md', ''), file('README.md', '')]);
