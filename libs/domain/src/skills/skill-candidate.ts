@@ -66,9 +66,6 @@ export function candidateFromTests(
   };
 }
 
-// For importers that are being moved to skill-digest.ts.
-export { skillDigest };
-
 /** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
   const python = tests.find((test) => test.kind === 'python');

@@ -1,9 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
-import { isDeepStrictEqual } from 'node:util';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { SkillKey, SkillMove } from '../ports/skill-registry.js';
+import { canonicalJson } from './content-digest.js';
 import { proofText } from './proof.js';
 import { isInWords, skillDigest } from './skill-digest.js';
 import { withMarks } from './untrusted.js';
@@ -76,7 +76,7 @@ export function wasActive({ status, history = [] }: Skill): boolean {
 function tookPlace({ status, history = [], proof, replacedBy }: Skill, move: SkillMove): boolean {
   const isRepeat = history.some(({ at, by, to, reason }) => at === move.at && by === move.by && to === move.to && reason === move.reason);
   if (isRepeat) return true;
-  const hasProof = move.proof === undefined || isDeepStrictEqual(move.proof ?? undefined, proof);
+  const hasProof = move.proof === undefined || canonicalJson(move.proof) === canonicalJson(proof);
   const hasName = move.replacedBy === undefined || (move.replacedBy ?? undefined) === replacedBy;
   return status === move.to && hasProof && hasName;
 }

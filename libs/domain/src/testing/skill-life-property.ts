@@ -3,7 +3,6 @@ import type { Skill } from '@etude/contracts/memory';
 import { SKILL_STATUSES, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../ports/proof-signer.js';
 import {
@@ -265,7 +264,7 @@ function lawless(skill: Skill, why: string): Error {
 
 /** A marked skill is approved by somebody before it is used for the first time. */
 function wasReviewed(steps: ReadonlyArray<readonly [SkillStatus | null, SkillStatus]>): boolean {
-  return steps.some((step) => isDeepStrictEqual(step, ['pending_review', 'active']));
+  return steps.some(([from, to]) => from === 'pending_review' && to === 'active');
 }
 
 function requireRefusal(error: unknown): void {
