@@ -1,11 +1,11 @@
 import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
-import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
-import type { AdmissionDeps } from '@etude/domain/skills/admit-skill';
-import { checkSkill } from '@etude/domain/skills/check-skill';
+import type { AdmissionDeps } from '@etude/domain/skills/verification/admit-skill';
+import { checkSkill } from '@etude/domain/skills/verification/check-skill';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { embedderFrom } from '@etude/model/embedder-config';

@@ -1,7 +1,7 @@
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
-import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
 import { chatModelFrom } from '@etude/model/model-config';

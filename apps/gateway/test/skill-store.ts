@@ -5,8 +5,8 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ProofSigner } from '@etude/domain/ports/proof-signer';
-import { signProof } from '@etude/domain/skills/proof';
-import { keyOf } from '@etude/domain/skills/skill-life';
+import { signProof } from '@etude/domain/skills/verification/proof';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { fileProofSigner } from '@etude/platform/proof-keys';
 
 /** Keys as the launcher makes them: one that verification signs with, and the public one that the gateway believes. */

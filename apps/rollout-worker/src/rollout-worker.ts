@@ -5,7 +5,7 @@ import { embedderFrom } from '@etude/model/embedder-config';
 import { chatModelFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
 import { fileProofChecker } from '@etude/platform/proof-keys';
-import { templatesOf } from '@etude/domain/skills/skill-packages';
+import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { installationSettings } from '@etude/queue/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agent-settings-store';

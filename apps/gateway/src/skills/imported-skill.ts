@@ -4,7 +4,7 @@ import type { FolderFile } from '@etude/documents/skill-folder/file-collector';
 import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
 import { skillFromFolder } from '@etude/documents/skill-folder/skill-folder';
 import type { SkillParts } from '@etude/documents/skill-folder/skill-parts';
-import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import { refuseAny } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.mapping.js';
 

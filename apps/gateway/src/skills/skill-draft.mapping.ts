@@ -4,7 +4,7 @@ import type { SkillDraft, SkillParameter as ParameterMessage, SkillTestCase } fr
 import { SkillName } from '@etude/contracts/ids';
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import { SkillCategory, SkillPackage } from '@etude/contracts/skill-proof';
-import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import { z } from 'zod';
 import { snakeCase } from '../wire/field-path.js';
 import { invalidField, refuseAny, type Violation, violationsOf } from '../wire/validation.js';

@@ -3,7 +3,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import { findSkills } from '@etude/documents/skill-folder/find-skills';
 import { folderFromSkill } from '@etude/documents/skill-folder/skill-folder';
-import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';

@@ -9,10 +9,10 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { OwnerAgent } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { everySkill } from '@etude/domain/skills/every-skill';
-import { type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/prune';
-import { revokeSource } from '@etude/domain/skills/revoke-source';
-import { skillStats } from '@etude/domain/skills/skill-stats';
+import { everySkill } from '@etude/domain/skills/life/every-skill';
+import { type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/hygiene/prune';
+import { revokeSource } from '@etude/domain/skills/hygiene/revoke-source';
+import { skillStats } from '@etude/domain/skills/hygiene/skill-stats';
 import { learnedRecords } from '@etude/memory/layers/fact-revision';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';

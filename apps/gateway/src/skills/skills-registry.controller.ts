@@ -9,9 +9,9 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { checkSkill } from '@etude/domain/skills/check-skill';
-import type { SkillReader } from '@etude/domain/skills/owners';
-import { keyOf } from '@etude/domain/skills/skill-life';
+import { checkSkill } from '@etude/domain/skills/verification/check-skill';
+import type { SkillReader } from '@etude/domain/skills/life/owners';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

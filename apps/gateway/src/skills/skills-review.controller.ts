@@ -21,9 +21,9 @@ import {
   rejectSkill,
   restoreSkill,
   rollbackSkill,
-} from '@etude/domain/skills/approve';
-import { searchSkills } from '@etude/domain/skills/find-skill';
-import { promoteSkill } from '@etude/domain/skills/promote-skill';
+} from '@etude/domain/skills/life/approve';
+import { searchSkills } from '@etude/domain/skills/life/find-skill';
+import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
 import { hasRole } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';

@@ -6,9 +6,9 @@ import type { LoadFunctionsRequest, Skills, UseSkillRequest } from '@etude/contr
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { loadFunctions } from '@etude/domain/skills/load-functions';
-import type { SkillReader } from '@etude/domain/skills/owners';
-import { useSkill } from '@etude/domain/skills/use-skill';
+import { loadFunctions } from '@etude/domain/skills/use/load-functions';
+import type { SkillReader } from '@etude/domain/skills/life/owners';
+import { useSkill } from '@etude/domain/skills/use/use-skill';
 import { claimRequest } from '@etude/memory/layers/request-claims';
 import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';

@@ -10,7 +10,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import { findSkill } from '@etude/domain/skills/find-skill';
+import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { hasRole } from '@etude/platform/auth';
 import { WantedSkills } from '@etude/queue/wanted-skills';
 import type { Metadata } from '@grpc/grpc-js';

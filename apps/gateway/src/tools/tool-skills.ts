@@ -3,11 +3,11 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { findSkill, searchSkills } from '@etude/domain/skills/find-skill';
-import { loadFunctions } from '@etude/domain/skills/load-functions';
-import { ownersFor, viewOf } from '@etude/domain/skills/owners';
-import type { TemplateFor } from '@etude/domain/skills/skill-packages';
-import { useSkill, wholeCode } from '@etude/domain/skills/use-skill';
+import { findSkill, searchSkills } from '@etude/domain/skills/life/find-skill';
+import { loadFunctions } from '@etude/domain/skills/use/load-functions';
+import { ownersFor, viewOf } from '@etude/domain/skills/life/owners';
+import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
+import { useSkill, wholeCode } from '@etude/domain/skills/use/use-skill';
 import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { MemoryAccess } from '../memory/memory-access.js';
 

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
-import { provenSkill } from '../skills/hygiene-fixture.js';
+import { provenSkill } from '../skills/hygiene/hygiene-fixture.js';
 import { NEW_YEAR, SCOPE } from '../testing/memory-records.js';
 import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 

@@ -4,7 +4,7 @@ import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { mayLearn } from '../skills/may-learn.js';
+import { mayLearn } from '../skills/life/may-learn.js';
 import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';

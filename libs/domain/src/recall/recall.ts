@@ -2,7 +2,7 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { ReadScope } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
-import { searchSkills } from '../skills/find-skill.js';
+import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 
 export interface RecallInput {

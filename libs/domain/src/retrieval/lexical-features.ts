@@ -1,5 +1,5 @@
-import type { Word } from '../retrieval/words.js';
-import { STOP_WORDS, wordsOf } from '../retrieval/words.js';
+import type { Word } from './words.js';
+import { STOP_WORDS, wordsOf } from './words.js';
 
 const CONTENT_WEIGHT = 1;
 const ROUTINE_WEIGHT = 0.3;

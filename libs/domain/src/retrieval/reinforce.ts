@@ -1,7 +1,7 @@
 import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import { contentDigest } from '../skills/content-digest.js';
-import { UNUSED } from '../skills/skill-usage.js';
+import { UNUSED } from '../skills/life/skill-usage.js';
 
 /** Tasks that a skill solved and that it is found by; more would only slow search down. */
 export const SKILL_CUES_MAX = 64;

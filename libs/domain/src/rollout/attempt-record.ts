@@ -1,8 +1,8 @@
 import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/memory';
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
 import type { Judgement } from '../evaluation/judge.js';
-import { testsFrom } from '../skills/skill-tests.js';
-import { touchedSources } from '../skills/untrusted.js';
+import { testsFrom } from '../skills/writing/skill-tests.js';
+import { touchedSources } from '../skills/hygiene/untrusted.js';
 
 /** One evaluated attempt, as the journal has it. */
 export interface Attempt {

@@ -1,9 +1,9 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { neededSkills, type NeededSkill } from '../skills/bundle-code.js';
-import { searchSkills } from '../skills/find-skill.js';
-import { ownersFor, type SkillReader, viewOf } from '../skills/owners.js';
-import { isProven } from '../skills/proof.js';
+import { neededSkills, type NeededSkill } from '../skills/use/bundle-code.js';
+import { searchSkills } from '../skills/life/find-skill.js';
+import { ownersFor, type SkillReader, viewOf } from '../skills/life/owners.js';
+import { isProven } from '../skills/verification/proof.js';
 import { adaptSkill } from './adapt-skill.js';
 import type { RolloutContext, RolloutDeps } from './rollout-context.js';
 

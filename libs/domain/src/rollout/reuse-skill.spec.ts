@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
-import { dependencyOn } from '../skills/bundle-code.js';
-import { proven, provenSkillOf } from '../skills/proven-fixture.js';
+import { dependencyOn } from '../skills/use/bundle-code.js';
+import { proven, provenSkillOf } from '../skills/use/proven-fixture.js';
 import { AnsweringModel, fenced, learnsFromCritique, specOf, type SpecGiven, World } from './rollout-fixture.js';
 import { skillOf } from './skill-fixture.js';
 

@@ -9,9 +9,9 @@ import type { SkillKey, SkillMove, SkillOwner } from '../ports/skill-registry.js
 import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
-import { movedSkill, newSkill, noSuchSkill } from '../skills/skill-life.js';
-import { afterOffer, ownerOfUse } from '../skills/skill-usage.js';
-import { staleEdit } from '../skills/stale-edit.js';
+import { movedSkill, newSkill, noSuchSkill } from '../skills/life/skill-life.js';
+import { afterOffer, ownerOfUse } from '../skills/life/skill-usage.js';
+import { staleEdit } from '../skills/life/stale-edit.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
 const CALLING: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);

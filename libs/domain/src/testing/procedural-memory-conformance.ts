@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { SKILL_CUES_MAX } from '../retrieval/reinforce.js';
-import { keyOf, newSkill } from '../skills/skill-life.js';
+import { keyOf, newSkill } from '../skills/life/skill-life.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';

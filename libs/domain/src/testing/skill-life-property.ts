@@ -14,12 +14,12 @@ import {
   restoreSkill,
   rollbackSkill,
   settleVerified,
-} from '../skills/approve.js';
-import { promoteSkill } from '../skills/promote-skill.js';
-import { registerSkill } from '../skills/register-skill.js';
-import { proofText, signProof } from '../skills/proof.js';
-import { skillDigest } from '../skills/skill-digest.js';
-import { keyOf, TRANSITIONS } from '../skills/skill-life.js';
+} from '../skills/life/approve.js';
+import { promoteSkill } from '../skills/life/promote-skill.js';
+import { registerSkill } from '../skills/life/register-skill.js';
+import { proofText, signProof } from '../skills/verification/proof.js';
+import { skillDigest } from '../skills/life/skill-digest.js';
+import { keyOf, TRANSITIONS } from '../skills/life/skill-life.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { proofOf } from './skill-lives.js';
 

@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../ports/memory.js';
-import { skillDigest } from '../skills/skill-digest.js';
-import { keyOf } from '../skills/skill-life.js';
+import { skillDigest } from '../skills/life/skill-digest.js';
+import { keyOf } from '../skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
 /** A proof for exactly what the skill holds, by no key. */

@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { SkillMove } from '../ports/skill-registry.js';
-import { keyOf } from '../skills/skill-life.js';
+import { keyOf } from '../skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';

@@ -1,5 +1,5 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { newSkill } from '@etude/domain/skills/skill-life';
+import { newSkill } from '@etude/domain/skills/life/skill-life';
 import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillKey, SkillMove } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { movedSkill, noSuchSkill } from '@etude/domain/skills/skill-life';
+import { movedSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import type { Change, RecordStore, StoredRecord } from '../record-store.js';
 import { untilTaken } from './collisions.js';
 import type { LayerDeps } from './layer-deps.js';

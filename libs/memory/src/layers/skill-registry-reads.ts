@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillKey, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { afterOffer } from '@etude/domain/skills/skill-usage';
+import { afterOffer } from '@etude/domain/skills/life/skill-usage';
 import type { Change, RecordStore } from '../record-store.js';
 import { everyRecord } from './every-record.js';
 import { skillKey, skillRecord } from './skill-records.js';

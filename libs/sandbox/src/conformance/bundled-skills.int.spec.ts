@@ -1,8 +1,8 @@
 import { SandboxLimits } from '@etude/contracts/sandbox';
-import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/bundle-code';
-import { registryOf, skillOf } from '@etude/domain/skills/bundle-fixture';
-import { provenSkillOf, TEST_SIGNER } from '@etude/domain/skills/proven-fixture';
-import { useSkill } from '@etude/domain/skills/use-skill';
+import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/use/bundle-code';
+import { registryOf, skillOf } from '@etude/domain/skills/use/bundle-fixture';
+import { provenSkillOf, TEST_SIGNER } from '@etude/domain/skills/use/proven-fixture';
+import { useSkill } from '@etude/domain/skills/use/use-skill';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { describe, expect, it } from 'vitest';
 import { call, checked, program, useSandboxes } from '../sandbox-fixture.js';

@@ -1,8 +1,8 @@
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { isInWords } from '@etude/domain/skills/skill-digest';
-import { isProofOf } from '@etude/domain/skills/skill-life';
+import { isInWords } from '@etude/domain/skills/life/skill-digest';
+import { isProofOf } from '@etude/domain/skills/life/skill-life';
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 

@@ -1,5 +1,5 @@
 import type { Scope, Skill } from '@etude/contracts/memory';
-import { skillDigest } from '@etude/domain/skills/skill-digest';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import type { MemoryRecord } from '../../record-store.js';
 import { parseBody } from '../stored-body.js';
 

@@ -1,0 +1,161 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillUsage } from '@etude/contracts/skill-proof';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
+import { calledVersions, versionKey } from '../life/every-skill.js';
+import { calls, DAY_MS, provenSkill, Shelf } from './hygiene-fixture.js';
+import { planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
+
+const AT = NEW_YEAR + 100 * DAY_MS;
+const used = (over: Partial<SkillUsage>): SkillUsage => ({
+  offered: 0,
+  used: 0,
+  fellBack: 0,
+  lastUsedAt: null,
+  failures: [],
+  outputs: [],
+  nondeterministic: false,
+  ...over,
+});
+const UNUSED: PrunePolicy = { unusedDays: 30 };
+const names = (skills: readonly Skill[], policy: PrunePolicy, agent: string | null = null) =>
+  planPrune(skills, { agent, policy, at: AT }).map(({ skill, reason }) => `${skill.name}: ${reason}`);
+const prune = (shelf: Shelf, over: object = {}) =>
+  pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf);
+const undo = (shelf: Shelf, pruneId = 'p1') => undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf);
+
+describe('planPrune', () => {
+  it('names what nobody used for long, by its last use', () => {
+    const idle = provenSkill('idle');
+    const busy = provenSkill('busy', { usage: used({ used: 3, lastUsedAt: AT - 5 * DAY_MS }) });
+    expect(names([idle, busy], UNUSED)).toEqual(['idle: not used for 100 days']);
+    expect(names([idle, busy], { unusedDays: 5 })).toEqual(['idle: not used for 100 days', 'busy: not used for 5 days']);
+  });
+
+  it('gives a skill that was made active lately its time', () => {
+    const history = [{ at: AT - DAY_MS, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];
+    expect(names([provenSkill('late', { history })], UNUSED)).toEqual([]);
+  });
+
+  it('names what fails, once it had its chances', () => {
+    const failing = provenSkill('failing', { successRate: 0.2, usage: used({ used: 10, lastUsedAt: AT }) });
+    const unlucky = provenSkill('unlucky', { successRate: 0.2, usage: used({ used: 2, lastUsedAt: AT }) });
+    expect(names([failing, unlucky], { failing: { rateMax: 0.5, usesMin: 5 } })).toEqual(['failing: success rate 0.20 after 10 uses']);
+  });
+
+  it('names what was superseded long ago', () => {
+    const history = [{ at: AT - 40 * DAY_MS, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
+    const old = provenSkill('old', { status: 'deprecated', history });
+    expect(names([old], { supersededDays: 30 })).toEqual(['old: deprecated for 40 days']);
+    expect(names([old], { supersededDays: 41 })).toEqual([]);
+    expect(names([old], UNUSED)).toEqual([]);
+  });
+
+  it('keeps what an active skill calls, directly or not', () => {
+    const leaf = provenSkill('leaf');
+    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
+    const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
+    const both = { unusedDays: 30, supersededDays: 0 };
+    expect(names([leaf, middle, top], both)).toEqual([]);
+    expect(names([leaf, middle, { ...top, usage: used({}) }], both)).toEqual([
+      'top: not used for 100 days',
+      'middle: deprecated for 100 days',
+      'leaf: not used for 100 days',
+    ]);
+  });
+
+  it('keeps what another agent calls that it was not asked about', () => {
+    const shared = provenSkill('shared', { scope: { ...SCOPE, agent: '@tenant' } });
+    const caller = provenSkill('caller', { dependencies: [calls(shared)] });
+    expect(names([shared, caller], UNUSED, '@tenant')).toEqual([]);
+    expect(names([shared], UNUSED, '@tenant')).toEqual(['shared: not used for 100 days']);
+  });
+
+  it('leaves nothing that stays without what it calls', () => {
+    const build = fc.array(fc.record({ idle: fc.boolean(), calls: fc.array(fc.nat(20), { maxLength: 4 }) }), { maxLength: 20 });
+    fc.assert(
+      fc.property(build, (shapes) => {
+        const skills: Skill[] = [];
+        for (const [at, { idle, calls: called }] of shapes.entries()) {
+          const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(calls));
+          skills.push(provenSkill(`s${at}`, { dependencies, usage: used(idle ? {} : { used: 1, lastUsedAt: AT }) }));
+        }
+        const pruned = new Set(planPrune(skills, { agent: null, policy: UNUSED, at: AT }).map(({ skill }) => versionKey(skill)));
+        const stay = skills.filter((skill) => !pruned.has(versionKey(skill)));
+        expect(stay.flatMap(calledVersions).filter((key) => pruned.has(key))).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('pruneSkills', () => {
+  it('changes nothing in a dry run and answers the same', async () => {
+    const shelf = new Shelf(provenSkill('idle'));
+    const planned = await prune(shelf, { dryRun: true });
+    expect(shelf.moves).toEqual([]);
+    expect(await prune(shelf)).toEqual(planned);
+    expect(shelf.statuses()).toEqual(['idle@1 archived']);
+  });
+
+  it('answers a repeat as it answered the first time', async () => {
+    const shelf = new Shelf(provenSkill('idle'), provenSkill('dull'));
+    const first = await prune(shelf);
+    const again = await prune(shelf);
+    expect(new Set(again.map(({ skill, reason }) => `${skill.name}: ${reason}`))).toEqual(
+      new Set(first.map(({ skill, reason }) => `${skill.name}: ${reason}`)),
+    );
+    expect(shelf.moves).toHaveLength(2);
+  });
+
+  it('archives callers before what they call', async () => {
+    const leaf = provenSkill('a_leaf');
+    const shelf = new Shelf(leaf, provenSkill('b_top', { dependencies: [calls(leaf)] }));
+    await prune(shelf);
+    expect(shelf.moves.map(({ key }) => key.name)).toEqual(['b_top', 'a_leaf']);
+  });
+
+  it('finds versions behind the newest', async () => {
+    const history = [{ at: NEW_YEAR, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
+    const shelf = new Shelf(
+      provenSkill('one', { status: 'deprecated', history }),
+      provenSkill('one', { version: 2, usage: used({ used: 1, lastUsedAt: AT }) }),
+    );
+    await prune(shelf, { policy: { unusedDays: 30, supersededDays: 30 } });
+    expect(shelf.statuses()).toEqual(['one@1 archived', 'one@2 active']);
+  });
+});
+
+describe('undoPrune', () => {
+  it('gives back exactly what one pruning took, as it was', async () => {
+    const history = [{ at: NEW_YEAR, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
+    const shelf = new Shelf(
+      provenSkill('idle'),
+      provenSkill('old', { status: 'deprecated', history }),
+      provenSkill('gone', { status: 'archived' }),
+    );
+    await prune(shelf, { policy: { unusedDays: 30, supersededDays: 30 } });
+    expect(await undo(shelf, 'p2')).toEqual([]);
+    expect((await undo(shelf)).map(({ name, status }) => `${name} ${status}`)).toEqual(['old deprecated', 'idle active']);
+    expect(shelf.statuses()).toEqual(['idle@1 active', 'old@1 deprecated', 'gone@1 archived']);
+    expect(await undo(shelf)).toEqual([]);
+  });
+
+  it('leaves alone what somebody touched since', async () => {
+    const shelf = new Shelf(provenSkill('idle'), provenSkill('other'));
+    const pruned = await prune(shelf);
+    const idle = pruned.map(({ skill }) => skill).find(({ name }) => name === 'idle')!;
+    const key = { ...idle.scope, name: 'idle', version: 1, digest: idle.digest };
+    await shelf.procedural.move([{ key, to: 'active', by: 'ann', reason: 'needed', at: AT + 1 }]);
+    await shelf.procedural.move([{ key, to: 'archived', by: 'ann', reason: 'not needed', at: AT + 2 }]);
+    expect((await undo(shelf)).map(({ name }) => name)).toEqual(['other']);
+  });
+
+  it('never makes two versions active', async () => {
+    const shelf = new Shelf(provenSkill('one'), provenSkill('one', { version: 2, status: 'candidate' }));
+    await prune(shelf);
+    const versions = await shelf.procedural.versions(SCOPE, 'one');
+    const replaced = new Shelf(...versions.map((skill) => (skill.version === 2 ? { ...skill, status: 'active' as const } : skill)));
+    expect(await undo(replaced)).toEqual([]);
+  });
+});

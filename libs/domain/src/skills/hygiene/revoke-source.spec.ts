@@ -1,0 +1,147 @@
+import type { Episode, Fact, Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
+import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
+import { type LearnedRecords, revokeSource } from './revoke-source.js';
+
+const POISON = 'documents/poison';
+
+class Learned implements LearnedRecords {
+  readonly facts: Fact[];
+
+  constructor(
+    facts: readonly Fact[] = [],
+    private readonly told: readonly Episode[] = [],
+  ) {
+    this.facts = [...facts];
+  }
+
+  async *episodes(): AsyncGenerator<Episode> {
+    yield* this.told;
+  }
+
+  async reviseFacts(_tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
+    for (const [at, fact] of this.facts.entries()) this.facts[at] = fact.validTo === undefined ? (change(fact) ?? fact) : fact;
+  }
+}
+
+const revoke = (source: string, skills: readonly Skill[], learned = new Learned(), dryRun = false) => {
+  const shelf = new Shelf(...skills);
+  const input = { tenant: 'acme', source, reason: 'forged', by: 'ann', dryRun, at: 9 };
+  return revokeSource(input, { procedural: shelf.procedural, learned }).then((revoked) => ({ ...revoked, shelf }));
+};
+const namesOf = ({ skills }: { skills: readonly Skill[] }) => skills.map(({ name }) => name);
+
+describe('revokeSource', () => {
+  it('withdraws the skills that name the source, and says why', async () => {
+    const skills = [
+      provenSkill('bad', { sources: [POISON] }),
+      provenSkill('good'),
+      provenSkill('waits', { sources: [POISON], status: 'pending_review' }),
+    ];
+    const { shelf, ...revoked } = await revoke(POISON, skills);
+    expect(namesOf(revoked).toSorted()).toEqual(['bad', 'waits']);
+    expect(revoked.skills[0]).toMatchObject({ status: 'archived', statusReason: 'its source documents/poison was revoked: forged' });
+    expect(shelf.statuses()).toEqual(['bad@1 archived', 'good@1 active', 'waits@1 archived']);
+  });
+
+  it('withdraws everything that calls a poisoned skill, callers first', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    const middle = provenSkill('middle', { dependencies: [calls(bad)], scope: { ...SCOPE, agent: '@tenant' } });
+    const top = provenSkill('top', { dependencies: [calls(middle)] });
+    const revoked = await revoke(POISON, [bad, middle, top, provenSkill('other')]);
+    expect(namesOf(revoked)).toEqual(['top', 'middle', 'bad']);
+    expect(revoked.shelf.statuses()).toContain('other@1 active');
+  });
+
+  it('withdraws what was written in sight of a poisoned skill', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    expect(namesOf(await revoke(POISON, [bad, provenSkill('copy', { sources: ['skills/bad@1'] })]))).toEqual(['bad', 'copy']);
+  });
+
+  it('follows a document through the episodes that were made in sight of it', async () => {
+    const first = episodeOf({ id: 'taaaaaaaa-r1.episode', taskId: 'taaaaaaaa', touched: [POISON] });
+    const second = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: ['episodes/taaaaaaaa-r1'] });
+    const clean = episodeOf({ id: 'tcccccccc-r1.episode', taskId: 'tcccccccc' });
+    const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', episodes: [second.id] })], [clean, second, first]);
+    const skills = [
+      provenSkill('near', { sources: ['tasks/taaaaaaaa'] }),
+      provenSkill('far', { sources: ['tbbbbbbbb-r1.episode'] }),
+      provenSkill('clean', { sources: ['tasks/tcccccccc', 'tcccccccc-r1.episode'] }),
+    ];
+    const revoked = await revoke(POISON, skills, learned);
+    expect(namesOf(revoked)).toEqual(['far', 'near']);
+    expect(revoked.facts).toEqual(['Use eval.']);
+  });
+
+  it('finds what consolidation made of an episode, by any of its names', async () => {
+    const skills = [provenSkill('old', { sources: ['tabcdefgh-r1.episode'] }), provenSkill('own', { sources: ['tasks/tabcdefgh'] })];
+    for (const source of ['episodes/tabcdefgh-r1.episode', 'episodes/tabcdefgh-r1', 'tasks/tabcdefgh'])
+      expect(namesOf(await revoke(source, skills))).toEqual(['old', 'own']);
+    expect(namesOf(await revoke('tasks/tabcdefg', skills))).toEqual([]);
+  });
+
+  it('withdraws facts that rest on it alone, and takes it away from the others', async () => {
+    const alone = factOf({ id: 'alone', text: 'Ports start at 1.', episodes: ['tabcdefgh-r1.episode'] });
+    const both = factOf({ id: 'both', text: 'Ports end.', episodes: ['tabcdefgh-r1.episode', 'tbbbbbbbb-r1.episode'], support: 2 });
+    const told = factOf({ id: 'told', text: 'Somebody said so.', episodes: [] });
+    const learned = new Learned([alone, both, told]);
+    expect((await revoke('tasks/tabcdefgh', [], learned)).facts).toEqual(['Ports start at 1.']);
+    expect(learned.facts).toMatchObject([{ validTo: 9 }, { episodes: ['tbbbbbbbb-r1.episode'], support: 1 }, told]);
+    expect((await revoke('tasks/tbbbbbbbb', [], learned)).facts).toEqual(['Ports end.']);
+  });
+
+  it('withdraws what is a user’s, and nobody else’s', async () => {
+    const eve = { ...SCOPE, user: 'eve' };
+    const learned = new Learned([factOf({ id: 'f', text: 'Eve’s.', scope: eve, episodes: [] })], [episodeOf({ scope: eve })]);
+    const skills = [
+      provenSkill('hers', { scope: eve, sources: [] }),
+      provenSkill('shared', { sources: ['tasks/tabcdefgh'] }),
+      provenSkill('named', { sources: ['users/eve'] }),
+      provenSkill('other', { scope: { ...SCOPE, user: 'eva' }, sources: ['users/eva'] }),
+    ];
+    const revoked = await revoke('users/eve', skills, learned);
+    expect(namesOf(revoked)).toEqual(['hers', 'named', 'shared']);
+    expect(revoked.facts).toEqual(['Eve’s.']);
+  });
+
+  it('changes nothing in a dry run and lists the same', async () => {
+    const skills = [provenSkill('bad', { sources: [POISON] })];
+    const learned = new Learned([factOf({ episodes: ['x1'] })]);
+    const dry = await revoke(POISON, skills, learned, true);
+    expect(namesOf(dry)).toEqual(['bad']);
+    expect(dry.shelf.moves).toEqual([]);
+    expect((await revoke('episodes/x1', [], learned, true)).facts).toEqual(['Input ends with an empty line.']);
+    expect(learned.facts[0]?.validTo).toBeUndefined();
+  });
+
+  it('answers a repeat as it answered the first time, and moves nothing twice', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    const gone = provenSkill('gone', { sources: [POISON], status: 'archived' });
+    const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [calls(bad)] })]);
+    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ben', dryRun: false, at: 10 };
+    expect(namesOf(await revokeSource(input, { procedural: shelf.procedural, learned: new Learned() }))).toEqual(namesOf({ skills }));
+    expect(shelf.moves).toHaveLength(2);
+  });
+
+  it('reaches what was promoted to all tenants only where it is told to, and never by user', async () => {
+    const copy = provenSkill('copy', { sources: [POISON, 'users/eve'], scope: { tenant: '@global', agent: '@tenant', user: null } });
+    const own = provenSkill('own', { sources: [POISON], dependencies: [calls(copy)] });
+    const shelf = new Shelf(own, copy);
+    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
+    const deps = { procedural: shelf.procedural, learned: new Learned() };
+    expect(namesOf(await revokeSource({ ...input, source: 'users/eve', global: true }, deps))).toEqual([]);
+    expect(namesOf(await revokeSource(input, deps))).toEqual(['own']);
+    expect(namesOf(await revokeSource({ ...input, global: true }, deps)).toSorted()).toEqual(['copy', 'own']);
+    expect(shelf.statuses()).toEqual(['own@1 archived', 'copy@1 archived']);
+  });
+
+  it('leaves nothing that verification alone could bring back', async () => {
+    const rejected = provenSkill('bad', { sources: [POISON], status: 'rejected' });
+    expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);
+  });
+
+  it.each(['', 'poison', 'skills/bad@1', 'documents/', 'documents/a b', 'documents/a\n', 'files/x'])('refuses %j', async (source) => {
+    await expect(revoke(source, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});

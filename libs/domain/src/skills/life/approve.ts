@@ -1,0 +1,271 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { isProofOf, keyOf, reasonsForReview, wasActive } from './skill-life.js';
+
+/** Somebody's decision about a skill. */
+export interface Decision {
+  /** Name of a key, or of a service such as "verification". */
+  readonly by: string;
+  readonly reason: string;
+  /** ms since 1970 */
+  readonly at: number;
+}
+
+/** What of an agent's settings says who approves. */
+export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
+
+/** What verification of a skill found. */
+export interface Verified {
+  readonly passed: boolean;
+  readonly evidence: readonly string[];
+  /** Why it did not pass; empty where it did. */
+  readonly reason: string;
+  readonly contract?: SkillContract | null;
+  readonly proof?: SkillProof;
+}
+
+const VERIFIER = 'verification';
+
+/**
+ * What a verification found, written down: a candidate is `verified`, or `rejected` with the reason. What is in use, or waits for
+ * review, stays so with its new proof; else it is deprecated, or rejected, and its old proof is not believed any more.
+ */
+export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
+  const { passed, evidence, reason, contract, proof } = found;
+  const again = skill.status === 'active' || skill.status === 'pending_review' ? skill.status : null;
+  const newErrors = again === 'active' && passed ? errorsBeside(skill, proof) : [];
+  const failed = !passed || newErrors.length > 0;
+  const decision = { by: VERIFIER, at, reason: newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : reason };
+  const to = failed ? (again === 'active' ? 'deprecated' : 'rejected') : (again ?? 'verified');
+  const withProof = failed ? { proof: null } : proof === undefined ? {} : { proof };
+  const withContract = contract === undefined || contract === null ? {} : { contract };
+  return moveOne(procedural, skill, { ...decision, to, from: [again ?? 'candidate'], evidence, ...withProof, ...withContract });
+}
+
+/** What nobody had seen when the skill was approved. */
+function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly string[] {
+  const known = new Set(reasonsForReview(skill));
+  return reasonsForReview({ ...skill, ...(proof === undefined ? {} : { proof }) }).filter((reason) => !known.has(reason));
+}
+
+/**
+ * The next status of a verified skill, by the agent's settings. What is marked, or has a finding that is an error, waits for a person
+ * whatever they say. Where it becomes active, the version it replaces stops being used.
+ * Repeating it after a crash finishes what was begun.
+ */
+export async function settleVerified(procedural: SkillRegistry, skill: Skill, settings: Approval, at: number): Promise<Skill> {
+  if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
+  if (skill.status !== 'verified') return skill;
+  const reason = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
+  if (reason !== null) {
+    const waits = reason === '' ? 'waits for review' : `waits for review: ${reason}`;
+    return moveOne(procedural, skill, { to: 'pending_review', from: ['verified'], by: VERIFIER, reason: waits, at });
+  }
+  return activate(procedural, skill, { by: VERIFIER, reason: 'approved automatically after verification', at });
+}
+
+/** null: nothing keeps it from being used at once. Empty: nothing but the setting. */
+function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceThreshold: min }: Approval): string | null {
+  const reasons = reasonsForReview(skill);
+  if (reasons.length > 0) return reasons.join('; ');
+  const confidence = skill.proof?.confidence ?? 0;
+  if (approvalMode === 'threshold' && confidence < min) return `its confidence of ${confidence.toFixed(2)} is below ${min.toFixed(2)}`;
+  return approvalMode === 'review' ? '' : null;
+}
+
+/** A verification that came late takes nobody's newer version away. */
+async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<string | null> {
+  const newer = (await activeVersions(procedural, skill)).find(({ version }) => version > skill.version);
+  return newer === undefined ? null : `version ${newer.version} is active already`;
+}
+
+/**
+ * Somebody approves what they reviewed. Approving what is active already changes nothing.
+ *
+ * @param decision.digest what was reviewed
+ * @param decision.merge skill of the same owner that does the same: it is deprecated, and who asks for it finds this one
+ * @throws EtudeError ABORTED where the digest is another one or the skill does not wait for review; FAILED_PRECONDITION without a proof
+ */
+export async function approveSkill(
+  procedural: SkillRegistry,
+  skill: Skill,
+  decision: Decision & { readonly digest: string; readonly merge?: Skill },
+): Promise<Skill> {
+  const { digest, merge, by, reason, at } = decision;
+  if (skill.digest !== digest) {
+    throw new EtudeError(
+      'ABORTED',
+      `Skill "${skill.name}" changed: its digest is ${skill.digest}, not the ${digest} that was reviewed. Review it again.`,
+      { field: 'digest' },
+    );
+  }
+  if (skill.status !== 'pending_review' && skill.status !== 'active')
+    throw new EtudeError(
+      'ABORTED',
+      `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`,
+      { field: 'name' },
+    );
+  const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
+  const moves = merged.map((other) =>
+    moveOf(other, { ...decision, reason: `merged into ${skill.name}`, to: 'deprecated', replacedBy: skill.name }),
+  );
+  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, moves);
+}
+
+/** @throws EtudeError INVALID_ARGUMENT, FAILED_PRECONDITION where somebody reads the other skill who does not read this one */
+async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Skill): Promise<readonly Skill[]> {
+  const [a, b] = [skill.scope, other.scope];
+  const isSame = skill.name === other.name;
+  const isReadable = a.tenant === b.tenant && a.agent === b.agent && (a.user === null || a.user === b.user);
+  if (isSame) throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't be merged with itself`, { field: 'merge' });
+  if (!isReadable)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `skill "${other.name}" has other readers than "${skill.name}"; only skills of one owner can be merged`,
+      { field: 'merge' },
+    );
+  const active = await versionsLike(procedural, other, 'active');
+  return active.length > 0 ? active : other.status === 'deprecated' ? [other] : [];
+}
+
+/** A candidate or what waits for review is not wanted. @throws EtudeError ABORTED for what is in use or was */
+export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
+  return moveOne(procedural, skill, { ...decision, to: 'rejected' });
+}
+
+/** Not used any more; `replacedBy` is found in its place. */
+export async function deprecateSkill(
+  procedural: SkillRegistry,
+  skill: Skill,
+  { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
+): Promise<Skill> {
+  if (replacedBy === skill.name)
+    throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't take its own place; name another one`, { field: 'replaced_by' });
+  return moveOne(procedural, skill, {
+    ...decision,
+    to: 'deprecated',
+    from: ['active', 'deprecated'],
+    ...(replacedBy === undefined ? {} : { replacedBy }),
+  });
+}
+
+/** Out of sight, all or none of these versions of one tenant. */
+export function archiveSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
+  return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
+}
+
+/**
+ * Back to what it was before it was archived: to being used where it has a proof and no other version took its place, to being
+ * deprecated where it was used once, else to being a candidate, which has to be verified again.
+ */
+export async function restoreSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
+  if (skill.status !== 'archived')
+    throw new EtudeError('ABORTED', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`, { field: 'name' });
+  const before = skill.history?.findLast(({ to }) => to === 'archived')?.from ?? 'deprecated';
+  const isFree = (await activeVersions(procedural, skill)).length === 0;
+  const isUsable = before === 'active' && isFree && (isProofOf(skill, skill.proof) || skill.kind === 'procedure');
+  const to: SkillStatus = isUsable ? 'active' : wasActive(skill) || before === 'deprecated' ? 'deprecated' : 'candidate';
+  return moveOne(procedural, skill, { ...decision, to, from: ['archived'] });
+}
+
+/**
+ * An earlier version is used again and the present one is deprecated, both or none.
+ *
+ * @param skill any version of it
+ * @param decision.toVersion absent: the newest that was in use before the present one
+ * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION where there is none, or none with a proof for its content
+ */
+export async function rollbackSkill(
+  procedural: SkillRegistry,
+  skill: Skill,
+  { toVersion, ...decision }: Decision & { readonly toVersion?: number },
+): Promise<Skill> {
+  const versions = await versionsLike(procedural, skill);
+  const present = versions.find(({ status }) => status === 'active') ?? versions.find(wasActive);
+  const target =
+    toVersion === undefined
+      ? versions.find((version) => version.version < (present?.version ?? 0) && isOnceUsed(version))
+      : versions.find(({ version }) => version === toVersion);
+  if (target === undefined) throw noVersion(skill.name, toVersion);
+  if (!wasActive(target) || target.status === 'archived')
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `version ${target.version} of skill "${skill.name}" is ${target.status} and can't be rolled back to; only a version that was in use can`,
+      { field: 'to_version' },
+    );
+  const inUse = versions.filter(({ status, version }) => status === 'active' && version !== target.version);
+  const away = inUse.map((version) =>
+    moveOf(version, { ...decision, to: 'deprecated', from: ['active'], reason: awayReason(decision, target) }),
+  );
+  const [active] = await procedural.move([moveOf(target, { ...decision, to: 'active', from: ['active', 'deprecated'] }), ...away]);
+  return active ?? target;
+}
+
+const isOnceUsed = (skill: Skill) => wasActive(skill) && (skill.status === 'deprecated' || skill.status === 'active');
+const awayReason = ({ reason }: Decision, { version }: Skill) => `rolled back to version ${version}${reason === '' ? '' : `: ${reason}`}`;
+
+function noVersion(name: string, version: number | undefined): EtudeError {
+  if (version !== undefined) return new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}.`, { field: 'to_version' });
+  return new EtudeError('FAILED_PRECONDITION', `no earlier version of skill "${name}" was in use; name one with to_version`, {
+    field: 'to_version',
+  });
+}
+
+/** Versions of the same owner in use now are replaced by it, in one call; `also` goes with them. */
+async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
+  const others = (await activeVersions(procedural, skill)).filter(
+    (other) => skill.status !== 'active' || activatedAt(other) <= activatedAt(skill),
+  );
+  const replaced = others.map((other) =>
+    moveOf(other, { ...decision, to: 'deprecated', from: ['active'], reason: `replaced by version ${skill.version}` }),
+  );
+  const own = skill.status === 'active' ? [] : [moveOf(skill, { ...decision, to: 'active', from: [skill.status] })];
+  const moves = [...own, ...replaced, ...also];
+  const moved = moves.length === 0 ? [] : await procedural.move(moves);
+  return own.length === 0 ? skill : (moved[0] ?? skill);
+}
+
+/** When it was taken into use last; ms since 1970. */
+function activatedAt({ history = [], version }: Skill): number {
+  return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
+}
+
+/** Active versions of the same owner beside this one, newest first: nobody replaces what is another's. */
+export async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
+  const versions = await versionsLike(procedural, skill, 'active');
+  return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
+}
+
+/** The newest active version of the same owner below this one; null where there is none. */
+export async function activeVersion(procedural: ProceduralMemory, skill: Skill): Promise<Skill | null> {
+  return (await activeVersions(procedural, skill)).find(({ version }) => version < skill.version) ?? null;
+}
+
+async function versionsLike(procedural: SkillRegistry, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
+  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, status);
+  return versions.filter((version) => version.scope.user === scope.user);
+}
+
+function moveOf(skill: Skill, move: Omit<SkillMove, 'key'>): SkillMove {
+  const { to, from, by, reason, at, evidence, contract, proof, replacedBy } = move;
+  return {
+    key: keyOf(skill),
+    to,
+    by,
+    reason,
+    at,
+    ...(from === undefined ? {} : { from }),
+    ...(evidence === undefined ? {} : { evidence }),
+    ...(contract === undefined ? {} : { contract }),
+    ...(proof === undefined ? {} : { proof }),
+    ...(replacedBy === undefined ? {} : { replacedBy }),
+  };
+}
+
+async function moveOne(procedural: SkillRegistry, skill: Skill, move: Omit<SkillMove, 'key'>): Promise<Skill> {
+  const [moved] = await procedural.move([moveOf(skill, move)]);
+  return moved ?? skill;
+}

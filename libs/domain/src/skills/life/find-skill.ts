@@ -1,0 +1,122 @@
+import type { Scope, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory, ReadScope, SearchQuery } from '../../ports/memory.js';
+import { ownersFor, type SkillReader, viewOf } from './owners.js';
+
+export interface FindOptions {
+  /** That version, whatever its status. */
+  readonly version?: number;
+  /** The newest that has it; `active` by default. */
+  readonly status?: SkillStatus | 'any';
+}
+
+export interface FoundSkill {
+  readonly skill: Skill;
+  readonly similarity: number;
+  readonly score: number;
+  readonly explanation?: Readonly<Record<string, number>>;
+}
+
+export interface SkillSearch extends SearchQuery {
+  /** All of them. */
+  readonly tags?: readonly string[];
+}
+
+/** Skills that took another's place, one behind the other, at most. */
+const REPLACED_MAX = 8;
+/** Of equal names one is shown, and tags are looked at behind the search. */
+const PER_HIT = 2;
+const PER_TAGGED_HIT = 10;
+
+/**
+ * What a reader means by a name: of equal names the narrowest owner's. A skill whose place another one took is that other one,
+ * unless a version or a status is asked for. null where there is none.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE
+ */
+export async function findSkill(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  name: string,
+  options: FindOptions = {},
+): Promise<Skill | null> {
+  if (options.version !== undefined || options.status !== undefined) return findExactly(procedural, reader, name, options);
+  const seen = new Set<string>();
+  for (let wanted = name; !seen.has(wanted) && seen.size < REPLACED_MAX;) {
+    seen.add(wanted);
+    const found = await findInUse(procedural, reader, wanted);
+    if (found === null || found.status === 'active') return found;
+    wanted = found.replacedBy ?? wanted;
+  }
+  return null;
+}
+
+/** Best first, of all that a reader sees; of equal names the narrowest owner's. */
+export async function searchSkills(
+  procedural: Pick<ProceduralMemory, 'search'>,
+  reader: SkillReader,
+  { tags = [], limit, ...query }: SkillSearch,
+): Promise<readonly FoundSkill[]> {
+  const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
+  const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
+  const found = await Promise.all([...owners].map(([tenant, ofTenant]) => procedural.search(viewOfAll(tenant, ofTenant, reader), asked)));
+  const best = found.flat().toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
+  const narrowest = narrowestByName(
+    best.map(({ skill }) => skill),
+    reader,
+  );
+  return best.filter(({ skill }) => narrowest.has(skill) && tags.every((tag) => skill.tags.includes(tag))).slice(0, limit);
+}
+
+/** All owners of a tenant in one search. */
+function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillReader): ReadScope {
+  const [agent = '', ...also] = new Set(owners.map((owner) => owner.agent));
+  return { ...viewOf({ tenant, agent }, user), also };
+}
+
+function narrowestByName(skills: readonly Skill[], reader: SkillReader): ReadonlySet<Skill> {
+  const owners = ownersFor(reader);
+  const placeOf = ({ scope }: Skill) => owners.findIndex((owner) => isOwner(owner, scope));
+  const narrowest = new Map<string, Skill>();
+  for (const skill of skills) {
+    const known = narrowest.get(skill.name);
+    if (placeOf(skill) >= 0 && (known === undefined || placeOf(skill) < placeOf(known))) narrowest.set(skill.name, skill);
+  }
+  return new Set(narrowest.values());
+}
+
+async function findExactly(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  name: string,
+  { version, status = 'any' }: FindOptions,
+) {
+  const owners = ownersFor(reader);
+  const found = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, status === 'any' ? undefined : status)));
+  return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
+}
+
+/** The narrowest that is active, or was and has another in its place. */
+async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
+  const owners = ownersFor(reader);
+  const active = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'active')));
+  const first = active.findIndex(({ length }) => length > 0);
+  const narrower = first === -1 ? owners : owners.slice(0, first);
+  const retired = await Promise.all(narrower.map((owner) => ownVersions(procedural, owner, name, 'deprecated')));
+  const replaced = retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined);
+  return replaced ?? active[first]?.[0] ?? null;
+}
+
+async function ownVersions(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  owner: Scope,
+  name: string,
+  status?: SkillStatus,
+): Promise<readonly Skill[]> {
+  const versions = await procedural.versions(owner, name, status);
+  return versions.filter(({ scope }) => isOwner(owner, scope));
+}
+
+function isOwner(a: Scope, b: Scope): boolean {
+  return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
+}

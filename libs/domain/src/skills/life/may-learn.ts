@@ -1,0 +1,21 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { SkillRegistry } from '../../ports/skill-registry.js';
+
+/**
+ * Whether a skill may be registered that nobody asked for: as the agent's settings say, and while there is room for another one. A new
+ * version of one that is there takes none.
+ *
+ * @param planned others that will be registered before it
+ */
+export async function mayLearn(
+  { name, scope: { tenant, agent } }: Pick<Skill, 'name' | 'scope'>,
+  { enabled, autoRegisterSkills, maxSkills }: ProceduralMemorySettings,
+  registry: Pick<SkillRegistry, 'versions' | 'countNames'>,
+  planned = 0,
+): Promise<boolean> {
+  if (!enabled || !autoRegisterSkills) return false;
+  if (maxSkills === 0 || (await registry.countNames({ tenant, agent }, maxSkills)) + planned < maxSkills) return true;
+  const versions = await registry.versions({ tenant, agent }, name);
+  return versions.some(({ status }) => status !== 'rejected' && status !== 'archived');
+}

@@ -1,0 +1,79 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope, Skill } from '@etude/contracts/memory';
+import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { SkillMove } from '../../ports/skill-registry.js';
+import type { Decision } from './approve.js';
+import { isReadBy, ownerOf, scopeOf } from './owners.js';
+import { isProofOf, keyOf } from './skill-life.js';
+
+/** What is not for more readers: what was asked for before, and what became of it. */
+const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1, statusReason: '' } satisfies Partial<Skill>;
+
+/**
+ * Stores a copy of a skill for more readers, with its proof; there it waits for review. What it was asked for stays where it was. The
+ * same again finds the copy, and goes on where a crash has left it.
+ *
+ * @throws EtudeError INVALID_ARGUMENT for readers that are not more; FAILED_PRECONDITION for a skill that is not in use or has no proof
+ *   for its content, and where it calls a skill that the new readers can't see
+ */
+export async function promoteSkill(
+  procedural: ProceduralMemory,
+  skill: Skill,
+  { scope, ...decision }: Decision & { readonly scope: SkillScope },
+): Promise<Skill> {
+  requireWider(skill, scope);
+  if (skill.status !== 'active' || !isProofOf(skill, skill.proof))
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `Skill "${skill.name}" is ${skill.status}${skill.proof === undefined ? ' and has no proof' : ''}; only one that is active, with a proof for its content, can be shared.`,
+      { field: 'name' },
+    );
+  const owner = ownerOf(scope, skill.scope);
+  const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
+  const copy = { ...skill, ...ANEW, scope: owner, createdAt: decision.at, updatedAt: decision.at };
+  const stored = await procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by: decision.by });
+  return toReview(procedural, stored, skill, decision);
+}
+
+async function toReview(procedural: ProceduralMemory, stored: Skill, origin: Skill, { by, reason, at }: Decision): Promise<Skill> {
+  const why = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
+  const move: Omit<SkillMove, 'to'> = { key: keyOf(stored), by, reason: why, at };
+  const found = {
+    evidence: origin.evidence,
+    ...(origin.proof === undefined ? {} : { proof: origin.proof }),
+    ...(origin.contract === undefined ? {} : { contract: origin.contract }),
+  };
+  const moves: SkillMove[] = [
+    ...(stored.status === 'candidate' ? [{ ...move, to: 'verified', from: ['candidate'], ...found } as const] : []),
+    ...(stored.status === 'candidate' || stored.status === 'verified'
+      ? [{ ...move, to: 'pending_review', from: ['verified'] } as const]
+      : []),
+  ];
+  return (await procedural.move(moves)).at(-1) ?? stored;
+}
+
+function requireWider(skill: Skill, scope: SkillScope): void {
+  const now = scopeOf(skill);
+  if (SKILL_SCOPES.indexOf(scope) > SKILL_SCOPES.indexOf(now)) return;
+  throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" is shared with ${now} already; take a wider scope than that`, {
+    field: 'scope',
+  });
+}
+
+/** The same content where the new readers see it. A pin is of content, so the proof holds for it as well. */
+async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
+  const views = [owner, ...(['tenant', 'global'] as const).map((scope) => ownerOf(scope, owner))].filter((one) => isReadBy(one, owner));
+  for (const { tenant, agent, user } of views) {
+    const versions = await procedural.versions({ tenant, agent }, pin.name);
+    const same = versions.find(
+      ({ digest, status, scope }) => digest === pin.digest && scope.user === user && (status === 'active' || status === 'deprecated'),
+    );
+    if (same !== undefined) return { ...pin, tenant, agent, version: same.version };
+  }
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `it calls skill "${pin.name}" version ${pin.version} of "${pin.agent}", which its new readers can't see; share and approve that one first`,
+    { field: 'scope' },
+  );
+}

@@ -1,0 +1,108 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
+import { proofOf, storeAt } from '../../testing/skill-lives.js';
+import { promoteSkill } from './promote-skill.js';
+import { registerSkill } from './register-skill.js';
+
+const clock = { now: () => NEW_YEAR + 60_000 };
+const ON = { enabled: true, maxSkills: 0 };
+const other = (letter: string, changes: Partial<Skill> = {}) => skillOf({ code: `print('${letter}')`, ...changes });
+const heldOut = (expected: number): SkillTest => ({ kind: 'call', args: [[]], kwargs: {}, expected, tolerance: 0 });
+
+const decision = (at: number) => ({ by: 'ann', reason: 'useful', at: NEW_YEAR + at });
+
+describe('registerSkill', () => {
+  it('stores a candidate by whoever registers it', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
+    const stored = await registerSkill(skillOf({ status: 'active', proof: proofOf(skillOf()) }), { by: 'ann' }, deps);
+    expect(stored).toMatchObject({ status: 'candidate', version: 1, createdAt: clock.now(), history: [{ by: 'ann', to: 'candidate' }] });
+    expect(stored).not.toHaveProperty('proof');
+    expect(await registerSkill(skillOf(), { by: 'bob' }, deps)).toEqual(stored);
+  });
+
+  it('refuses a stale edit and says what changed, by whom and when', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
+    await registerSkill(skillOf(), { by: 'ann' }, deps);
+    await registerSkill(other('b', { description: 'Other words.' }), { by: 'bob', baseVersion: 1 }, deps);
+    await expect(registerSkill(other('c'), { by: 'ann', baseVersion: 1 }, deps)).rejects.toMatchObject({
+      code: 'ABORTED',
+      message: expect.stringContaining('version 2 by bob at 2026-01-01T00:01:00.000Z changed description, code') as string,
+    });
+  });
+
+  it('keeps within what an agent may have', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: { enabled: true, maxSkills: 1 }, clock };
+    await registerSkill(skillOf({ name: 'one' }), {}, deps);
+    await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    expect(await registerSkill(other('b', { name: 'one' }), {}, deps)).toMatchObject({ version: 2 });
+    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
+    await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+  });
+
+  it('refuses names that nobody can import', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
+    for (const name of ['class', 'Sum', '1st', '', 'a-b'])
+      await expect(registerSkill(skillOf({ name }), {}, deps)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('hands held-out tests on from version to version', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
+    await registerSkill(skillOf({ heldOut: [heldOut(1)] }), {}, deps);
+    const second = await registerSkill(other('b', { heldOut: [heldOut(2), heldOut(1)] }), {}, deps);
+    expect(second.heldOut).toEqual([heldOut(1), heldOut(2)]);
+  });
+});
+
+describe('promoteSkill', () => {
+  const shared = { ...SCOPE, agent: '@tenant' };
+
+  it('stores a copy with its proof that waits for review, and leaves behind what was asked for', async () => {
+    const procedural = new FakeProceduralMemory();
+    const own = await storeAt(procedural, skillOf({ status: 'active', scope: { ...SCOPE, user: 'ann' } }));
+    const copy = await promoteSkill(procedural, own, { ...decision(1), scope: 'tenant' });
+    expect(copy).toMatchObject({
+      status: 'pending_review',
+      scope: shared,
+      proof: own.proof,
+      cues: [],
+      fingerprints: [],
+      executionCount: 0,
+    });
+    expect(copy.history?.map(({ by, to }) => [by, to])).toEqual([
+      ['ann', 'candidate'],
+      ['ann', 'verified'],
+      ['ann', 'pending_review'],
+    ]);
+    expect(await promoteSkill(procedural, own, { ...decision(2), scope: 'tenant' })).toEqual(copy);
+    expect(await procedural.versions(shared, 'sum_even')).toHaveLength(1);
+  });
+
+  it('goes only to more readers, and only with a proof', async () => {
+    const procedural = new FakeProceduralMemory();
+    const own = await storeAt(procedural, skillOf({ status: 'active' }));
+    const wide = await storeAt(procedural, skillOf({ name: 'wide', status: 'active', scope: shared }));
+    const waiting = await storeAt(procedural, skillOf({ name: 'waiting', status: 'pending_review' }));
+    await expect(promoteSkill(procedural, wide, { ...decision(1), scope: 'tenant' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(promoteSkill(procedural, own, { ...decision(1), scope: 'user' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(promoteSkill(procedural, waiting, { ...decision(1), scope: 'tenant' })).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+    });
+    const everybody = await promoteSkill(procedural, own, { ...decision(1), scope: 'global' });
+    expect(everybody).toMatchObject({ scope: { tenant: '@global', agent: '@tenant', user: null }, status: 'pending_review' });
+  });
+
+  it('needs what it calls to be seen by its new readers', async () => {
+    const procedural = new FakeProceduralMemory();
+    const needed = await storeAt(procedural, skillOf({ name: 'parse', status: 'active' }));
+    const pin = { name: 'parse', tenant: 'acme', agent: 'coder', version: 1, digest: needed.digest };
+    const own = await storeAt(procedural, skillOf({ status: 'active', dependencies: [pin] }));
+    const share = () => promoteSkill(procedural, own, { ...decision(1), scope: 'tenant' });
+    await expect(share()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('"parse"') as string });
+    await storeAt(procedural, skillOf({ name: 'parse', status: 'active', scope: shared }));
+    const copy = await share();
+    expect(copy.dependencies).toEqual([{ ...pin, agent: '@tenant' }]);
+    expect(copy).toMatchObject({ digest: own.digest, proof: own.proof });
+  });
+});

@@ -1,0 +1,74 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SkillName } from '@etude/contracts/ids';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
+import type { Clock } from '../../ports/clock.js';
+import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
+import { canonicalJson } from '../content-digest.js';
+
+export interface RegistrationDeps {
+  readonly procedural: ProceduralMemory;
+  /** Of the agent that it is registered for. */
+  readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
+  readonly clock: Clock;
+}
+
+/** Words that Python has other uses for: nobody could import a skill of such a name. */
+const KEYWORDS = new Set(
+  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  ),
+);
+/** Of versions that take up no room. */
+const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
+
+/**
+ * Stores a skill as its author made it, for verification: version 1 of a new one, or the next. The same content again is the version
+ * that is there. Held-out tests of the version before go on with it.
+ *
+ * @param options.baseVersion the version that was edited; left out: whatever is newest
+ * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
+ *   since; FAILED_PRECONDITION where skills are switched off or there are too many
+ */
+export async function registerSkill(candidate: Skill, options: StoreSkillOptions, deps: RegistrationDeps): Promise<Skill> {
+  const { procedural, settings, clock } = deps;
+  const { scope, name } = candidate;
+  requireName(name);
+  if (!settings.enabled)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `agent "${scope.agent}" learns no skills: its setting procedural_memory_settings.enabled is false`,
+      { field: 'enabled' },
+    );
+  const owner = { tenant: scope.tenant, agent: scope.agent };
+  const versions = await procedural.versions(owner, name);
+  if (versions.every(({ status }) => GONE.has(status))) await requireRoom(deps, owner);
+  const before = versions.find((version) => version.scope.user === scope.user);
+  const heldOut = distinct([...(before?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
+  const at = clock.now();
+  return procedural.store({ ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) }, options);
+}
+
+function requireName(name: string): void {
+  const parsed = SkillName.safeParse(name);
+  const wrong = parsed.success
+    ? KEYWORDS.has(name)
+      ? 'is a word of Python itself'
+      : null
+    : (parsed.error.issues[0]?.message ?? 'is wrong');
+  if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', `the name ${JSON.stringify(name)} ${wrong}`, { field: 'name' });
+}
+
+async function requireRoom({ procedural, settings }: RegistrationDeps, owner: { tenant: string; agent: string }): Promise<void> {
+  const { maxSkills } = settings;
+  if (maxSkills === 0 || (await procedural.countNames(owner, maxSkills)) < maxSkills) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `"${owner.agent}" has as many skills as it may have (max_skills is ${maxSkills}); archive some, or raise the setting`,
+    { field: 'max_skills' },
+  );
+}
+
+function distinct(tests: readonly SkillTest[]): SkillTest[] {
+  return [...new Map(tests.map((test) => [canonicalJson(test), test])).values()];
+}

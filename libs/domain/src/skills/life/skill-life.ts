@@ -1,0 +1,155 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillChange, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
+import { canonicalJson } from '../content-digest.js';
+import { proofText } from '../verification/proof.js';
+import { isInWords, skillDigest } from './skill-digest.js';
+import { withMarks } from '../hygiene/untrusted.js';
+
+/**
+ * What may become of a skill, by what it is. Nothing else changes a status.
+ *
+ * `active` to `active` is verification again: the skill stays in use and gets its new proof, or is deprecated where there is none; so
+ * it is for what waits for review. `deprecated` to `deprecated` names what is used in its place. What nobody uses or reviews is
+ * verified again as a candidate, without the proof that it had.
+ */
+export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
+  candidate: ['verified', 'rejected', 'archived'],
+  verified: ['active', 'pending_review', 'rejected', 'archived'],
+  pending_review: ['active', 'pending_review', 'rejected', 'archived'],
+  active: ['active', 'deprecated', 'archived'],
+  deprecated: ['active', 'deprecated', 'candidate', 'archived'],
+  archived: ['active', 'deprecated', 'candidate'],
+  rejected: ['candidate', 'archived'],
+};
+
+/** Reached only with a proof for exactly the content. */
+const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
+
+/** Statuses from which this one may be reached. */
+export function sourcesOf(to: SkillStatus): SkillStatus[] {
+  return (Object.keys(TRANSITIONS) as SkillStatus[]).filter((from) => TRANSITIONS[from].includes(to));
+}
+
+/** Whether this is the proof for exactly what the skill holds, whatever its record says. Not whether its signature is good. */
+export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
+  return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
+}
+
+/**
+ * A skill as it is first stored, whatever its author says of it: a candidate that nothing is known of, but what its sources say against it.
+ *
+ * @param by who stored it; where it came from by default
+ */
+export function newSkill(given: Skill, version: number, by?: string): Skill {
+  const { proof: _proof, contract: _contract, usage: _usage, replacedBy: _replacedBy, ...skill } = structuredClone(given);
+  const origin = skill.origin ?? 'rollout';
+  const stored: SkillChange = { at: skill.createdAt, by: by ?? origin, from: null, to: 'candidate', reason: skill.statusReason };
+  return { ...withMarks(skill), version, status: 'candidate', evidence: [], digest: skillDigest(skill), history: [stored] };
+}
+
+/**
+ * A skill after a move by the table; the same skill where the move took place before.
+ *
+ * @param checker believes signatures under proofs; null: who runs a skill looks at them
+ * @throws EtudeError ABORTED where it is not what was looked at, FAILED_PRECONDITION where it needs a proof that there is not
+ */
+export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker | null = null): Skill {
+  requireDigest(skill, move.key);
+  if (tookPlace(skill, move)) return skill;
+  requireStatus(skill, move);
+  const moved = changedBy(skill, move);
+  if (PROVEN.has(move.to)) requireProof(skill, moved, checker);
+  if (skill.status === 'verified' && move.to === 'active') requireTrusted(moved);
+  return moved;
+}
+
+/** Whether it was in use before. Skills that were stored before there was a history say so only by what they are. */
+export function wasActive({ status, history = [] }: Skill): boolean {
+  if (history.length === 0) return status === 'active' || status === 'deprecated';
+  return history.some(({ from, to }) => from === 'active' || to === 'active');
+}
+
+/** A repeat, by who wanted it and when; or somebody else wanted the same and was faster. */
+function tookPlace({ status, history = [], proof, replacedBy }: Skill, move: SkillMove): boolean {
+  const isRepeat = history.some(({ at, by, to, reason }) => at === move.at && by === move.by && to === move.to && reason === move.reason);
+  if (isRepeat) return true;
+  const hasProof = move.proof === undefined || canonicalJson(move.proof) === canonicalJson(proof);
+  const hasName = move.replacedBy === undefined || (move.replacedBy ?? undefined) === replacedBy;
+  return status === move.to && hasProof && hasName;
+}
+
+function changedBy(skill: Skill, { to, by, reason, at, evidence = [], contract, proof, replacedBy }: SkillMove): Skill {
+  const { proof: oldProof, contract: oldContract, replacedBy: oldName, history = [], ...kept } = skill;
+  const isAnew = to === 'candidate';
+  const nextProof = isAnew || proof === null ? undefined : (proof ?? oldProof);
+  const nextContract = isAnew ? undefined : (contract ?? oldContract);
+  const name = to === 'active' || isAnew ? null : replacedBy === undefined ? oldName : replacedBy;
+  return {
+    ...kept,
+    status: to,
+    statusReason: reason,
+    evidence: isAnew ? [] : [...new Set([...skill.evidence, ...evidence])],
+    history: [...history, { at, by, from: skill.status, to, reason }],
+    updatedAt: Math.max(skill.updatedAt, at),
+    ...(nextProof === undefined ? {} : { proof: nextProof }),
+    ...(nextContract === undefined ? {} : { contract: nextContract }),
+    ...(name === null || name === undefined ? {} : { replacedBy: name }),
+  };
+}
+
+function requireDigest(skill: Skill, key: SkillKey): void {
+  if (skill.digest === key.digest) return;
+  throw new EtudeError('ABORTED', `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read it again and decide again`);
+}
+
+function requireStatus(skill: Skill, { key, to, from }: SkillMove): void {
+  const allowed = sourcesOf(to).filter((status) => from === undefined || from.includes(status));
+  if (allowed.includes(skill.status)) return;
+  throw new EtudeError(
+    'ABORTED',
+    `skill ${nameOf(key)} is ${skill.status}, not ${allowed.join(' or ')}, from which it could become ${to}; read it again and decide again`,
+  );
+}
+
+/** Words that were told and never verified may come back as they were: there is nothing in them to run. */
+function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null): void {
+  const { proof } = moved;
+  if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;
+  if (moved.proof === undefined && isInWords(moved) && wasActive(before) && before.digest === skillDigest(moved)) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `skill ${nameOf(moved)} has no proof for its content (digest ${skillDigest(moved)}), so it can't become ${moved.status}; verify it again`,
+    { field: 'digest' },
+  );
+}
+
+function isSigned(proof: SkillProof | undefined, checker: ProofChecker): boolean {
+  return proof !== undefined && checker.isSigned(proofText(proof), proof.keyId, proof.signature);
+}
+
+function requireTrusted(moved: Skill): void {
+  const reasons = reasonsForReview(moved);
+  if (reasons.length === 0) return;
+  throw new EtudeError('FAILED_PRECONDITION', `skill ${nameOf(moved)} has to be reviewed before it is used: ${reasons.join('; ')}`);
+}
+
+/** Why nobody but a person may approve it; empty where there is nothing against it. */
+export function reasonsForReview({ untrusted = [], proof }: Pick<Skill, 'untrusted' | 'proof'>): readonly string[] {
+  const errors = (proof?.findings ?? []).filter(({ severity }) => severity === 'error');
+  return [...untrusted, ...errors.map(({ analyser, rule, message }) => `${analyser} ${rule}: ${message}`)];
+}
+
+export function keyOf({ scope: { tenant, agent }, name, version, digest }: Skill): SkillKey {
+  return { tenant, agent, name, version, digest };
+}
+
+export function noSuchSkill({ name, version }: Pick<SkillKey, 'name' | 'version'>): EtudeError {
+  return new EtudeError('NOT_FOUND', `there is no skill ${name}@${version}; list the skills to see which there are`);
+}
+
+function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
+  return `${name}@${version}`;
+}

@@ -1,0 +1,156 @@
+import type { Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
+import { registryOf, skillOf } from './bundle-fixture.js';
+
+const increment = skillOf('increment', 'def increment(x):\n    return x + 1');
+
+async function printed(code: string): Promise<string> {
+  const { runs } = await new PythonSandboxes().execute({
+    executionId: 'e',
+    tenant: 'acme',
+    files: [],
+    stopOnFailure: false,
+    limits: undefined as never,
+    runs: [{ kind: 'program', code, stdin: '' }],
+  });
+  const run = runs[0];
+  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
+}
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'none',
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  );
+
+describe('bundledCode', () => {
+  it('leaves code alone that needs nothing', () => {
+    expect(bundledCode('print(1)', [])).toBe('print(1)');
+  });
+
+  it('lets code call skills by both forms of import', async () => {
+    const code = 'from skills import increment\nimport skills\nprint(increment(1), skills.increment(2), skills.__all__)';
+    expect(await printed(bundledCode(code, [increment]))).toBe("2 3 ['increment']");
+  });
+
+  it('keeps imports from the future first', async () => {
+    const code =
+      '"""Says."""\nfrom __future__ import annotations\nfrom skills import increment\ndef f(x: Missing): return increment(x)\nprint(f(1), __doc__)';
+    expect(await printed(bundledCode(code, [increment]))).toBe('2 Says.');
+  });
+
+  it('keeps the numbers of lines', async () => {
+    const code = `from skills import increment\n${'\n'.repeat(90)}def f():\n    return increment(None)  # here\n\nf()\n`;
+    const trace = await printed(bundledCode(code, [increment]));
+    expect(trace).toMatch(/line 93, in f\n.*File "skills\/increment@1.py", line 2, in increment/);
+    expect(await printed(bundledCode('\n\nx = = 1', [increment]))).toMatch(/line 3\n\s+x = = 1/);
+  });
+
+  it('leaves no name of its own behind, and no name of a skill', async () => {
+    const secret = skillOf('secret', 'hidden = 41\nkept = []\ndef secret():\n    kept.append(hidden)\n    return len(kept)');
+    const code =
+      'from skills import secret\nhidden = 0\nsecret()\nprint(secret(), hidden, sorted(n for n in globals() if not n.startswith("__")))';
+    expect(await printed(bundledCode(code, [secret]))).toBe("2 0 ['hidden', 'secret']");
+  });
+
+  it('gives two skills the versions of a third that each was verified with', async () => {
+    const newer = skillOf('increment', 'def increment(x):\n    return x + 100', { version: 2 });
+    const one = skillOf('one', 'from skills import increment\ndef one(): return increment(0)', { needs: [increment] });
+    const hundred = skillOf('hundred', 'def hundred():\n    import skills\n    return skills.increment(0)', { needs: [newer] });
+    const all = skillOf('all', '', { needs: [one, newer, hundred, increment].slice(0, 3) });
+    const needed = await neededSkills(registryOf(increment, newer, one, hundred), all);
+    const code = 'from skills import one, hundred, increment\nprint(one(), hundred(), increment(0))';
+    expect(await printed(bundledCode(code, needed, all.dependencies))).toBe('1 100 100');
+  });
+
+  it('runs dataclasses and pickles of a skill as elsewhere', async () => {
+    const code =
+      'from __future__ import annotations\nimport pickle\nfrom dataclasses import dataclass\n@dataclass\nclass Row:\n    x: int\ndef row(x): return pickle.loads(pickle.dumps(Row(x))).x';
+    expect(await printed(bundledCode('from skills import row\nprint(row(7))', [skillOf('row', code)]))).toBe('7');
+  });
+
+  it('says which skill is not there', async () => {
+    expect(await printed(bundledCode('from skills import other', [increment]))).toContain("cannot import name 'other' from 'skills'");
+    expect(await printed(bundledCode('import skills', [skillOf('broken', 'x = 1')]))).toContain(
+      'the skill skills/broken@1 defines no broken',
+    );
+  });
+
+  it('is Python whatever the code holds', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 30 }), async (text) => {
+        const skill = skillOf('echo', `def echo():\n    return ${JSON.stringify(text)}`);
+        const code = `from skills import echo\nprint(ascii(echo()) == ascii(${JSON.stringify(text)}), '''r"\\\\\\n''' is not None)`;
+        expect(await printed(bundledCode(code, [skill]))).toBe('True True');
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('loads skills for an interpreter that runs code later', async () => {
+    expect(await printed(`${loadingCode([increment])}\nfrom skills import increment\nprint(increment(1))`)).toBe('2');
+  });
+});
+
+/** A chain of skills: each calls the next. */
+function chain(length: number): Skill[] {
+  const skills: Skill[] = [];
+  for (let n = length; n >= 1; n -= 1) {
+    const next = skills[0];
+    const code = next ? `from skills import ${next.name}\ndef s${n}(x): return ${next.name}(x) + 1` : `def s${n}(x): return x`;
+    skills.unshift(skillOf(`s${n}`, code, { needs: next ? [next] : [] }));
+  }
+  return skills;
+}
+
+describe('neededSkills', () => {
+  it('brings in what is needed at any depth, each once and behind its own', async () => {
+    const skills = chain(40);
+    const root = skillOf('root', 'from skills import s1\ndef root(x): return s1(x)', { needs: [0, 20].flatMap((n) => skills[n] ?? []) });
+    const needed = await neededSkills(registryOf(...skills), root);
+    expect(needed.map(({ name }) => name)).toEqual(skills.map(({ name }) => name).toReversed());
+    expect(await printed(bundledCode(`${root.code}\nprint(root(1))`, needed))).toBe('40');
+  });
+
+  it('names the way round a circle', async () => {
+    const far = skillOf('far', 'x', { dependencies: [dependencyOn(skillOf('near', 'x'))] });
+    const near = { ...skillOf('near', 'x'), dependencies: [dependencyOn(far)] };
+    const reason = await codeOf(neededSkills(registryOf(near, far), near));
+    expect(reason).toContain('near -> far -> near');
+    expect(reason).toMatch(/^FAILED_PRECONDITION/);
+  });
+
+  it('refuses what is not what both were verified with, and says what to do', async () => {
+    const root = skillOf('root', 'x', { needs: [increment] });
+    const refused = (...skills: Skill[]) => codeOf(neededSkills(registryOf(...skills), root));
+    expect(await refused()).toMatch(/root needs increment@1, which is gone; register/);
+    expect(await refused({ ...increment, code: 'def increment(x): return 0' })).toMatch(/content has another one; restore it/);
+    expect(await refused({ ...increment, status: 'archived', statusReason: 'withdrawn' })).toMatch(/is archived \(withdrawn\); restore it/);
+    expect(await codeOf(neededSkills(registryOf(increment), root, () => false))).toMatch(
+      /does not match its evidence; verify increment again/,
+    );
+    expect(await refused({ ...increment, status: 'deprecated' })).toBe('none');
+  });
+
+  it('refuses what those who read it may not read', async () => {
+    const theirs = skillOf('increment', 'x', { scope: { ...increment.scope, user: 'bob' } });
+    const elsewhere = skillOf('increment', 'x', { scope: { ...increment.scope, tenant: 'other' } });
+    for (const [other, why] of [
+      [theirs, /one user's alone/],
+      [elsewhere, /of another tenant/],
+    ] as const)
+      expect(await codeOf(neededSkills(registryOf(other), skillOf('root', 'x', { needs: [other] })))).toMatch(why);
+    const own = skillOf('root', 'x', { needs: [theirs], scope: theirs.scope });
+    expect(await codeOf(neededSkills(registryOf(theirs), own))).toBe('none');
+  });
+
+  it('refuses a program, which has nothing to call', async () => {
+    const program = skillOf('program', 'print(1)', { entryPoint: null });
+    expect(await codeOf(neededSkills(registryOf(program), skillOf('root', 'x', { needs: [program] })))).toContain(
+      'a program without a function',
+    );
+  });
+});

@@ -1,0 +1,83 @@
+import type { EtudeError } from '@etude/contracts/errors';
+import { describe, expect, it } from 'vitest';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { registryOf, skillOf } from './bundle-fixture.js';
+import { provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
+import { codeWithFunctions, loadFunctions } from './load-functions.js';
+import { pinDependencies } from './bundle-code.js';
+
+const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
+const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });
+const TWICE = provenSkillOf('twice', 'import skills\ndef twice(x):\n    return skills.add(x, x)', { x: {} }, { needs: [ADD] });
+const PROGRAM = provenSkillOf('shout', 'print(1)', {}, { entryPoint: null });
+const deps = { procedural: registryOf(ADD, TWICE, PROGRAM, skillOf('unproven', 'def unproven(): ...')), checker: TEST_SIGNER };
+
+async function printed(code: string): Promise<string> {
+  const runs = [{ kind: 'program' as const, code, stdin: '' }];
+  const request = { executionId: 'e', tenant: 'acme', files: [], stopOnFailure: false, limits: undefined as never, runs };
+  const [run] = (await new PythonSandboxes().execute(request)).runs;
+  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
+}
+
+const errorOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'none',
+    (error: EtudeError) => `${error.code}: ${error.message}`,
+  );
+
+describe('loadFunctions', () => {
+  it('brings several in with all that they need', async () => {
+    const { functions, pins, code } = await loadFunctions(reader, ['twice', 'add', 'twice'], deps);
+    expect(functions).toEqual([
+      { name: 'twice', version: 1, digest: TWICE.digest, signature: 'def twice(x)', description: 'Does what twice does.' },
+      { name: 'add', version: 1, digest: ADD.digest, signature: 'def add(a, b)', description: 'Does what add does.' },
+    ]);
+    expect(await printed(`${code}print(twice(2), add(1, 2))`)).toBe('4 3');
+    expect(await printed(await codeWithFunctions(reader, pins, 'import skills\nprint(skills.twice(3))', deps))).toBe('6');
+  });
+
+  it('refuses all where one is missing, is a program or is not proven', async () => {
+    expect(await errorOf(loadFunctions(reader, ['add', 'x', 'y'], deps))).toMatch(/^NOT_FOUND: .*x, y/);
+    expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(/^FAILED_PRECONDITION: shout is a program/);
+    expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
+  });
+
+  it('loads nothing where nothing is asked for', async () => {
+    expect(await loadFunctions(reader, [], deps)).toEqual({ functions: [], pins: [], code: '' });
+  });
+});
+
+describe('pinDependencies', () => {
+  const self = { name: 'mine', scope: { tenant: 'acme', agent: 'solver', user: 'ann' } };
+  const shared = { tenant: 'acme', agent: '@tenant', user: null };
+
+  it('pins what there is now, by version and digest', async () => {
+    const newer = { ...ADD, version: 3 };
+    expect(await pinDependencies(registryOf(ADD, newer), reader, ['add', 'add'], self)).toEqual([
+      { name: 'add', tenant: 'acme', agent: 'solver', version: 3, digest: ADD.digest },
+    ]);
+  });
+
+  it('refuses what is missing, and what others could not read', async () => {
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['none'], self))).toMatch(
+      /mine calls skills.none, and there is no active/,
+    );
+    const wide = { name: 'wide', scope: shared };
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['add'], wide))).toMatch(
+      /not everybody who reads wide can read; promote add/,
+    );
+    expect(await pinDependencies(registryOf({ ...ADD, scope: shared }), reader, ['add'], wide)).toMatchObject([{ agent: '@tenant' }]);
+    const theirs = provenSkillOf('add', 'def add(): ...', {}, { scope: { ...self.scope, user: 'bob' } });
+    expect(await errorOf(pinDependencies(registryOf(theirs), reader, ['add'], self))).toMatch(/no active skill/);
+  });
+
+  it('refuses a call of itself, also through others', async () => {
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['mine'], self))).toContain('mine -> mine');
+    const add = { name: 'add', scope: ADD.scope };
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['twice'], add))).toContain('add -> twice -> add');
+  });
+
+  it('refuses a program', async () => {
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['shout'], self))).toMatch(/is a program/);
+  });
+});

@@ -1,0 +1,83 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker } from '../../ports/proof-signer.js';
+import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
+import { findSkill } from '../life/find-skill.js';
+import type { SkillReader } from '../life/owners.js';
+import { isProven } from '../verification/proof.js';
+import { requireProven } from './use-skill.js';
+
+export interface LoadedFunction {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  /** "def parse_csv(text: str) -> list[list[str]]" */
+  readonly signature: string;
+  /** Its author's words: data in every prompt. */
+  readonly description: string;
+}
+
+export interface LoadedFunctions {
+  readonly functions: readonly LoadedFunction[];
+  /** What was found, so that the same can be brought in again. */
+  readonly pins: readonly SkillDependency[];
+  /** Python after which each can be called by its name, and as `skills.NAME`. */
+  readonly code: string;
+}
+
+interface LoadDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions'>;
+  readonly checker: ProofChecker;
+}
+
+/**
+ * Functions for code that is yet to be written, with all that they need, in the versions that were verified together.
+ *
+ * @throws EtudeError NOT_FOUND naming all that are not there; FAILED_PRECONDITION where one has nothing to call or is not proven
+ */
+export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps): Promise<LoadedFunctions> {
+  const wanted = [...new Set(names)];
+  const found = await Promise.all(wanted.map((name) => findSkill(deps.procedural, reader, name)));
+  const missing = wanted.filter((_, at) => found[at] === null);
+  if (missing.length > 0)
+    throw new EtudeError('NOT_FOUND', `There is no active skill named ${missing.join(', ')}; search for what there is.`, {
+      field: 'names',
+    });
+  const skills = found.filter((skill) => skill !== null);
+  for (const skill of skills) requireLoadable(skill, deps.checker);
+  const pins = skills.map((skill) => dependencyOn(skill));
+  const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
+  const needed = await neededOf(pins, reader, deps);
+  return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
+}
+
+/** Code with these functions at hand as `skills`, exactly as they were pinned. @throws as `neededSkills` */
+export async function codeWithFunctions(
+  reader: SkillReader,
+  pins: readonly SkillDependency[],
+  code: string,
+  deps: LoadDeps,
+): Promise<string> {
+  return bundledCode(code, await neededOf(pins, reader, deps), pins);
+}
+
+/** As for a skill that calls all of them. */
+function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: SkillReader, { procedural, checker }: LoadDeps) {
+  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
+  return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
+}
+
+function requireLoadable(skill: Skill, checker: ProofChecker): void {
+  if (skill.kind === 'procedure' || skill.entryPoint === null)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `${skill.name} is ${skill.kind === 'procedure' ? 'a procedure in words' : 'a program'} and has no function to load; ${skill.kind === 'procedure' ? 'read it' : 'use it'} instead.`,
+    );
+  requireProven(skill, checker);
+}
+
+function functionOf({ name, version, digest, contract, description }: Skill): LoadedFunction {
+  return { name, version, digest, signature: contract?.signature ?? '', description };
+}

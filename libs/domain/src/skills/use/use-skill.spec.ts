@@ -1,0 +1,158 @@
+import type { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import { afterUse } from '../../retrieval/reinforce.js';
+import { FakeMemoryOutbox } from '../../testing/fake-memory-outbox.js';
+import { FakeSandboxes, type FakeRun } from '../../testing/fake-sandboxes.js';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { registryOf } from './bundle-fixture.js';
+import { proven, provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
+import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
+
+const reader = { tenant: 'acme', agent: 'solver', user: null };
+const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
+
+function world(skills: readonly Skill[], sandboxes: UseSkillDeps['sandboxes'] = new PythonSandboxes()) {
+  const outbox = new FakeMemoryOutbox();
+  const deps: UseSkillDeps = { procedural: registryOf(...skills), sandboxes, outbox, checker: TEST_SIGNER, clock: { now: () => 5 } };
+  const use = (call: Partial<SkillCall> = {}) =>
+    useSkill({ reader, name: 'add', parameters: { a: 1 }, useId: 'u1', ...call }, deps, new AbortController().signal);
+  return { deps, use, uses: () => outbox.of('skill_use') };
+}
+
+const errorOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'none',
+    (error: EtudeError) => `${error.code}: ${error.message}`,
+  );
+const failing = (result: Awaited<ReturnType<FakeRun>>) => world([ADD], new FakeSandboxes(() => result));
+
+describe('useSkill', () => {
+  it('runs a skill with its defaults and counts the use', async () => {
+    const { use, uses } = world([ADD]);
+    expect(await use()).toMatchObject({ outcome: 'used', success: true, name: 'add', version: 1, result: 11, error: '', exit: 'ok' });
+    expect(uses()).toEqual([
+      {
+        kind: 'skill_use',
+        scope: reader,
+        owner: { tenant: 'acme', agent: 'solver' },
+        name: 'add',
+        version: 1,
+        success: true,
+        fingerprint: '',
+        cue: '',
+        at: 5,
+        inputDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
+        outputDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ]);
+  });
+
+  it('runs and counts the same use once', async () => {
+    let runs = 0;
+    const { use, uses } = world([ADD], new FakeSandboxes(() => ({ value: (runs += 1) })));
+    const [first, again] = [await use(), await use()];
+    expect([first, again].map((outcome) => 'result' in outcome && outcome.result)).toEqual([1, 1]);
+    expect(uses()).toHaveLength(1);
+    await use({ useId: 'u2' });
+    await use({ reader: { ...reader, user: 'ann' } });
+    expect([runs, uses().length]).toEqual([3, 3]);
+  });
+
+  it('brings in what the skill needs, as pinned', async () => {
+    const twice = provenSkillOf(
+      'twice',
+      'from skills import add\ndef twice(x):\n    return add(x, x)',
+      { x: { type: 'integer' } },
+      { needs: [ADD] },
+    );
+    const newer = provenSkillOf('add', 'def add(a, b): return 0', {}, { version: 2 });
+    const { use } = world([{ ...ADD, status: 'deprecated' }, newer, twice]);
+    expect(await use({ name: 'twice', parameters: { x: 4 } })).toMatchObject({ result: 8 });
+  });
+
+  it('gives a program its input and answers what it prints', async () => {
+    const program = provenSkillOf('shout', 'print(input().upper())', {}, { entryPoint: null, contract: undefined });
+    const { use, uses } = world([program]);
+    expect(await use({ name: 'shout', parameters: {}, stdin: 'hey' })).toMatchObject({ success: true, result: null, output: 'HEY\n' });
+    expect(await errorOf(use({ name: 'shout', parameters: { a: 1 } }))).toMatch(/^INVALID_ARGUMENT: .* takes no parameters/);
+    expect(uses()).toHaveLength(1);
+  });
+
+  it('answers that there is none, and counts nothing', async () => {
+    const { use, uses } = world([{ ...ADD, status: 'rejected' }]);
+    expect(await use()).toEqual({ outcome: 'not_found' });
+    expect(await use({ name: 'other' })).toEqual({ outcome: 'not_found' });
+    expect(uses()).toEqual([]);
+  });
+
+  it('refuses what is not active yet', async () => {
+    expect(await errorOf(world([{ ...ADD, status: 'pending_review' }]).use())).toMatch(/^FAILED_PRECONDITION: .*pending_review/);
+  });
+
+  it.each<[string, (skill: Skill) => Skill]>([
+    ['other code', (skill) => ({ ...skill, code: 'def add(a, b): return 0' })],
+    ['other code with its digest', (skill) => ({ ...proven({ ...skill, code: 'def add(a, b): return 0' }), proof: skill.proof })],
+    ['no proof', (skill) => ({ ...skill, proof: undefined })],
+    ['a proof of an unknown key', (skill) => ({ ...skill, proof: { ...skill.proof!, keyId: 'theirs' } })],
+    ['a proof that was changed', (skill) => ({ ...skill, proof: { ...skill.proof!, testsPassed: 99 } })],
+  ])('refuses a skill with %s', async (_, change) => {
+    const { use, uses } = world([change(ADD)]);
+    expect(await errorOf(use())).toMatch(/^FAILED_PRECONDITION: .*does not match its evidence; verify it again/);
+    expect(uses()).toEqual([]);
+  });
+
+  it('refuses a skill that needs one whose proof is gone', async () => {
+    const twice = provenSkillOf('twice', 'from skills import add\ndef twice(x): return add(x, x)', { x: {} }, { needs: [ADD] });
+    const { use } = world([{ ...ADD, proof: undefined }, twice]);
+    expect(await errorOf(use({ name: 'twice', parameters: { x: 1 } }))).toMatch(
+      /twice needs add@1, whose code does not match its evidence/,
+    );
+  });
+
+  it('refuses wrong arguments before anything runs', async () => {
+    const sandboxes = new FakeSandboxes(() => ({}));
+    const { use, uses } = world([ADD], sandboxes);
+    expect(await errorOf(use({ parameters: { a: 'x', c: 1 } }))).toMatch(/^INVALID_ARGUMENT: .*parameters\.a .*parameters\.c is not known/);
+    expect([sandboxes.requests.length, uses().length]).toEqual([0, 0]);
+  });
+
+  it('gives parameters before a slash by their place', async () => {
+    const skill = provenSkillOf('minus', 'def minus(a, /, b): return a - b', { a: {}, b: {} });
+    const { use } = world([{ ...skill, contract: { ...skill.contract!, signature: "def minus(a, /, b='), /')" } }]);
+    expect(await use({ name: 'minus', parameters: { b: 1, a: 5 } })).toMatchObject({ result: 4 });
+  });
+
+  it('tells what the code did wrong, with the input', async () => {
+    const { use, uses } = failing({ exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no', line: 2 } });
+    expect(await use()).toMatchObject({ success: false, result: null, error: 'ValueError: no, line 2' });
+    expect(uses()).toMatchObject([{ success: false, failure: { input: '{"a":1,"b":10}', error: 'ValueError: no, line 2' } }]);
+    expect(uses()[0]).not.toHaveProperty('outputDigest');
+  });
+
+  it.each([
+    ['wall', 'it ran out of wall time'],
+    ['oom', 'it ran out of memory'],
+    ['kernel_lost', 'its sandbox was lost while it ran'],
+  ] as const)('answers a use that ended by %s', async (exit, error) => {
+    expect(await failing({ exit, exitCode: null }).use()).toMatchObject({ success: false, exit, error });
+  });
+
+  it('throws where the infrastructure failed, and counts nothing', async () => {
+    const { use, uses } = failing({ exit: 'node_lost' });
+    expect(await errorOf(use())).toMatch(/^SANDBOX_UNAVAILABLE/);
+    expect(uses()).toEqual([]);
+  });
+
+  it('leaves the same input with another output as a flag', async () => {
+    let runs = 0;
+    const { use, uses } = world([ADD], new FakeSandboxes(() => ({ value: (runs += 1) > 2 ? 1 : 0 })));
+    for (const useId of ['u1', 'u2', 'u3']) await use({ useId });
+    const after = (...places: number[]) =>
+      uses()
+        .filter((_, place) => places.includes(place))
+        .reduce(afterUse, ADD).usage;
+    expect(after(0, 1)).toMatchObject({ used: 2, nondeterministic: false });
+    expect(after(0, 2)).toMatchObject({ used: 2, nondeterministic: true });
+  });
+});

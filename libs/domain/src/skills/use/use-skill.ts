@@ -1,0 +1,234 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, type ExitReason } from '@etude/contracts/sandbox';
+import { crashOf } from '../../evaluation/crash.js';
+import type { Clock } from '../../ports/clock.js';
+import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { bundledCode, neededSkills } from './bundle-code.js';
+import { contentDigest } from '../content-digest.js';
+import { findSkill } from '../life/find-skill.js';
+import type { SkillReader } from '../life/owners.js';
+import { plainValue } from './plain-value.js';
+import { isProven } from '../verification/proof.js';
+import { requireCallable, validateArguments } from './validate-arguments.js';
+
+export interface SkillCall {
+  readonly reader: SkillReader;
+  readonly name: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Of a program. */
+  readonly stdin?: string;
+  /** The same again, with the same input, is run and counted once. */
+  readonly useId: string;
+}
+
+export interface UseSkillDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions'>;
+  readonly sandboxes: Sandboxes;
+  readonly outbox: MemoryOutbox;
+  readonly checker: ProofChecker;
+  readonly clock: Clock;
+  /** Of a use; the defaults of `SandboxLimits`. */
+  readonly limits?: SandboxLimits;
+  /** Which kind of sandbox has these packages; throws where none has. Absent: the default one for all. */
+  readonly templateFor?: (packages: readonly string[]) => string | undefined;
+}
+
+export type UseOutcome =
+  | { readonly outcome: 'not_found' }
+  | {
+      readonly outcome: 'used';
+      readonly success: boolean;
+      readonly name: string;
+      readonly version: number;
+      /** What the function returned, as plain JSON; null for a program, and where it failed. */
+      readonly result: unknown;
+      readonly output: string;
+      /** Empty where it succeeded. */
+      readonly error: string;
+      /** How its run ended. */
+      readonly exit: ExitReason;
+      readonly durationMs: number;
+    };
+
+interface Executable {
+  readonly run: SandboxRun;
+  /** What went in, for its digest and for failures. */
+  readonly input: unknown;
+}
+
+const TEXT_MAX = 4_000;
+
+/**
+ * Runs an active skill with these arguments and counts the use. No model is asked.
+ *
+ * What the code does wrong, and limits that it meets, are outcomes. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
+ * FAILED_PRECONDITION where the skill is not active, can't be called, or its code or that of a skill it needs is not what was proven;
+ * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
+ */
+export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
+  const skill = await findSkill(deps.procedural, call.reader, call.name);
+  if (skill === null) return whyNotActive(call, deps);
+  requireProven(skill, deps.checker);
+  const { code, packages } = await wholeCode(skill, deps);
+  const executable = executableOf(skill, call, code);
+  const { run, input } = executable;
+  const result = await execute(skill, { ...executable, packages }, call, deps, signal);
+  const error = errorOf(result, run);
+  await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
+  return {
+    outcome: 'used',
+    success: error === '',
+    name: skill.name,
+    version: skill.version,
+    result: error === '' && result.value !== undefined ? plainValue(result.value) : null,
+    output: result.stdout,
+    error,
+    exit: result.exit,
+    durationMs: result.wallMs,
+  };
+}
+
+/** @throws EtudeError FAILED_PRECONDITION */
+export function requireProven(skill: Skill, checker: ProofChecker): void {
+  if (!isProven(skill, checker))
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
+    );
+}
+
+/** Asking for a skill that is being written or waits for somebody would only make another one. */
+async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
+  const known = await findSkill(procedural, reader, name, { status: 'any' });
+  if (known === null || known.status === 'rejected' || known.status === 'archived') return { outcome: 'not_found' };
+  throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${known.status}, and only active skills are run.`);
+}
+
+/** The skill's code with all that it needs, and the packages of all. @throws as `neededSkills` */
+export async function wholeCode(
+  skill: Pick<Skill, 'name' | 'scope' | 'code' | 'dependencies' | 'packages'>,
+  { procedural, checker }: { readonly procedural: Pick<ProceduralMemory, 'versions'>; readonly checker: ProofChecker },
+): Promise<{ readonly code: string; readonly packages: readonly string[] }> {
+  const needed = await neededSkills(procedural, skill, (one) => isProven(one, checker));
+  const packages = [...new Set([skill, ...needed].flatMap((one) => one.packages ?? []))];
+  return { code: bundledCode(skill.code, needed, skill.dependencies), packages };
+}
+
+function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): Executable {
+  requireCallable(skill);
+  if (skill.entryPoint === null) {
+    if (Object.keys(parameters).length > 0)
+      throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a program: it takes no parameters, and reads its standard input.`, {
+        field: 'parameters',
+      });
+    return { run: { kind: 'program', code, stdin }, input: { stdin } };
+  }
+  if (stdin !== '')
+    throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a function: it reads no standard input; give it parameters.`, {
+      field: 'stdin',
+    });
+  const given = validateArguments(skill, parameters);
+  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...argumentsOf(skill, given) }, input: given };
+}
+
+/** Parameters before a "/" can't be given by name. */
+function argumentsOf(
+  { contract }: Skill,
+  given: Readonly<Record<string, unknown>>,
+): Pick<Extract<SandboxRun, { kind: 'call' }>, 'args' | 'kwargs'> {
+  const before = /^[^(]*\((.*?), \/[,)]/.exec((contract?.signature ?? '').replaceAll(/'[^']*'|"[^"]*"/g, "''"))?.[1];
+  const kwargs = { ...given } as Extract<SandboxRun, { kind: 'call' }>['kwargs'];
+  if (before === undefined) return { args: [], kwargs };
+  const args: (typeof kwargs)[string][] = [];
+  for (const { name } of contract?.parameters ?? []) {
+    if (!new RegExp(`(^|, )${name}\\b`).test(before) || !(name in kwargs)) break;
+    args.push(kwargs[name] ?? null);
+    delete kwargs[name];
+  }
+  return { args, kwargs };
+}
+
+async function execute(
+  skill: Skill,
+  { run, input, packages }: Executable & { readonly packages: readonly string[] },
+  { reader, useId }: SkillCall,
+  { sandboxes, limits, templateFor }: UseSkillDeps,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const { tenant, agent, user } = reader;
+  const template = packages.length === 0 ? undefined : templateFor?.(packages);
+  const { runs } = await sandboxes.execute(
+    {
+      executionId: `use-${contentDigest({ agent, user, useId, skill: skill.digest, input })}`,
+      tenant,
+      owner: { agent, user },
+      files: [],
+      limits: limits ?? SandboxLimits.parse({}),
+      stopOnFailure: false,
+      runs: [run],
+      ...(template === undefined ? {} : { template }),
+    },
+    signal,
+  );
+  const [result] = runs;
+  if (result === undefined || RETRYABLE_EXITS.has(result.exit))
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `The sandbox was lost while ${skill.name} ran (${result?.exit ?? 'no result'}); try again.`,
+    );
+  if (result.exit === 'cancelled') throw new EtudeError('CANCELLED', `The use of ${skill.name} was cancelled before it ended.`);
+  return result;
+}
+
+const LIMIT_MET: Partial<Record<ExitReason, string>> = {
+  wall: 'it ran out of wall time',
+  cpu: 'it ran out of CPU time',
+  no_output: 'it printed nothing for too long',
+  oom: 'it ran out of memory',
+  oomkilled: 'it ran out of memory',
+  output: 'it printed more than is allowed',
+  disk: 'it wrote more than is allowed',
+  pids: 'it started more processes than are allowed',
+  kernel_lost: 'its sandbox was lost while it ran',
+};
+
+/** Why a use failed, in a line or two; empty where it did not. */
+function errorOf(result: RunResult, { kind }: SandboxRun): string {
+  const limit = LIMIT_MET[result.exit];
+  if (limit !== undefined) return limit;
+  if (result.exit === 'ok' && !result.error && (kind !== 'call' || result.value !== undefined)) return '';
+  const { type, message, line, summary } = crashOf(result);
+  const where = line === null ? '' : `, line ${line}`;
+  return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
+}
+
+/** Names reader and use, so that a repeat is the same write. */
+function writeIdOf({ reader: { agent, user }, useId }: SkillCall): string {
+  return `use-${contentDigest({ agent, user, useId })}`;
+}
+
+function useOf(
+  skill: Skill,
+  { reader: { tenant, agent, user } }: SkillCall,
+  { result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number },
+): Extract<MemoryWrite, { kind: 'skill_use' }> {
+  const success = error === '';
+  return {
+    kind: 'skill_use',
+    scope: { tenant, agent, user },
+    owner: { tenant: skill.scope.tenant, agent: skill.scope.agent },
+    name: skill.name,
+    version: skill.version,
+    success,
+    fingerprint: '',
+    cue: '',
+    at,
+    inputDigest: contentDigest(input),
+    ...(success
+      ? { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) }
+      : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } }),
+  };
+}

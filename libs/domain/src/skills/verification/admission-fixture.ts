@@ -1,0 +1,30 @@
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { Skill } from '@etude/contracts/memory';
+import type { AgentSettingsReader } from '../../ports/agent-settings.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import type { AdmissionDeps } from './admit-skill.js';
+import { TEST_SIGNER } from '../use/proven-fixture.js';
+
+export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
+  get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),
+});
+
+/** With the machine's own Python, an analyser that finds nothing, and a list of what was asked to be verified. */
+export function admissionDeps(
+  procedural: ProceduralMemory,
+  settings: Partial<ProceduralMemorySettings> = {},
+  requested: Skill[] = [],
+): AdmissionDeps {
+  return {
+    procedural,
+    sandboxes: new PythonSandboxes(),
+    analyser: { analyse: async () => [] },
+    mutationScoreMin: 0.5,
+    clock: { now: () => 9 },
+    settings: settingsOf({ approvalMode: 'automatic', ...settings }),
+    signer: TEST_SIGNER,
+    checker: TEST_SIGNER,
+    requestVerification: async (skill) => void requested.push(skill),
+  };
+}

@@ -1,0 +1,252 @@
+import type { Skill } from '@etude/contracts/memory';
+import { type ApprovalMode, SKILL_STATUSES, type SkillFinding, type SkillStatus } from '@etude/contracts/skill-proof';
+import { describe, expect, it } from 'vitest';
+import type { AgentSettingsReader } from '../../ports/agent-settings.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { admitSkill, settledStatus } from './admit-skill.js';
+import { admissionDeps } from './admission-fixture.js';
+import { approveSkill } from '../life/approve.js';
+import { candidateFromTests } from '../writing/skill-candidate.js';
+import { checkSkill } from './check-skill.js';
+import { skillDigest } from '../life/skill-digest.js';
+import { keyOf } from '../life/skill-life.js';
+
+const scope = { tenant: 'acme', agent: 'solver', user: null };
+const signal = new AbortController().signal;
+const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
+class Crash extends Error {}
+
+function candidate(over: Partial<Skill> = {}): Skill {
+  const tests = [io];
+  const code = over.code ?? 'print(int(input()) * 2)';
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: '',
+    scenarios: [],
+    model: null,
+    scripted: false,
+    at: 1,
+    entryPoint: null,
+    tests,
+    sources: [],
+  });
+  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
+}
+
+/** Skills by version, with a death behind the n-th move where one is told. */
+function memoryOf(...skills: Skill[]) {
+  const procedural = new FakeProceduralMemory().keep(...skills);
+  let changesLeft = Number.POSITIVE_INFINITY;
+  const move = procedural.move.bind(procedural);
+  procedural.move = async (moves) => {
+    const moved = await move(moves);
+    changesLeft -= 1;
+    if (changesLeft === 0) throw new Crash();
+    return moved;
+  };
+  const statuses = async () => (await procedural.versions(scope, candidate().name)).map(({ status }) => status).toReversed();
+  return { procedural, statuses, dieAfter: (changes: number) => (changesLeft = changes) };
+}
+
+function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMode = 'automatic') {
+  const { name, version, digest } = skill;
+  return admitSkill(
+    { tenant: 'acme', agent: 'solver', name, version, digest },
+    admissionDeps(procedural, { approvalMode: approval }),
+    signal,
+  );
+}
+
+describe('admitSkill', () => {
+  it('makes a verified candidate active where approval is automatic', async () => {
+    const { procedural } = memoryOf(candidate());
+    expect(await admit(candidate(), procedural)).toMatchObject({
+      status: 'active',
+      statusReason: 'approved automatically after verification',
+      evidence: expect.arrayContaining(['the code parses']),
+      updatedAt: 9,
+    });
+  });
+
+  it('leaves it to a person where approval is by review', async () => {
+    const { procedural } = memoryOf(candidate());
+    const waiting = await admit(candidate(), procedural, 'review');
+    expect(waiting.status).toBe('pending_review');
+    const approval = { digest: waiting.digest, by: 'ann', reason: '', at: 10 };
+    await expect(approveSkill(procedural, waiting, { ...approval, digest: 'other' })).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await approveSkill(procedural, waiting, approval)).toMatchObject({ status: 'active', statusReason: 'approved by ann' });
+    expect(await approveSkill(procedural, waiting, { ...approval, at: 11 })).toMatchObject({ status: 'active', updatedAt: 10 });
+  });
+
+  it('rejects a candidate with the reason', async () => {
+    const wrong = candidate({ code: 'print(5)' });
+    const { procedural } = memoryOf(wrong);
+    const rejected = await admit(wrong, procedural);
+    expect(rejected).toMatchObject({ status: 'rejected', statusReason: expect.stringMatching(/^its tests fail/) });
+    await expect(approveSkill(procedural, rejected, { digest: wrong.digest, by: 'ann', reason: '', at: 1 })).rejects.toMatchObject({
+      code: 'ABORTED',
+    });
+  });
+
+  it('deprecates the version that it replaces', async () => {
+    const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), better);
+    await admit(better, procedural);
+    expect(await statuses()).toEqual(['deprecated', 'active']);
+  });
+
+  it('keeps the active version where the new one is worse', async () => {
+    const worse = candidate({ version: 2, code: 'print(5)' });
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), worse);
+    await admit(worse, procedural);
+    expect(await statuses()).toEqual(['active', 'rejected']);
+  });
+
+  it("lets no version replace, or be held to the tests of, what is another user's", async () => {
+    const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
+    const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });
+    const { procedural, statuses } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), { ...ofBob, version: 3 });
+    await admit({ ...ofBob, version: 3 }, procedural);
+    expect(await statuses()).toEqual(['active', 'active', 'active']);
+  });
+
+  it('ends the same wherever it was killed', async () => {
+    const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
+    for (const death of [1, 2]) {
+      const { procedural, statuses, dieAfter } = memoryOf(candidate({ status: 'active' }), better);
+      dieAfter(death);
+      await expect(admit(better, procedural)).rejects.toBeInstanceOf(Crash);
+      dieAfter(Number.POSITIVE_INFINITY);
+      await admit(better, procedural);
+      expect(await statuses()).toEqual(['deprecated', 'active']);
+    }
+  });
+
+  it('refuses other code than was asked for', async () => {
+    const { procedural } = memoryOf(candidate());
+    await expect(admit(candidate({ digest: 'f'.repeat(64) }), procedural)).rejects.toMatchObject({ code: 'ABORTED' });
+    await expect(admit(candidate({ version: 7 }), procedural)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('settledStatus', () => {
+  it('says nothing before verification and approval are over', async () => {
+    for (const status of SKILL_STATUSES) {
+      const { procedural } = memoryOf(candidate({ status }), candidate({ version: 2, digest: 'e'.repeat(64) }));
+      expect(await settledStatus(procedural, candidate())).toBe(status === 'candidate' || status === 'verified' ? null : status);
+    }
+  });
+});
+
+const skillOfUser = (user: string, status: SkillStatus) => candidate({ scope: { ...scope, user }, status });
+
+describe('settledStatus of a skill that two users have', () => {
+  it("says nothing of the other's", async () => {
+    const { procedural } = memoryOf(skillOfUser('ann', 'active'), { ...skillOfUser('bob', 'candidate'), version: 2 });
+    expect(await settledStatus(procedural, skillOfUser('ann', 'candidate'))).toBe('active');
+    expect(await settledStatus(procedural, skillOfUser('bob', 'candidate'))).toBeNull();
+  });
+});
+
+describe('the setting of an agent', () => {
+  const wide = {
+    ...candidate(),
+    tests: ['2', '3', '5', '8'].map((stdin) => ({ ...io, stdin, expectedStdout: String(Number(stdin) * 2) })),
+  };
+  const tested = { ...wide, digest: skillDigest(wide) };
+
+  it('is taken by their own name', async () => {
+    const { procedural } = memoryOf(candidate());
+    const asked: string[] = [];
+    const deps = admissionDeps(procedural);
+    const settings: AgentSettingsReader = { get: (tenant, agent) => (asked.push(`${tenant} ${agent}`), deps.settings.get(tenant, agent)) };
+    await admitSkill(keyOf(candidate()), { ...deps, settings }, signal);
+    expect(asked).toEqual(['acme solver']);
+  });
+
+  it('decides by a threshold of evidence', async () => {
+    const threshold = { approvalMode: 'threshold' as const, skillRegistrationConfidenceThreshold: 0.9 };
+    const little = memoryOf(candidate());
+    expect(await admitSkill(keyOf(candidate()), admissionDeps(little.procedural, threshold), signal)).toMatchObject({
+      status: 'pending_review',
+      statusReason: 'waits for review: its confidence of 0.38 is below 0.90',
+    });
+    const much = memoryOf(tested);
+    expect(await admitSkill(keyOf(tested), admissionDeps(much.procedural, threshold), signal)).toMatchObject({ status: 'active' });
+  });
+
+  it('approves nothing with an error of an analyser', async () => {
+    const error: SkillFinding = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'it runs a text as code' };
+    const { procedural } = memoryOf(candidate());
+    const deps = {
+      ...admissionDeps(procedural),
+      analyser: { analyse: async (text: string) => (text === candidate().code ? [error] : []) },
+    };
+    expect(await admitSkill(keyOf(candidate()), deps, signal)).toMatchObject({
+      status: 'pending_review',
+      statusReason: 'waits for review: ruff S102: it runs a text as code',
+      proof: { confidence: 0, findings: [error] },
+    });
+  });
+});
+
+describe('verification again', () => {
+  it('happens in another round, or where the evidence is not believed, and keeps what passes in use', async () => {
+    const { procedural } = memoryOf(candidate());
+    const deps = { ...admissionDeps(procedural), clock: { now: () => (now += 1) } };
+    let now = 100;
+    const key = keyOf(candidate());
+    const first = await admitSkill(key, deps, signal);
+    expect((await admitSkill(key, deps, signal)).proof).toEqual(first.proof);
+    const second = await admitSkill({ ...key, round: 2 }, deps, signal);
+    expect(second).toMatchObject({ status: 'active' });
+    expect(second.proof?.verifiedAt).toBeGreaterThan(first.proof?.verifiedAt ?? 0);
+    const rotated = { keyId: 'next', sign: (text: string) => `next ${text.length}` };
+    const checker = { isSigned: (text: string, keyId: string, signature: string) => keyId === 'next' && signature === rotated.sign(text) };
+    expect(await admitSkill(key, { ...deps, signer: rotated, checker }, signal)).toMatchObject({
+      status: 'active',
+      proof: { keyId: 'next' },
+    });
+  });
+
+  it('takes out of use what does not pass any more', async () => {
+    const { procedural } = memoryOf(candidate());
+    const deps = admissionDeps(procedural);
+    await admitSkill(keyOf(candidate()), deps, signal);
+    const strict = { ...deps, mutationScoreMin: 1.1, clock: { now: () => 50 } };
+    expect(await admitSkill({ ...keyOf(candidate()), round: 2 }, strict, signal)).toMatchObject({
+      status: 'deprecated',
+      statusReason: expect.stringMatching(/^its tests notice/),
+    });
+  });
+
+  it('rejects what calls a skill that was withdrawn, and blames no system', async () => {
+    const gone = { name: 'gone', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) };
+    const calling = { ...candidate(), dependencies: [gone] };
+    const skill = { ...calling, digest: skillDigest(calling) };
+    const { procedural } = memoryOf(skill);
+    expect(await admitSkill(keyOf(skill), admissionDeps(procedural), signal)).toMatchObject({
+      status: 'rejected',
+      statusReason: expect.stringContaining('gone@1'),
+    });
+  });
+});
+
+describe('checkSkill', () => {
+  it('says what verification finds and stores nothing', async () => {
+    const { procedural, statuses } = memoryOf();
+    const deps = admissionDeps(procedural);
+    expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
+      passed: true,
+      digest: candidate().digest,
+      confidence: 0.375,
+      found: { testsPassed: 1 },
+    });
+    expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
+    expect(await statuses()).toEqual([]);
+  });
+});

@@ -1,0 +1,112 @@
+import { EtudeError, errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { AgentSettingsReader } from '../../ports/agent-settings.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import type { SkillKey } from '../../ports/skill-registry.js';
+import { activeVersion, recordVerification, settleVerified, type Verified } from '../life/approve.js';
+import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
+import { isProven, signProof } from './proof.js';
+import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
+
+export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
+  /** Who approves is the agent's own setting. */
+  readonly settings: AgentSettingsReader;
+  readonly signer: ProofSigner;
+  readonly checker: ProofChecker;
+}
+
+/** `round`: the content is verified again, whatever was found before. */
+export type Admission = SkillKey & { readonly round?: number | undefined };
+
+/**
+ * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
+ * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
+ *
+ * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
+ * is no longer known, or from before there was any.
+ * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
+ *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ */
+export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const skill = await loadSkill(key, deps.procedural);
+  const replaced = await activeVersion(deps.procedural, skill);
+  const verified = isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
+  return settle(verified, replaced, deps);
+}
+
+function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDeps): boolean {
+  if (skill.status === 'candidate') return true;
+  if (skill.status !== 'active' && skill.status !== 'pending_review') return false;
+  return round !== undefined || !isProven(skill, checker);
+}
+
+async function verifiedNow(skill: Skill, replaced: Skill | null, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { round } = key;
+  const found = await checkSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
+  signal.throwIfAborted();
+  const record = recordOf(skill, replaced, found, deps);
+  return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
+}
+
+/** What goes into the record of the skill, with the evidence signed where it passed. */
+function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
+  const { passed, evidence, contract, found } = check;
+  const stays = replaced !== null && onlyPinsDiffer(skill, replaced);
+  const reason = passed || !stays ? check.reason : staysReason(check.reason, replaced);
+  return {
+    passed,
+    evidence,
+    reason,
+    ...(contract === null ? {} : { contract }),
+    ...(passed ? { proof: signProof(skill, found, signer, clock.now()) } : {}),
+  };
+}
+
+/** Approved as the settings say; then whatever calls it gets its turn. */
+async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
+  const settled = await settleVerified(procedural, skill, settings, clock.now());
+  const admitted = await carryApprovalOver(settled, replaced, deps);
+  await reverifyDependents(admitted, deps);
+  return admitted;
+}
+
+async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
+  const skill = await procedural.get({ tenant, agent }, name, version);
+  if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
+  if (skill.digest !== digest)
+    throw new EtudeError(
+      'ABORTED',
+      `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
+    );
+  return skill;
+}
+
+/** Somebody else with the same job was faster: what they found stands. */
+async function movedOn(key: SkillKey, procedural: ProceduralMemory, error: unknown): Promise<Skill> {
+  if (errorCode(error) !== 'ABORTED') throw error;
+  const skill = await loadSkill(key, procedural);
+  if (skill.status === 'candidate') throw error;
+  return skill;
+}
+
+/** Verification and approval are over; only people change these. */
+const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', 'rejected', 'deprecated', 'archived']);
+
+/** The status of the stored skill with this name and digest once nothing more happens by itself; null until then. */
+export async function settledStatus(
+  procedural: ProceduralMemory,
+  { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
+): Promise<SkillStatus | null> {
+  const owner = { tenant: scope.tenant, agent: scope.agent };
+  const newest = await procedural.get(owner, name);
+  for (let version = newest?.version ?? 0; version >= 1; version -= 1) {
+    const skill = version === newest?.version ? newest : await procedural.get(owner, name, version);
+    if (skill?.digest === digest && skill.scope.user === scope.user) return SETTLED.has(skill.status) ? skill.status : null;
+  }
+  return null;
+}

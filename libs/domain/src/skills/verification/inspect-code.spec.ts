@@ -1,0 +1,255 @@
+import type { ExecutionRequest } from '@etude/contracts/sandbox';
+import { isRetryable } from '@etude/contracts/errors';
+import { describe, expect, it } from 'vitest';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { CLEAN_RUN } from '../../testing/run-results.js';
+import { type InspectedCode, inspectCode, inspectSkill, type InspectionRequest, problemTexts, undeclaredProblems } from './inspect-code.js';
+
+const signal = new AbortController().signal;
+
+async function inspect(code: string, asked: Partial<InspectionRequest> = {}) {
+  const place = { sandboxes: new PythonSandboxes(), executionId: 'inspect', tenant: 'acme' };
+  return inspectCode({ code, entryPoint: null, mutantsMax: 16, ...asked }, place, signal);
+}
+async function read(code: string, asked: Partial<InspectionRequest> = {}): Promise<InspectedCode> {
+  const inspected = await inspect(code, asked);
+  if ('problems' in inspected) throw new Error(problemTexts(inspected.problems).join('\n'));
+  return inspected;
+}
+async function problems(code: string, asked: Partial<InspectionRequest> = {}): Promise<string[]> {
+  const inspected = await inspect(code, asked);
+  return 'problems' in inspected ? problemTexts(inspected.problems) : [];
+}
+
+describe('inspectCode', () => {
+  it('reads parameters, types and defaults from the signature', async () => {
+    const code = 'def parse(text: str, sep: "str" = ",", *, most: int | None = None, seen=frozenset()) -> list[list[str]]: ...';
+    const { contract, entryPoint, kind } = await read(code);
+    expect({ kind, entryPoint }).toEqual({ kind: 'function', entryPoint: 'parse' });
+    expect(contract.parameters).toEqual([
+      { name: 'text', type: 'str', description: '', required: true },
+      { name: 'sep', type: 'str', description: '', required: false, defaultValue: ',' },
+      { name: 'most', type: 'int | None', description: '', required: false, defaultValue: null },
+      { name: 'seen', type: '', description: 'Default: frozenset()', required: false },
+    ]);
+    expect(contract.inputSchema).toEqual({
+      type: 'object',
+      properties: {
+        text: { type: 'string' },
+        sep: { type: 'string', default: ',' },
+        most: { anyOf: [{ type: 'integer' }, { type: 'null' }], default: null },
+        seen: { description: 'Default: frozenset()' },
+      },
+      required: ['text'],
+      additionalProperties: false,
+    });
+    expect(contract.outputSchema).toEqual({ type: 'array', items: { type: 'array', items: { type: 'string' } } });
+  });
+
+  it.each([
+    ['bool', { type: 'boolean' }],
+    ['float', { type: 'number' }],
+    ['Any', {}],
+    ['SomethingElse', {}],
+    ['dict[str, int]', { type: 'object', additionalProperties: { type: 'integer' } }],
+    ['tuple[int, str]', { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'string' }], minItems: 2, maxItems: 2 }],
+    ['tuple[int, ...]', { type: 'array', items: { type: 'integer' } }],
+    ['set[str]', { type: 'array', items: { type: 'string' }, uniqueItems: true }],
+    ['Optional[str]', { anyOf: [{ type: 'string' }, { type: 'null' }] }],
+    ['Union[int, str, int]', { anyOf: [{ type: 'integer' }, { type: 'string' }] }],
+    ['Literal["a", 1, None]', { enum: ['a', 1, null] }],
+    ['typing.List["int"]', { type: 'array', items: { type: 'integer' } }],
+    ['Annotated[int, "more"]', { type: 'integer' }],
+  ])('says %s in JSON Schema', async (type, schema) => {
+    const { contract } = await read(`def f(a: ${type}): ...`);
+    expect(contract.inputSchema['properties']).toEqual({ a: schema });
+  });
+
+  it('describes a set that is returned as the sandbox writes it down', async () => {
+    const { contract } = await read('def f() -> set[int]: ...');
+    expect(contract.outputSchema).toEqual({
+      type: 'object',
+      properties: { $set: { type: 'array', items: { type: 'integer' } } },
+      required: ['$set'],
+    });
+  });
+
+  it.each([
+    ['Google', 'Args:\n        a (int): the first\n            of two\n        *b: the rest\n\n    Returns:\n        c: nothing'],
+    [
+      'NumPy',
+      'Parameters\n    ----------\n    a : int\n        the first\n        of two\n    b\n        the rest\n\n    Returns\n    -------\n    c : int',
+    ],
+    ['reST', ':param int a: the first\n        of two\n    :param b: the rest\n    :returns: c'],
+  ])('reads descriptions out of docstrings in the style of %s', async (_style, text) => {
+    const { contract } = await read(`def f(a, b):\n    """Does.\n\n    ${text}\n    """`);
+    expect(contract.parameters.map(({ description }) => description)).toEqual(['the first of two', 'the rest']);
+    expect(contract.docstring).toMatch(/^Does\./);
+  });
+
+  it('takes other arguments only where the code does', async () => {
+    expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
+    expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
+  });
+
+  it('finds the entry point', async () => {
+    expect((await read('def a(): ...\ndef b(): ...', { entryPoint: 'a' })).entryPoint).toBe('a');
+    expect((await read('def a(): ...\ndef b(): ...', { name: 'b' })).entryPoint).toBe('b');
+    expect((await read('try:\n    import x\nexcept ImportError:\n    def only(): ...')).entryPoint).toBe('only');
+    expect(await problems('def a(): ...\ndef b(): ...')).toEqual([expect.stringMatching(/^it has several functions \(a, b\)/)]);
+    expect(await problems('def a(): ...', { entryPoint: 'b' })).toEqual(['it has no function "b" at its top level; it has a']);
+    expect(await problems('\nasync def a(): ...')).toEqual([expect.stringMatching(/^line 2: a is async/)]);
+  });
+
+  it('calls a class a snippet, and what has no function a program', async () => {
+    expect(await read('class A: ...')).toMatchObject({ kind: 'snippet', note: expect.stringContaining('the class A') });
+    expect(await read('class A: ...', { entryPoint: 'A' })).toMatchObject({ kind: 'snippet', mutants: [] });
+    expect(await read('print(input())')).toMatchObject({ kind: 'program', entryPoint: null });
+  });
+
+  it('names the skills that the code calls', async () => {
+    const code = 'from skills import a, b as c\ndef f():\n    import skills as s\n    return s.d(a())';
+    expect((await read(code)).uses).toEqual(['a', 'b', 'd']);
+    expect(await problems('from skills import *\ndef f(): ...')).toEqual([expect.stringMatching(/^line 1: .*which/)]);
+  });
+
+  it.each([
+    'print(1)',
+    'x = open("f")',
+    'for i in (1, 2): pass',
+    'with a: pass',
+    'raise ValueError',
+    'import os\nx = os.listdir()',
+    'x = [eval(y) for y in ("1",)]',
+    'class A:\n    print(1)',
+    'def g(a=input()): ...',
+    '@print\ndef g(): ...',
+    'if True:\n    print(1)',
+    'try:\n    print(1)\nfinally:\n    pass',
+    'def g(): ...\nx = g()',
+    'x = (lambda: 1)()',
+    'import datetime\nx = datetime.datetime.now()',
+    'from os import getcwd as compile\nx = compile()',
+    'str = print\nx = __import__("os")',
+  ])('refuses what is done at import: %s', async (code) => {
+    expect(await problems(`${code}\ndef f(): ...`, { entryPoint: 'f' })).toEqual([
+      expect.stringMatching(/^line \d+: it .* when it is loaded/),
+    ]);
+  });
+
+  it.each([
+    'import re\nWORD = re.compile("x")',
+    'from collections import namedtuple as n\nP = n("P", "a b")\nZERO = P(0, 0)',
+    'from dataclasses import dataclass, field\n@dataclass(frozen=True)\nclass A:\n    b: list = field(default_factory=list)\nX = A()',
+    'import functools\n@functools.lru_cache(maxsize=None)\ndef g(): ...',
+    'NAMES = "a b".split()\nPAIRS = {name: len(name) for name in sorted(NAMES)}',
+    'if __name__ == "__main__":\n    print(1)',
+    'import sys\nif sys.version_info >= (3, 9):\n    A = 1\nelse:\n    A = 2',
+    'KEY = lambda x: open(x)',
+    'def own(g): return g\n@own\ndef h(): ...',
+    'class A:\n    @property\n    def b(self): ...\n    @b.setter\n    def b(self, value): ...',
+    '"""Text."""\nfrom __future__ import annotations\n...',
+  ])('takes definitions and constants: %s', async (code) => {
+    expect(await problems(`${code}\ndef f(): ...`, { entryPoint: 'f' })).toEqual([]);
+  });
+
+  it('lets a program do things', async () => {
+    expect(await problems('def f(): ...\nprint(f())', { isProgram: true })).toEqual([]);
+  });
+
+  it.each([
+    ['a mistake', 'x = 1\ny ==', /^line 2: it does not parse: SyntaxError/],
+    ['no text', 'x = "\0"', /^it does not parse/],
+    ['deep nesting', `x = ${'('.repeat(500)}${')'.repeat(500)}`, /^line 1: it does not parse/],
+    ['deeper nesting', `x = ${'-'.repeat(200_000)}1`, /nested too deep|could not be parsed/],
+    ['a long sum', `x = ${'1+'.repeat(60_000)}1`, /nested too deep|could not be parsed/],
+    ['half a character', 'x = "\uD800"', /^it does not parse/],
+    ['nothing', ' \n', /^it is empty$/],
+    ['very much', `x = "${'a'.repeat(300_000)}"`, /^it has 300006 bytes; a skill has at most 262144$/],
+  ])('refuses %s', async (_what, code, message) => {
+    expect(await problems(code)).toEqual([expect.stringMatching(message)]);
+  });
+
+  it('never runs the code', async () => {
+    const sandboxes = new PythonSandboxes();
+    const inspected = await inspectSkill('import sys\nsys.exit("ran")\n', null, { sandboxes, tenant: 'acme' });
+    expect(inspected).toMatchObject({ kind: 'program' });
+    const run = sandboxes.requests[0]?.runs[0];
+    expect(run?.kind === 'program' && run.code).not.toContain('"ran"');
+  });
+
+  it('blames nobody for a lost sandbox', async () => {
+    const lost = {
+      execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...CLEAN_RUN, exit: 'infra' as const }] }),
+    };
+    const error: unknown = await inspectSkill('x = 1', null, { sandboxes: lost, tenant: 'acme' }).catch((thrown: unknown) => thrown);
+    expect(isRetryable(error)).toBe(true);
+  });
+});
+
+describe('mutants', () => {
+  const code = `
+def f(items, most):
+    """Text."""
+    total = 0
+    for at in range(len(items)):
+        if at > most and not items[at]:
+            raise ValueError("more than " + str(most))
+        total += items[at] * 2
+    print(f"{total + 1}")
+    return items[
+        :3]
+
+def unused():
+    return 1 + 1
+`;
+  it('are spread over operators, comparisons, constants, conditions, returns, edges and statements', async () => {
+    const { mutants } = await read(code, { entryPoint: 'f' });
+    expect(mutants.map(({ what }) => what)).toEqual([
+      'answers nothing',
+      'line 8: total += items[at] * 2 became total -= items[at] * 2',
+      'line 8: items[at] * 2 became (items[at] + 2)',
+      'line 6: at > most became (at >= most)',
+      'line 4: 0 became (1)',
+      'line 8: 2 became (3)',
+      'line 11: 3 became (4)',
+      'line 6: at > most and (not items[at]) became (at > most or not items[at])',
+      'line 6: not items[at] became (items[at])',
+      'line 10: return items[:3] became return None',
+      'line 5: len(items) became (len(items)) - 1',
+      'line 11: 3 became (3) + 1',
+      'line 8: total += items[at] * 2 became pass',
+      "line 9: print(f'{total + 1}') became pass",
+    ]);
+  });
+
+  it('differ from the code, each in its own way, and are always the same', async () => {
+    const once = (await read(code, { entryPoint: 'f' })).mutants;
+    expect(new Set([code, ...once.map((mutant) => mutant.code)]).size).toBe(once.length + 1);
+    expect((await read(code, { entryPoint: 'f' })).mutants).toEqual(once);
+    const long = `def f(x):\n${'    x = x * 2 + 1\n'.repeat(40)}    return x`;
+    expect((await read(long)).mutants).toHaveLength(16);
+  });
+
+  it('can be counted in the code of any line end and alphabet', async () => {
+    const { mutants } = await read('é = "ü"; ß = 1\r\nprint(é, ß + 2)\r\n', { isProgram: true });
+    expect(mutants.map((mutant) => mutant.code)).toContain('é = "ü"; ß = 1\nprint(é, (ß - 2))\n');
+  });
+});
+
+const parameter = (name: string, type = '', required = true) => ({ name, type, description: '', required });
+
+describe('undeclaredProblems', () => {
+  it('names the parameter that is declared otherwise', async () => {
+    const { contract } = await read('def f(a: int, b: Optional[str] = None, c=1): ...');
+    const told = (...declared: Array<ReturnType<typeof parameter>>) => undeclaredProblems(declared, contract);
+    expect(told(parameter('a', 'integer'), parameter('b', 'str | None', false), parameter('c', 'int', false))).toEqual([]);
+    expect(told()).toEqual([]);
+    expect(told(parameter('a', 'str'))).toEqual(['parameter "a": it is declared as str, and the code says int']);
+    expect(told(parameter('a', '', false))).toEqual(['parameter "a": it is declared as optional and the code has no default for it']);
+    expect(told(parameter('d'))).toEqual([
+      'parameter "d": the code has none of that name',
+      'parameter "a": the code needs it and it is not declared',
+    ]);
+  });
+});

@@ -1,0 +1,173 @@
+import { Buffer } from 'node:buffer';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { RETRYABLE_EXITS, type ExecutionRequest, SandboxLimits } from '@etude/contracts/sandbox';
+import { SkillContract, type SkillParameter } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { contentDigest } from '../content-digest.js';
+import { INSPECT_PROGRAM } from './inspect-program.js';
+
+/** A skill is one tool, not a library; and sixteen copies of it are made. */
+export const CODE_MAX_BYTES = 256 * 1024;
+/** Copies of the code that are broken in one place each. */
+export const MUTANTS_MAX = 16;
+/** Parsing takes milliseconds; what takes longer is an attack on the parser. */
+const LIMITS = SandboxLimits.parse({ outputKiB: 16_384, cpuMs: 5_000, wallMs: 10_000, memoryMiB: 512 });
+
+export interface CodeProblem {
+  /** From 1; null: the whole code. */
+  readonly line: number | null;
+  readonly message: string;
+}
+
+export interface Mutant {
+  /** Where it differs, such as "line 3: a < b became a <= b". */
+  readonly what: string;
+  readonly code: string;
+}
+
+export interface InspectedCode {
+  /** `function`: called by its entry point. `program`: run whole. `snippet`: shown, never run; `note` says why. */
+  readonly kind: 'function' | 'program' | 'snippet';
+  /** null: a program, or a snippet without one. */
+  readonly entryPoint: string | null;
+  readonly contract: SkillContract;
+  /** Names of the skills that it calls. */
+  readonly uses: readonly string[];
+  readonly note: string;
+  readonly mutants: readonly Mutant[];
+}
+
+export type Inspection = InspectedCode | { readonly problems: readonly CodeProblem[] };
+
+const Output = z.union([
+  z.strictObject({ problems: z.array(z.strictObject({ line: z.number().int().nullable(), message: z.string() })).min(1) }),
+  z.strictObject({
+    kind: z.enum(['function', 'program', 'snippet']),
+    entryPoint: z.string().nullable(),
+    contract: SkillContract,
+    uses: z.array(z.string()),
+    note: z.string(),
+    mutants: z.array(z.strictObject({ what: z.string(), code: z.string() })),
+  }),
+]);
+
+export interface InspectionRequest {
+  readonly code: string;
+  /** Empty or null: the only function at the top level, or the one named like the skill. */
+  readonly entryPoint: string | null;
+  readonly name?: string;
+  /** It is run whole and may do things when it is loaded. */
+  readonly isProgram?: boolean;
+  readonly mutantsMax?: number;
+}
+
+export interface InspectionPlace extends Pick<ExecutionRequest, 'executionId' | 'tenant' | 'owner'> {
+  readonly sandboxes: Sandboxes;
+}
+
+/**
+ * What the code says of itself, read by Python's own parser inside a sandbox; the code is never run.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable); an AbortError when `signal` aborts
+ */
+export async function inspectCode(asked: InspectionRequest, place: InspectionPlace, signal: AbortSignal): Promise<Inspection> {
+  const bytes = Buffer.byteLength(asked.code, 'utf8');
+  if (bytes > CODE_MAX_BYTES) return whole(`it has ${bytes} bytes; a skill has at most ${CODE_MAX_BYTES}`);
+  if (asked.code.trim() === '') return whole('it is empty');
+  const { sandboxes, executionId, tenant, owner } = place;
+  const { code, entryPoint, name = '', isProgram = false, mutantsMax = 0 } = asked;
+  const stdin = JSON.stringify({ code, entryPoint, name, isProgram, mutantsMax });
+  const request = { executionId, tenant, files: [], limits: LIMITS, stopOnFailure: true };
+  const runs = [{ kind: 'program' as const, code: INSPECT_PROGRAM, stdin }];
+  const answer = await sandboxes.execute(owner === undefined ? { ...request, runs } : { ...request, owner, runs }, signal);
+  const run = answer.runs[0];
+  if (!run || RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled')
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`,
+    );
+  if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
+  const parsed = Output.safeParse(jsonOf(run.stdout));
+  return parsed.success ? parsed.data : whole('it could not be parsed: what the parser says of it is too large; make it smaller');
+}
+
+/** Deeper JSON than this is nobody's contract, and `JSON.parse` throws on what is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });
+
+export interface InspectionDeps {
+  readonly sandboxes: Sandboxes;
+  readonly tenant: string;
+  /** Name of the skill; of several functions the one that is named like it is called. */
+  readonly name?: string;
+  readonly isProgram?: boolean;
+  /** Whose code it is. */
+  readonly owner?: ExecutionRequest['owner'];
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The quick look at registration: one execution, nothing of the code is run.
+ *
+ * @param entryPoint null or empty: it is looked for; see `InspectionRequest`
+ * @throws EtudeError as `inspectCode`
+ */
+export function inspectSkill(code: string, entryPoint: string | null, deps: InspectionDeps): Promise<Inspection> {
+  const { sandboxes, tenant, name = '', isProgram = false, owner, signal = new AbortController().signal } = deps;
+  const executionId = `inspect-${contentDigest([tenant, owner ?? null, code, entryPoint, name, isProgram]).slice(0, 40)}`;
+  const place = { sandboxes, executionId, tenant };
+  return inspectCode({ code, entryPoint, name, isProgram }, owner === undefined ? place : { ...place, owner }, signal);
+}
+
+/** "line 3: it calls print() when it is loaded; …", one for each. */
+export function problemTexts(problems: readonly CodeProblem[]): string[] {
+  return problems.map(({ line, message }) => (line === null ? message : `line ${line}: ${message}`));
+}
+
+/** What an author declared that the code says otherwise; each names the parameter. */
+export function undeclaredProblems(declared: Skill['parameters'], contract: SkillContract): string[] {
+  if (declared.length === 0) return [];
+  const problems = declared.flatMap((parameter) => parameterProblems(parameter, contract));
+  const named = new Set(declared.map(({ name }) => name));
+  for (const { name, required } of contract.parameters)
+    if (required && !named.has(name)) problems.push(`parameter "${name}": the code needs it and it is not declared`);
+  return problems;
+}
+
+function parameterProblems(parameter: SkillParameter, { parameters, inputSchema }: SkillContract): string[] {
+  const { name, type, required } = parameter;
+  const known = parameters.find((one) => one.name === name);
+  if (known === undefined)
+    return inputSchema['additionalProperties'] === false ? [`parameter "${name}": the code has none of that name`] : [];
+  const problems: string[] = [];
+  if (!required && known.required) problems.push(`parameter "${name}": it is declared as optional and the code has no default for it`);
+  if (type !== '' && known.type !== '' && plainType(type) !== plainType(known.type))
+    problems.push(`parameter "${name}": it is declared as ${type}, and the code says ${known.type}`);
+  return problems;
+}
+
+/** Names that JSON and older Python have for the same types. */
+const SAME_TYPE: Readonly<Record<string, string>> = {
+  string: 'str',
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  array: 'list',
+  object: 'dict',
+  null: 'None',
+};
+
+function plainType(type: string): string {
+  const words = type.replaceAll(/\s+|\btyping\./g, '').replaceAll(/\b(List|Dict|Tuple|Set)\b/g, (word) => word.toLowerCase());
+  const optional = /^Optional\[(.*)\]$/.exec(words);
+  return (optional ? `${optional[1]}|None` : words).replaceAll(/\b[a-z]+\b/g, (word) => SAME_TYPE[word] ?? word);
+}

@@ -1,0 +1,81 @@
+import type { Skill } from '@etude/contracts/memory';
+import { bundledCode, dependencyOn } from '../use/bundle-code.js';
+import { canonicalJson, contentDigest } from '../content-digest.js';
+import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
+import type { DependentSkill, VerificationGround } from './verification-ground.js';
+import type { Stage } from './verification-stage.js';
+
+/** Dependents whose tests run at the same time. */
+const DEPENDENTS_AT_ONCE = 4;
+
+/**
+ * No regression: held-out tests, of this version and of the one that it replaces, pass; so do that one's own tests, and those of the
+ * skills that call it, with this version in its place.
+ */
+export async function keepWhatWorked(
+  skill: Skill,
+  trial: Trial,
+  { replaced, dependents }: VerificationGround,
+  place: TestPlace,
+  signal: AbortSignal,
+): Promise<Stage> {
+  const stages = [await heldOutTests(skill, trial, replaced, place, signal)];
+  if (replaced) stages.push(await testsOfReplaced(replaced, trial, place, signal));
+  stages.push(await testsOfDependents(dependents, place, signal));
+  const reason = stages.find((stage) => stage.reason !== undefined)?.reason;
+  const found = {
+    heldOutPassed: stages[0]?.found?.heldOutPassed ?? 0,
+    kept: stages.flatMap((stage) => stage.found?.kept ?? []),
+  };
+  return { evidence: stages.flatMap(({ evidence }) => evidence), found, ...(reason === undefined ? {} : { reason }) };
+}
+
+async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace, signal: AbortSignal): Promise<Stage> {
+  const own = skill.heldOut ?? [];
+  const tests = [...own, ...(replaced?.heldOut ?? []).filter((test) => !isAmong(test, own))];
+  if (tests.length === 0) return { evidence: [] };
+  const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests }, place, signal);
+  // Which one is nobody's to know: a test that is told is held out no longer.
+  if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
+  return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
+}
+
+const isAmong = (test: unknown, tests: readonly unknown[]) => tests.some((one) => canonicalJson(one) === canonicalJson(test));
+
+async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace, signal: AbortSignal): Promise<Stage> {
+  const version = `version ${replaced.version}`;
+  if ((replaced.entryPoint === null) !== (trial.entryPoint === null)) {
+    const kind = replaced.entryPoint === null ? 'a program' : 'a function';
+    return { evidence: [], reason: `${version}, which it would replace, is ${kind}, and it is none; give it another name` };
+  }
+  const alias = replaced.entryPoint === trial.entryPoint ? '' : `\n${replaced.entryPoint} = ${trial.entryPoint}\n`;
+  const step = `v${replaced.version}-${replaced.digest.slice(0, 8)}`;
+  const held = { ...trial, step, code: `${trial.code}${alias}`, entryPoint: replaced.entryPoint, tests: replaced.tests };
+  const { passed, reason } = await runTrial(held, place, signal);
+  if (!passed) return { evidence: [], reason: `the tests of ${version}, which it would replace, fail: ${reason}` };
+  return { evidence: [`the tests of ${version} pass`], found: { kept: [dependencyOn(replaced)] } };
+}
+
+async function testsOfDependents(dependents: readonly DependentSkill[], place: TestPlace, signal: AbortSignal): Promise<Stage> {
+  for (let at = 0; at < dependents.length; at += DEPENDENTS_AT_ONCE) {
+    const some = dependents.slice(at, at + DEPENDENTS_AT_ONCE);
+    const failures = await Promise.all(some.map((dependent) => failureOfDependent(dependent, place, signal)));
+    const failure = failures.find((one) => one !== null);
+    if (failure) return { evidence: [], reason: failure };
+  }
+  const kept = dependents.map(({ skill }) => dependencyOn(skill));
+  const evidence = kept.map(({ name, version }) => `the tests of ${name}@${version}, which calls it, pass`);
+  return { evidence, found: { kept } };
+}
+
+async function failureOfDependent(
+  { skill, repinned, needed }: DependentSkill,
+  place: TestPlace,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const load = (code: string) => bundledCode(code, needed, repinned.dependencies ?? []);
+  const { code, entryPoint, tests, name, version, digest, scope } = skill;
+  const step = `of-${contentDigest([scope.tenant, scope.agent, name, version, digest]).slice(0, 16)}`;
+  const { passed, reason } = await runTrial({ step, code, entryPoint, tests, load }, place, signal);
+  return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
+}

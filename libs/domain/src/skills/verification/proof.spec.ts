@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { skillOf } from '../use/bundle-fixture.js';
+import { confidenceOf, isProven, NOTHING_FOUND, proofText, signProof } from './proof.js';
+import { TEST_SIGNER } from '../use/proven-fixture.js';
+
+const found = { ...NOTHING_FOUND, testsPassed: 4, mutantsMade: 8, mutantsNoticed: 8 };
+const bare = skillOf('add', 'def add(a, b):\n    return a + b');
+const skill = { ...bare, proof: signProof(bare, found, TEST_SIGNER, 7) };
+
+describe('isProven', () => {
+  it('holds for the content that was verified, wherever the record was', () => {
+    expect(isProven(skill, TEST_SIGNER)).toBe(true);
+    expect(isProven(structuredClone(JSON.parse(JSON.stringify(skill)) as typeof skill), TEST_SIGNER)).toBe(true);
+  });
+
+  it('does not hold without a proof, or without the key', () => {
+    expect(isProven(bare, TEST_SIGNER)).toBe(false);
+    expect(isProven(skill, { isSigned: () => false })).toBe(false);
+  });
+
+  it.each([
+    ['code', { code: `${bare.code} ` }],
+    ['the entry point', { entryPoint: 'other' }],
+    ['tests', { tests: [{ kind: 'python' as const, setup: '', tests: '' }] }],
+    ['parameters', { parameters: [{ name: 'a', type: '', description: '', required: true }] }],
+    ['what it calls', { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) }] }],
+    ['packages', { packages: ['numpy==2.3.1'] }],
+    ['files', { files: [{ path: 'a', contentBase64: '' }] }],
+    ['the digest', { digest: 'f'.repeat(64) }],
+  ])('does not hold once %s changed', (_what, change) => {
+    expect(isProven({ ...skill, ...change }, TEST_SIGNER)).toBe(false);
+  });
+
+  it('does not hold for evidence that was touched up, or taken from another skill', () => {
+    for (const change of [{ testsPassed: 400 }, { confidence: 1 }, { findings: [], verifiedAt: 8 }, { keyId: 'other' }, { signature: '' }])
+      expect(isProven({ ...skill, proof: { ...skill.proof, ...change } }, TEST_SIGNER)).toBe(false);
+    const other = skillOf('sub', 'def sub(a, b):\n    return a - b');
+    expect(isProven({ ...other, proof: skill.proof }, TEST_SIGNER)).toBe(false);
+    const adopted = { ...skill.proof, digest: other.digest };
+    expect(isProven({ ...other, proof: adopted }, TEST_SIGNER)).toBe(false);
+  });
+
+  it('signs everything but the signature', () => {
+    expect(proofText(skill.proof)).toBe(proofText({ ...skill.proof, signature: 'x' }));
+    expect(proofText(skill.proof)).not.toBe(proofText({ ...skill.proof, mutantsSurvived: ['x'] }));
+  });
+});
+
+const finding = (severity: 'info' | 'warning' | 'error') => ({ analyser: 'a', rule: 'r', severity, line: null, message: '' });
+
+describe('confidenceOf', () => {
+  it('grows with tests and noticed copies, and shrinks with warnings', () => {
+    expect(confidenceOf(found)).toBe(0.938);
+    expect(confidenceOf({ ...found, testsPassed: 1 })).toBe(0.5);
+    expect(confidenceOf({ ...found, heldOutPassed: 4 })).toBe(0.996);
+    expect(confidenceOf({ ...found, mutantsNoticed: 4 })).toBe(0.469);
+    expect(confidenceOf({ ...found, findings: [finding('warning'), finding('info')] })).toBe(0.891);
+  });
+
+  it('is nothing where nothing was shown, or an analyser found an error', () => {
+    expect(confidenceOf(NOTHING_FOUND)).toBe(0);
+    expect(confidenceOf({ ...found, findings: [finding('error')] })).toBe(0);
+  });
+});

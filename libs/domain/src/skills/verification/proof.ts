@@ -1,0 +1,67 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillProof } from '@etude/contracts/skill-proof';
+import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import { canonicalJson } from '../content-digest.js';
+import { skillDigest } from '../life/skill-digest.js';
+
+/** What verification found, before it is said for which content and signed. */
+export type ProofFindings = Pick<
+  SkillProof,
+  'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'mutantsSurvived' | 'findings' | 'kept' | 'alike'
+>;
+
+export const NOTHING_FOUND: ProofFindings = {
+  testsPassed: 0,
+  heldOutPassed: 0,
+  mutantsMade: 0,
+  mutantsNoticed: 0,
+  mutantsSurvived: [],
+  findings: [],
+  kept: [],
+  alike: [],
+};
+
+/** What is signed: all of a proof but the signature, as JSON with its keys in order. */
+export function proofText(proof: SkillProof): string {
+  return canonicalJson({ ...proof, signature: undefined });
+}
+
+/** A proof for exactly this content. @param verifiedAt ms since 1970 */
+export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigner, verifiedAt: number): SkillProof {
+  const proof: SkillProof = {
+    v: 1,
+    digest: skillDigest(skill),
+    verifiedAt,
+    ...found,
+    confidence: confidenceOf(found),
+    keyId: signer.keyId,
+    signature: '',
+  };
+  return { ...proof, signature: signer.sign(proofText(proof)) };
+}
+
+/**
+ * Whether the skill's content is the one that its evidence is for, and the evidence was signed here. The digest is made again from the
+ * content, whatever the record says of it.
+ */
+export function isProven(skill: Skill, checker: ProofChecker): boolean {
+  const { proof } = skill;
+  if (proof === undefined || proof.digest !== skill.digest || proof.digest !== skillDigest(skill)) return false;
+  return checker.isSigned(proofText(proof), proof.keyId, proof.signature);
+}
+
+/**
+ * How much the evidence says, from 0 to 1: the share of broken copies that the tests noticed, times what the number of tests adds (half
+ * of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95 for each warning of an analyser. 0 where an
+ * analyser found an error, so that no threshold lets it through.
+ */
+export function confidenceOf(
+  found: Pick<ProofFindings, 'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'findings'>,
+): number {
+  const { testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings } = found;
+  if (findings.some(({ severity }) => severity === 'error')) return 0;
+  const noticed = mutantsMade === 0 ? 0 : mutantsNoticed / mutantsMade;
+  const tested = 1 - 0.5 ** (testsPassed + heldOutPassed);
+  const warnings = findings.filter(({ severity }) => severity === 'warning').length;
+  return Math.round(noticed * tested * 0.95 ** warnings * 1_000) / 1_000;
+}

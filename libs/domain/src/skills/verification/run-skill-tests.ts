@@ -1,0 +1,142 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import { type ExecutionRequest, type RunResult, SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
+import type { Evaluator } from '@etude/contracts/task';
+import { sameValue } from '../../evaluation/compare.js';
+import { judge } from '../../evaluation/judge.js';
+import { planRuns } from '../../evaluation/plan-runs.js';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { evaluatorsOf } from '../writing/skill-tests.js';
+
+/** Runs of one execution: few enough to leave the sandboxes to others in between. */
+const RUNS_MAX = 200;
+/** Characters of code in one execution; requests are kept in memory until they ran. */
+const CODE_MAX = 8_000_000;
+
+/** Whose code runs, and the start of its executions' ids: the same id again answers with the first result. */
+export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
+  readonly sandboxes: Sandboxes;
+  readonly idPrefix: string;
+}
+
+/** Code under tests. */
+export interface Trial {
+  /** Tells it from the other trials of the same place. */
+  readonly step: string;
+  readonly code: string;
+  readonly entryPoint: string | null;
+  readonly tests: readonly SkillTest[];
+  /** Brings in what the code calls; lines keep their numbers. */
+  readonly load?: (code: string) => string;
+  readonly hashSeed?: number;
+  readonly limits?: SandboxLimits;
+}
+
+export interface TrialOutcome {
+  readonly passed: boolean;
+  /** "test 2 of 3: wrong answer"; empty where all passed. */
+  readonly reason: string;
+  readonly results: readonly RunResult[];
+}
+
+/** One test of a trial as the sandbox runs it. */
+export interface PlannedTest {
+  readonly evaluator: Evaluator;
+  readonly run: SandboxRun;
+}
+
+const LIMITS = SandboxLimits.parse({});
+
+/** One run for each test. */
+export function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
+  return tests.map((test) => {
+    const [evaluator] = evaluatorsOf({ tests: [test], entryPoint });
+    const [run] = planRuns(evaluator!, code);
+    if (!evaluator || !run) throw new TypeError(`a test of kind "${test.kind}" gives no run`);
+    return { evaluator, run: 'code' in run ? { ...run, code: load(run.code) } : run };
+  });
+}
+
+/** null where it passed, else how it did not. @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED */
+export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined): string | null {
+  const { verdict, reason } = judge(evaluator, [run], result ? [result] : []);
+  return verdict === 'AC' ? null : reason.replace(/^(hidden )?case 1 of 1: /, '');
+}
+
+/** Parts that fit into one execution each, in order. */
+export function* inExecutions<T extends { readonly run: SandboxRun }>(planned: readonly T[]): Generator<readonly T[]> {
+  let part: T[] = [];
+  let size = 0;
+  for (const one of planned) {
+    const length = 'code' in one.run ? one.run.code.length : 0;
+    if (part.length > 0 && (part.length >= RUNS_MAX || size + length > CODE_MAX)) {
+      yield part;
+      part = [];
+      size = 0;
+    }
+    part.push(one);
+    size += length;
+  }
+  if (part.length > 0) yield part;
+}
+
+/** Results in the order of the runs; where it stops on a failure those behind it are missing. */
+export async function executePart(
+  { sandboxes, idPrefix, tenant, owner, template }: TestPlace,
+  step: string,
+  part: ReadonlyArray<{ readonly run: SandboxRun }>,
+  options: { limits?: SandboxLimits; hashSeed?: number; stopOnFailure: boolean },
+  signal: AbortSignal,
+): Promise<readonly RunResult[]> {
+  const { limits = LIMITS, hashSeed, stopOnFailure } = options;
+  const request: ExecutionRequest = {
+    executionId: `${idPrefix}-${step}`,
+    tenant,
+    ...(owner === undefined ? {} : { owner }),
+    ...(template === undefined ? {} : { template }),
+    ...(hashSeed === undefined ? {} : { hashSeed }),
+    files: [],
+    limits,
+    stopOnFailure,
+    runs: part.map(({ run }) => run),
+  };
+  return (await sandboxes.execute(request, signal)).runs;
+}
+
+/** All tests in as few executions as they fit into; stops at the first that fails. @throws EtudeError as `Sandboxes.execute` */
+export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSignal): Promise<TrialOutcome> {
+  const { step, tests, limits, hashSeed } = trial;
+  const options = {
+    stopOnFailure: true,
+    ...(limits === undefined ? {} : { limits }),
+    ...(hashSeed === undefined ? {} : { hashSeed }),
+  };
+  const results: RunResult[] = [];
+  let at = 0;
+  for (const part of inExecutions(planTrial(trial))) {
+    const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options, signal);
+    results.push(...answers);
+    for (const [index, planned] of part.entries()) {
+      const failure = failureOf(planned, answers[index]);
+      if (failure !== null) return { passed: false, reason: `test ${at + index + 1} of ${tests.length}: ${failure}`, results };
+    }
+    at += part.length;
+  }
+  return { passed: true, reason: '', results };
+}
+
+/** Whether two runs of the same tests gave the same, also where a test would take either. */
+export function sameResults(first: readonly RunResult[], second: readonly RunResult[]): boolean {
+  if (first.length !== second.length) return false;
+  return first.every((run, at) => {
+    const other = second[at];
+    if (run.passed !== undefined) return run.passed === other?.passed;
+    if (run.value !== undefined) return sameValue(run.value, other?.value, 0);
+    return run.stdout === other?.stdout;
+  });
+}
+
+/** The owner of executions for this skill's verification. */
+export const ownerOfExecutions = ({ scope: { agent, user } }: Pick<Skill, 'scope'>): NonNullable<ExecutionRequest['owner']> => ({
+  agent,
+  user,
+});

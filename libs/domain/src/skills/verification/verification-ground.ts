@@ -1,0 +1,103 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { SkillRegistry } from '../../ports/skill-registry.js';
+import { activeVersion } from '../life/approve.js';
+import { dependencyOn, neededSkills } from '../use/bundle-code.js';
+import { searchSkills } from '../life/find-skill.js';
+
+/** Everything that a verification looks at beside the skill. */
+export interface VerificationGround {
+  /** The active version that this one would replace: it has to pass that one's tests as well. */
+  readonly replaced: Skill | null;
+  /** Skills that it calls, at any depth, in the order of loading. */
+  readonly needed: readonly Skill[];
+  /** Active skills that call it: their tests have to pass with this version in place of the one they call. */
+  readonly dependents: readonly DependentSkill[];
+  /** Skills that read much the same, most similar first. */
+  readonly similar: readonly SimilarSkill[];
+}
+
+export interface DependentSkill {
+  readonly skill: Skill;
+  /** The same skill, pinned to this version. */
+  readonly repinned: Skill;
+  /** What it then needs, in the order of loading. */
+  readonly needed: readonly Skill[];
+}
+
+/** A skill that reads much the same. */
+export interface SimilarSkill {
+  readonly skill: Skill;
+  /** Calibrated, of name and description. */
+  readonly similarity: number;
+  /** What it calls, in the order of loading. */
+  readonly needed: readonly Skill[];
+}
+
+/** Two that are less alike than this do different things. */
+const SIMILARITY_MIN = 0.85;
+const SIMILAR_MAX = 3;
+
+type IsProven = (skill: Skill) => boolean;
+
+/** @throws EtudeError FAILED_PRECONDITION where what it calls can't be brought in, MEMORY_UNAVAILABLE */
+export async function gatherGround(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<VerificationGround> {
+  const needed = await neededSkills(procedural, skill, isProven);
+  const [replaced, dependents, similar] = await Promise.all([
+    activeVersion(procedural, skill),
+    dependentsOf(skill, needed, procedural, isProven),
+    similarTo(skill, procedural, isProven),
+  ]);
+  return { replaced, needed, dependents, similar };
+}
+
+async function dependentsOf(
+  skill: Skill,
+  needed: readonly Skill[],
+  procedural: ProceduralMemory,
+  isProven?: IsProven,
+): Promise<readonly DependentSkill[]> {
+  const calling = await activeDependents(skill, procedural);
+  return Promise.all(
+    calling.map(async (dependent) => {
+      const others = (dependent.dependencies ?? []).filter((pin) => !isPinOf(pin, skill));
+      const rest = await neededSkills(procedural, { ...dependent, dependencies: others }, isProven);
+      const repinned = { ...dependent, dependencies: [...others, dependencyOn(skill)] };
+      return { skill: dependent, repinned, needed: withoutRepeats([...rest, ...needed, skill]) };
+    }),
+  );
+}
+
+/** Active skills that call a version of this one, which the same user has. */
+export async function activeDependents(skill: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
+  const { tenant, agent, user } = skill.scope;
+  const calling = (await registry.dependents({ tenant, agent, name: skill.name })).filter(({ status }) => status === 'active');
+  if (calling.length === 0) return [];
+  const versions = await registry.versions({ tenant, agent }, skill.name);
+  const own = new Set(versions.filter(({ scope }) => scope.user === user).map(({ version }) => version));
+  return calling.filter(({ dependencies = [] }) => dependencies.some((pin) => isPinOf(pin, skill) && own.has(pin.version)));
+}
+
+export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
+  return pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent;
+}
+
+function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
+  return [...new Map(skills.map((skill) => [JSON.stringify(dependencyOn(skill)), skill])).values()];
+}
+
+async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<readonly SimilarSkill[]> {
+  if (skill.kind !== 'function') return [];
+  const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
+  // Its own earlier versions are among the most similar.
+  const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
+  const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
+  return Promise.all(
+    others.map(async (hit) => ({
+      skill: hit.skill,
+      similarity: hit.similarity,
+      needed: await neededSkills(procedural, hit.skill, isProven).catch(() => []),
+    })),
+  );
+}
