@@ -1,6 +1,6 @@
 import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
-import type { Reembedding } from '@etude/contracts/memory';
+import type { Reembedding } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { Progress } from '@etude/memory/layers/memory-upkeep';

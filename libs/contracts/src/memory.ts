@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OwnerAgent, OwnerTenant, SkillName, TenantId, UserId } from './ids.js';
+import { OwnerAgent, OwnerTenant, SkillName, UserId } from './ids.js';
 import {
   SkillCategory,
   SkillChange,
@@ -178,47 +178,6 @@ export const DocumentChunk = z.strictObject({
   createdAt: z.number().int(),
 });
 export type DocumentChunk = z.infer<typeof DocumentChunk>;
-
-/** What an erasure removed, and that nothing was found afterwards. Holds counts and digests, nothing of what was erased. */
-export const ErasureReceipt = z.strictObject({
-  id: z.string(),
-  tenant: TenantId,
-  /** SHA-256 of what was named, hexadecimal; null: not limited to one. */
-  agentDigest: z.string().nullable(),
-  userDigest: z.string().nullable(),
-  state: z.enum(['running', 'succeeded', 'failed']),
-  /** Records removed, by place: "memory.episodic.transition", "queue.outbox", "queue.tasks", … */
-  removed: z.record(z.string(), z.number().int()),
-  /** Records found afterwards, by place; all 0 when it succeeded. */
-  left: z.record(z.string(), z.number().int()),
-  /** What was done beyond removing, and what the databases may still hold for a while, one sentence each. */
-  notes: z.array(z.string()),
-  error: z.string().nullable(),
-  requestedAt: z.number().int(),
-  finishedAt: z.number().int().nullable(),
-});
-export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
-
-/** Moving all vectors to another model; there is one of them at a time. */
-export const Reembedding = z.strictObject({
-  /** Empty where there was none yet. */
-  id: z.string(),
-  model: z.string(),
-  /** Of a model whose length is not known by its name. */
-  dimension: z.number().int().min(1).max(65_536).nullable(),
-  /** Model whose vectors are dropped once all records have those of `model`. */
-  dropModel: z.string().nullable(),
-  /** `stopped`: goes on where it was when started again. `ready`: no record is without a vector. */
-  state: z.enum(['idle', 'running', 'stopped', 'ready', 'failed']),
-  /** Records. */
-  done: z.number().int(),
-  total: z.number().int().nullable(),
-  error: z.string().nullable(),
-  /** ms since 1970 */
-  startedAt: z.number().int(),
-  updatedAt: z.number().int(),
-});
-export type Reembedding = z.infer<typeof Reembedding>;
 
 export const Skill = z.strictObject({
   name: SkillName,

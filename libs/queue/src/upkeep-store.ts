@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { ErasureReceipt, Reembedding } from '@etude/contracts/memory';
+import { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';

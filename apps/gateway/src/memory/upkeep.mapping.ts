@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { ErasureReceiptSchema, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import type { ErasureReceipt, Reembedding } from '@etude/contracts/memory';
+import type { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { timestampOf } from '../wire/duration.js';
 
 export function erasureMessage(receipt: ErasureReceipt): MessageInitShape<typeof ErasureReceiptSchema> {
