@@ -15,7 +15,7 @@ function pair(name: string) {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const path = join(dir, name);
   writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  return { path, publicPem: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
+  return { path, publicPem: publicKey.export({ type: 'spki', format: 'pem' }) };
 }
 const publicKeys = (...pems: string[]) => {
   const path = join(dir, 'public.pem');

@@ -17,6 +17,7 @@ const WRITTEN = {
 const ANSWER = JSON.stringify(WRITTEN);
 const REQUEST = { skill: 'double', description: 'Doubles a number.', example: { n: 3 } };
 const never = new AbortController().signal;
+const wrongAsItSays = async ({ description }: WrittenSkill) => (description === 'wrong' ? ['its tests fail'] : []);
 const nothingWrong = async () => [];
 
 describe('writeSkill', () => {
@@ -53,8 +54,7 @@ describe('writeSkill', () => {
 
   it('sends back code that does not hold what its tests say', async () => {
     const model = new FakeChatModel([JSON.stringify({ ...WRITTEN, description: 'wrong' }), ANSWER]);
-    const check = async ({ description }: WrittenSkill) => (description === 'wrong' ? ['its tests fail'] : []);
-    const outcome = await writeSkill(REQUEST, { model, check }, never);
+    const outcome = await writeSkill(REQUEST, { model, check: wrongAsItSays }, never);
     expect(outcome).toMatchObject({ modelCalls: 2, written: { description: 'Doubles a number.' } });
     expect(model.requests[1]?.messages.at(-1)?.content).toContain('its tests fail');
   });
