@@ -76,6 +76,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
       embedder,
       chatModel: model,
       judge: model,
+      proofChecker: proofKeys.checker,
       log: (message, details) => logger.warn(details, message),
     });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });

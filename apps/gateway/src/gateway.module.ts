@@ -1,6 +1,7 @@
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
@@ -74,6 +75,8 @@ export interface GatewayParts {
   readonly embedder: Embedder;
   readonly producer: Producer;
   readonly memory: MemoryAccess;
+  /** Believes signatures under evidence, of what runs as of what memory lets become active. */
+  readonly checker: ProofChecker;
   readonly drain: Drain;
   readonly health: HealthReporter;
   readonly checks: Readonly<Record<string, HealthCheck>>;
@@ -81,12 +84,21 @@ export interface GatewayParts {
 
 export function gatewayParts(config: GatewayConfig, embedder: Embedder, logger: QueueLogger): GatewayParts {
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+  const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
+    logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force'),
+  );
   const memory = new MemoryAccess(() =>
-    memoryFrom(config, { embedder, ...rerankerOf(config), log: (message, details) => logger.warn(details, message) }),
+    memoryFrom(config, {
+      embedder,
+      proofChecker: checker,
+      ...rerankerOf(config),
+      log: (message, details) => logger.warn(details, message),
+    }),
   );
   const redis = async () => void (await whileRedisAnswers(producer.redis, producer.redis.ping()));
   const checks = { redis, memory: () => memory.check() };
-  return { embedder, producer, memory, drain: new Drain(), health: new HealthReporter(checks.redis, checks.memory), checks };
+  const health = new HealthReporter(checks.redis, checks.memory);
+  return { embedder, producer, memory, checker, drain: new Drain(), health, checks };
 }
 
 function authenticator(config: GatewayConfig, logger: QueueLogger): Authenticator {
@@ -101,8 +113,11 @@ function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: Sand
   return new SandboxRouter({ sessions, directory, channels: token === undefined ? null : new ControllerChannels(token) });
 }
 
-function skillServices(config: GatewayConfig, producer: Producer, settings: AgentSettingsStore, logger: QueueLogger): SkillServices {
-  const report = (error: unknown) => logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force');
+function skillServices(
+  config: GatewayConfig,
+  { producer, checker }: Pick<GatewayParts, 'producer' | 'checker'>,
+  settings: AgentSettingsStore,
+): SkillServices {
   const sandboxes = new QueueSandboxes(producer);
   const templateFor = templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH));
   return new SkillServices({
@@ -110,7 +125,7 @@ function skillServices(config: GatewayConfig, producer: Producer, settings: Agen
     templateFor,
     settings,
     outbox: new RedisMemoryOutbox(producer),
-    checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, report),
+    checker,
     analyser: new RuffSecretlintAnalyser(),
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
     registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
@@ -125,7 +140,7 @@ export class GatewayModule {
     const tasks = new TaskStore(producer);
     const sessions = new SandboxSessionStore(producer.redis, producer.keys);
     const settings = new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config));
-    const skills = skillServices(config, producer, settings, logger);
+    const skills = skillServices(config, parts, settings);
     const tools = new ToolServices({ producer, memory, embedder, skills: skills.parts, provider: config.ETUDE_REST_PROVIDER });
     const sandboxes = sandboxRouter(config, producer, sessions);
     const authenticate = authenticator(config, logger);

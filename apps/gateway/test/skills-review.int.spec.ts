@@ -1,3 +1,5 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
@@ -71,6 +73,15 @@ describe('an approval', () => {
     const approved = await skills().approveSkill(named('approved', { digest }));
     expect(approved).toMatchObject({ status: SkillStatus.ACTIVE });
     expect(approved.history.at(-1)).toMatchObject({ by: 'rev', to: SkillStatus.ACTIVE });
+  });
+
+  it('is refused where nobody who is believed signed the evidence', async () => {
+    const stranger = mkdtempSync(join(rig.dir, 'stranger-'));
+    const forged = skillOf({ name: 'forged', status: 'pending_review', code: 'def forged(xs): return 0' });
+    const { digest } = await storeSkill(memory.procedural, forged, signerAt(writeProofKeys(stranger).signingPath));
+    const refused = await refusal(skills().approveSkill(named('forged', { digest })));
+    expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, message: expect.stringContaining('verify it again') as string });
+    expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);
   });
 
   it('takes the place of the version before', async () => {

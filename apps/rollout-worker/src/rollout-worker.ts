@@ -38,7 +38,15 @@ export class RolloutWorker implements OnApplicationShutdown {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
     const model = chatModelFrom(config);
     const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const memory = await memoryFrom(config, { embedder, chatModel: model, log: (message, details) => logger.warn(details, message) });
+    const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
+      logger.error({ error }, 'the public keys of skills are not read anew'),
+    );
+    const memory = await memoryFrom(config, {
+      embedder,
+      chatModel: model,
+      proofChecker: checker,
+      log: (message, details) => logger.warn(details, message),
+    });
     const producer = new Producer(redisUrl, prefix, logger, { patient: true });
     const redis = connectRedis(redisUrl, 'worker', logger);
     const cancels = new CancelBus(redisUrl, prefix, logger);
@@ -54,9 +62,7 @@ export class RolloutWorker implements OnApplicationShutdown {
       clock: { now: Date.now },
       settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
       templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
-      checker: fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
-        logger.error({ error }, 'the public keys of skills are not read anew'),
-      ),
+      checker,
     };
     await cancels.ready();
     const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys }, cancels, ports }), {
