@@ -248,6 +248,14 @@ describe('a use', () => {
     expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
   });
 
+  it('makes its agent an active one, whose wishes go before those of others', async () => {
+    const wish = (name: string) => skills().requestSkill({ name, agent: 'waking', description: '' });
+    expect(await wish('asked_before')).toMatchObject({ priority: 5 });
+    const { wantedSkill } = await use({ name: 'skills/nothing_there', agent: 'waking' });
+    expect(await skills().getWantedSkill({ name: wantedSkill })).toMatchObject({ priority: 7, agent: 'waking' });
+    expect(await wish('asked_behind')).toMatchObject({ priority: 7 });
+  });
+
   it('of another tenant’s skill finds nothing', async () => {
     expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
     expect(await use({ agent: 'other' })).toMatchObject({ success: false });

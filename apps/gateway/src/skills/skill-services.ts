@@ -2,11 +2,9 @@ import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { SkillReader } from '@etude/domain/skills/life/owners';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
-import { ACTIVE_PRIORITY, type WantedSkills } from '@etude/queue/wanted-skills';
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { WantedSkills } from '@etude/queue/wanted-skills';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { SkillRegistration } from './skill-registration.js';
 
@@ -30,11 +28,5 @@ export class SkillServices implements OnModuleDestroy {
 
   async onModuleDestroy(): Promise<void> {
     await this.parts.analyser.close();
-  }
-
-  /** Asks for a skill that somebody wanted to use just now; answers the wish's id. */
-  async wish({ tenant, agent, user }: SkillReader, skill: string, example: JsonObject): Promise<string> {
-    const wish = { tenant, agent, user, skill, description: '', example };
-    return (await this.parts.wanted.request({ wish, priority: ACTIVE_PRIORITY, requestId: '' })).id;
   }
 }

@@ -17,6 +17,7 @@ import { GrpcMethod } from '@nestjs/microservices';
 import { z } from 'zod';
 import { contextOf } from '../calls/call-context.js';
 import { MemoryAccess } from '../memory/memory-access.js';
+import { ToolServices } from '../tools/tool-services.js';
 import { optionalRequestId, skillOfName } from '../wire/resource-name.js';
 import { parseField } from '../wire/validation.js';
 import { askedSkills, skillNamed, skillReader } from './skill-access.js';
@@ -31,6 +32,7 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
   constructor(
     private readonly memory: MemoryAccess,
     private readonly services: SkillServices,
+    private readonly tools: ToolServices,
   ) {}
 
   @GrpcMethod('Skills')
@@ -43,6 +45,7 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const reader = await this.#reader(memory, request, call);
     if (reader === null) return notFound(request.name);
     await this.#requireEnabled(reader);
+    if (request.agent !== '') await this.tools.calls.note(reader.tenant, reader.agent);
     const useId = await useIdOf(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     const { sandboxes, outbox, checker, templateFor } = this.services.parts;
     const deps = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
@@ -90,9 +93,9 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     );
   }
 
-  /** It is asked for, so that it may be there the next time. */
+  /** It is asked for, so that it may be there the next time; nobody vouches for what a use says. */
   async #missing(request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
-    const wanted = await this.services.wish(reader, skillOfName(request.name), example);
+    const wanted = await this.tools.wishes.request(reader, { name: skillOfName(request.name), description: '', example });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
   }
 }
