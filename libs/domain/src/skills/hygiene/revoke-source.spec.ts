@@ -2,6 +2,8 @@ import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
 import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
+import { restoreSkill, rollbackSkill } from '../life/approve.js';
+import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
 
 const POISON = 'documents/poison';
@@ -117,7 +119,7 @@ describe('revokeSource', () => {
 
   it('answers a repeat as it answered the first time, and moves nothing twice', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
-    const gone = provenSkill('gone', { sources: [POISON], status: 'archived' });
+    const { proof: _proof, ...gone } = provenSkill('gone', { sources: [POISON], status: 'archived' });
     const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [calls(bad)] })]);
     const input = { tenant: 'acme', source: POISON, reason: '', by: 'ben', dryRun: false, at: 10 };
     expect(namesOf(await revokeSource(input, { procedural: shelf.procedural, learned: new Learned() }))).toEqual(namesOf({ skills }));
@@ -139,6 +141,37 @@ describe('revokeSource', () => {
   it('leaves nothing that verification alone could bring back', async () => {
     const rejected = provenSkill('bad', { sources: [POISON], status: 'rejected' });
     expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);
+  });
+
+  it('takes the proof away, so that whoever restores it has it verified again', async () => {
+    const { shelf } = await revoke(POISON, [
+      provenSkill('bad', { sources: [POISON] }),
+      provenSkill('old', { sources: [POISON], status: 'deprecated' }),
+    ]);
+    const registry = { ...shelf.procedural, countNames: async () => 0, dependents: async () => [], countOffers: async () => undefined };
+    const versionOf = async (name: string) => (await registry.versions(SCOPE, name))[0]!;
+    const decision = { by: 'ann', reason: '', at: 10 };
+    for (const name of ['bad', 'old']) {
+      const revoked = await versionOf(name);
+      expect(revoked).not.toHaveProperty('proof');
+      expect(await restoreSkill(registry, revoked, decision)).toMatchObject({ status: 'deprecated' });
+      const back = rollbackSkill(registry, await versionOf(name), { ...decision, at: 11, toVersion: 1 });
+      await expect(back).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    }
+  });
+
+  it('takes the proof of what was archived before, which no undone pruning brings back', async () => {
+    const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
+    const pruning = { tenant: 'acme', agent: null, policy: { failing: { rateMax: 0.5, usesMin: 10 } }, pruneId: 'p1', by: 'night' };
+    expect(await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).toHaveLength(1);
+    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
+    for (const at of [9, 10]) {
+      const { skills } = await revokeSource({ ...input, at }, { procedural: shelf.procedural, learned: new Learned() });
+      expect(skills).toMatchObject([{ name: 'bad', status: 'archived', statusReason: 'its source documents/poison was revoked' }]);
+      expect(skills[0]).not.toHaveProperty('proof');
+    }
+    expect(await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: 11 }, shelf)).toEqual([]);
+    expect([shelf.statuses(), shelf.moves.length]).toEqual([['bad@1 archived'], 2]);
   });
 
   it.each(['', 'poison', 'skills/bad@1', 'documents/', 'documents/a b', 'documents/a\n', 'files/x'])('refuses %j', async (source) => {

@@ -42,7 +42,7 @@ const REVOCABLE: ReadonlySet<string> = new Set(['tasks', 'episodes', 'documents'
 /**
  * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
  * else. What was learned in sight of an episode that was itself made in sight of the source counts as well. All of it is archived,
- * whatever it was: from there only a reviewer takes it back, and only what had a proof.
+ * whatever it was, and loses its proof: whoever takes it back, it is used again only where it was verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
@@ -58,15 +58,15 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
   const tainted = await taintedBy(source, tenant, deps.learned);
   const skills = withdrawals(await skillsInReach(input, source, deps), tainted, becauseOf(input.source));
   const facts = await withdrawFacts(tainted, input, deps.learned);
-  const left = skills.filter(({ status }) => status !== 'archived');
+  const left = skills.filter(({ status, proof }) => status !== 'archived' || proof !== undefined);
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
-  const moves = left.map((skill) => moveTo(skill, 'archived', { by, reason, at }));
+  const moves = left.map((skill) => ({ ...moveTo(skill, 'archived', { by, reason, at }), proof: null }));
   // What is everybody's calls nothing of a tenant's, so that callers still come first.
   const own = await deps.procedural.move(moves.filter(({ key }) => key.tenant === tenant));
   const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));
   const moved = [...own, ...global];
-  return { skills: [...moved, ...skills.filter(({ status }) => status === 'archived')], facts };
+  return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
 }
 
 async function skillsInReach(
@@ -121,7 +121,10 @@ function names(name: string, { source, episodes }: Tainted): boolean {
   return named.kind === 'tasks' && [...episodes].some((episode) => rolloutOf(episode)?.startsWith(`${named.id}-r`) === true);
 }
 
-/** Those that are withdrawn already are among them where this source was why, so that a repeat answers what the first call did. */
+/**
+ * Those that are withdrawn already are among them where this source was why, so that a repeat answers what the first call did; and where
+ * they were archived for another reason and still have a proof, which would bring them back.
+ */
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const { source } = tainted;
   const out = new Set<string>();
@@ -136,7 +139,8 @@ function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string
       if ([...calledVersions(skill), ...seen].some((key) => out.has(key))) out.add(versionKey(skill));
     }
   }
-  const isMeant = ({ status, history = [] }: Skill) => status !== 'archived' || history.at(-1)?.reason.startsWith(because) === true;
+  const isMeant = ({ status, proof, history = [] }: Skill) =>
+    status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
   return callersFirst(skills.filter((skill) => out.has(versionKey(skill)) && isMeant(skill)));
 }
 

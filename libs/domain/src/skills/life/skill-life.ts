@@ -12,8 +12,8 @@ import { withMarks } from '../hygiene/untrusted.js';
  * What may become of a skill, by what it is. Nothing else changes a status.
  *
  * `active` to `active` is verification again: the skill stays in use and gets its new proof, or is deprecated where there is none; so
- * it is for what waits for review. `deprecated` to `deprecated` names what is used in its place. What nobody uses or reviews is
- * verified again as a candidate, without the proof that it had.
+ * it is for what waits for review. `deprecated` to `deprecated` names what is used in its place; `archived` to `archived` takes its
+ * proof away. What nobody uses or reviews is verified again as a candidate, without the proof that it had.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
@@ -21,7 +21,7 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
   pending_review: ['active', 'pending_review', 'rejected', 'archived'],
   active: ['active', 'deprecated', 'archived'],
   deprecated: ['active', 'deprecated', 'candidate', 'archived'],
-  archived: ['active', 'deprecated', 'candidate'],
+  archived: ['active', 'deprecated', 'candidate', 'archived'],
   rejected: ['candidate', 'archived'],
 };
 
