@@ -6,7 +6,7 @@ import { filterCondition, kindCondition, looksUp } from './record-conditions.js'
 import { TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 import type { VectorBytes } from './vectors.js';
-import { cosineOf, recordOfVector } from './vectors.js';
+import { cosineOf, distanceOf, recordOfVector } from './vectors.js';
 import { searchWords } from './words.js';
 
 /** Of sqlite-vec. */
@@ -24,10 +24,11 @@ export function searchRecords(rows: TenantRows, layer: MemoryLayer, query: Store
   const { limit } = query;
   if (limit <= 0 || kindCodes(layer, query.kinds).length === 0) return { dense: [], words: [] };
   const table = vectorTable(model);
-  const cosines = vector === null ? new Map<number, number>() : nearest(rows, { layer, query, vector, table });
   const worded = searchWords(rows, layer, query.text, wordsCondition(rows, layer, query), limit);
-  const unknown = worded.map(({ id }) => id).filter((id) => !cosines.has(id));
-  const others = vector === null ? new Map<number, number>() : cosinesOf(rows, table, vector, unknown);
+  const ids = worded.map(({ id }) => id);
+  const others = vector === null ? new Map<number, number>() : cosinesOf(rows, table, vector, ids);
+  const cosines = vector === null ? others : nearest(rows, { layer, query, vector, table }, reachOf(others, limit));
+  const unknown = ids.filter((id) => !cosines.has(id));
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
   const loaded = loadCandidates(rows, [...cosines.keys(), ...unknown]);
   const candidates = new Map(
@@ -56,18 +57,31 @@ interface NearestQuery {
   readonly table: string;
 }
 
+/** Distances of single precision, told twice. */
+const DISTANCE_ERROR = 1e-5;
+const ANYWHERE = Infinity;
+
+/**
+ * How far away the last place can be at most: as many records are known to be no further. sqlite-vec picks its neighbours by going
+ * through a chunk once for each, which takes as long as all the distances; so it is told what it need not pick.
+ */
+function reachOf(known: ReadonlyMap<number, number>, limit: number): number {
+  const last = [...known.values()][limit - 1];
+  return last === undefined ? ANYWHERE : distanceOf(last) + DISTANCE_ERROR;
+}
+
 /**
  * Cosines of the nearest records, by record, at least as many as there are places. A record may have several vectors, and several
  * records may be equally near, so more neighbours are asked for until one is beyond the last place.
  */
-function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
+function nearest(rows: TenantRows, asked: NearestQuery, reach: number): Map<number, number> {
   const { limit } = asked.query;
   for (
     let k = limit * textsPerRecord(rows, asked.layer) + 1;
     k <= NEIGHBOURS_MAX;
     k = k === NEIGHBOURS_MAX ? k + 1 : Math.min(k * WIDER, NEIGHBOURS_MAX)
   ) {
-    const neighbours = neighboursOf(rows, asked, k);
+    const neighbours = neighboursOf(rows, asked, k, reach);
     const records = closestPerRecord(neighbours);
     const last = [...records.values()][limit - 1];
     const beyond = last !== undefined && cosineOf(neighbours.at(-1)?.distance ?? 0) < last;
@@ -92,12 +106,13 @@ interface Neighbour {
   readonly distance: number;
 }
 
-function neighboursOf(rows: TenantRows, { layer, query, vector, table }: NearestQuery, k: number): Neighbour[] {
+function neighboursOf(rows: TenantRows, { layer, query, vector, table }: NearestQuery, k: number, reach: number): Neighbour[] {
   const { sql, values } = vectorCondition(layer, query);
+  const near = reach === ANYWHERE ? '' : ' AND distance <= :reach';
   return rows.all<Neighbour>(
     `SELECT id, distance FROM ${table}
-     WHERE embedding MATCH :vector AND k = :k AND tenant = :tenant AND layer = :layer${sql}${rows.within}`,
-    { ...values, vector, k, layer: layerCode(layer) },
+     WHERE embedding MATCH :vector AND k = :k${near} AND tenant = :tenant AND layer = :layer${sql}${rows.within}`,
+    { ...values, vector, k, layer: layerCode(layer), ...(near === '' ? {} : { reach }) },
   );
 }
 

@@ -49,6 +49,11 @@ export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }
 
+/** The other way round. */
+export function distanceOf(cosine: number): number {
+  return Math.sqrt(Math.max(0, 2 - 2 * cosine));
+}
+
 /** With the note that the model has seen the record. */
 export function insertVectors(
   rows: TenantRows,
