@@ -39,7 +39,8 @@ async function start(execute: Execute) {
   await bus.ready();
   const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
     const stored = await store.load(tenant, executionId);
-    if (!stored || stored.result) return { executionId };
+    if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept`);
+    if (stored.result) return { executionId };
     const stop = new AbortController();
     const release = bus.watch(
       'execution',
@@ -74,6 +75,22 @@ describe('sandboxes over the queue', () => {
     ]);
     const later = await sandboxes.execute(request('t00000000-r1.a1.execute', 'another body'), never());
     expect([...asked, later].map((result) => result.runs[0]?.stdout)).toEqual(['1', '1', '1']);
+  });
+
+  it('answers a repeat whose job is no longer kept without running it again', async () => {
+    let runs = 0;
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
+    await sandboxes.execute(request('use-1'), never());
+    await producer.forget(SandboxExecute.name, 'use-1');
+    expect((await sandboxes.execute(request('use-1'), never())).runs[0]?.stdout).toBe('1');
+    expect(runs).toBe(1);
+  });
+
+  it('runs an execution whose job died since it came before its request', async () => {
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run('ran')] }));
+    const payload = { v: 1 as const, tenant: 'acme', executionId: 'use-2', taskId: null };
+    await expect(producer.addAndWait(SandboxExecute, payload, never())).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await sandboxes.execute(request('use-2'), never())).runs[0]?.stdout).toBe('ran');
   });
 
   it('names the task of a rollout in the job', async () => {

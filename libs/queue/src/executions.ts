@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { RolloutId, taskIdOf } from '@etude/contracts/ids';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
@@ -96,13 +96,17 @@ export class QueueSandboxes implements Sandboxes {
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    const known = await this.#store.prepare(request);
+    const prepared = this.#store.prepare(request);
+    // The job of an erased task must not be added; any other is on its way while the request is being stored, and arrives behind it.
+    const ran = taskOfExecution(request.executionId) === null ? null : await prepared;
+    if (ran) return ran;
+    const [known] = await Promise.all([prepared, this.#run(request, signal)]);
     if (known) return known;
     for (let round = 1; round <= ROUNDS_MAX; round++) {
-      await this.#run(request, signal);
+      if (round > 1) await this.#run(request, signal);
       const result = await this.#store.result(request.tenant, request.executionId);
       if (result) return result;
-      // Its job ended without one: it was cancelled in an earlier life, or the result expired.
+      // Its job ended without one: it was cancelled in an earlier life, came before its request, or the result expired.
       await this.producer.forget(SandboxExecute.name, request.executionId);
       await this.#store.prepare(request);
     }
@@ -122,7 +126,7 @@ export class QueueSandboxes implements Sandboxes {
     try {
       await ended;
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!signal.aborted && errorCode(error) !== 'NOT_FOUND') throw error;
     } finally {
       signal.removeEventListener('abort', onAbort);
       patience.abort();

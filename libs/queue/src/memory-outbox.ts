@@ -4,6 +4,7 @@ import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
 import { marksOf } from './erased-marks.js';
+import { taskOfExecution } from './executions.js';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import type { Producer } from './producer.js';
@@ -24,13 +25,20 @@ export class RedisMemoryOutbox implements MemoryOutbox {
     const { redis, keys } = this.producer;
     const { scope, at } = ownerOf(write);
     const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
-    const answer = await runScript<number>(
+    const stored = runScript<number>(
       redis,
       'putMemoryWrite',
       [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)],
       args,
     );
-    if (answer < 0) return;
+    // A job that names a task is added only when its write was taken. Any other is on its way meanwhile, and arrives behind the write.
+    const isOfTask = taskOfExecution(writeId) !== null;
+    const [answer] = await Promise.all([stored, isOfTask ? null : this.#addJob(tenant, writeId)]);
+    if (answer >= 0 && isOfTask) await this.#addJob(tenant, writeId);
+    if (answer < 0 && !isOfTask) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
+  }
+
+  async #addJob(tenant: string, writeId: string): Promise<void> {
     try {
       await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
     } catch (error) {

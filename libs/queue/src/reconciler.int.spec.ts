@@ -167,6 +167,7 @@ describe('dead letters', () => {
       ['memory.write', 0, 1],
       ['consolidation.run', 0, 0],
       ['skill.verify', 0, 0],
+      ['skill.request', 0, 0],
       ['memory.upkeep', 0, 0],
     ]);
     expect(queues[0]?.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
