@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { startStack } from '@etude/test-support/stack';
+import { expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const page = readFileSync(join(root, 'docs', 'skills.md'), 'utf8');
+
+interface Step {
+  readonly shell: string;
+  /** "…" stands for anything within its line; alone on a line for any lines. */
+  readonly printed: string;
+}
+
+/** Every block of shell that has what it prints under it. */
+function steps(): readonly Step[] {
+  return [...page.matchAll(/^```sh\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$/gm)].map(([, shell = '', printed = '']) => ({
+    shell,
+    printed,
+  }));
+}
+
+/** The script that stands in for a model, as the page writes it. */
+function scriptOfPage(): string {
+  const script = /^cat > model\.yaml <<'END'\n([^]*?)^END$/m.exec(page)?.[1];
+  if (script === undefined) throw new Error('docs/skills.md has no model.yaml');
+  return script;
+}
+
+const literally = (part: string) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+function pattern(printed: string): RegExp {
+  const lines = printed.trimEnd().split('\n');
+  const parts = lines.map((line) => (line === '…' ? '(?:.*\\n)*?' : `${line.split('…').map(literally).join('.*?')}\\n`));
+  return new RegExp(`^${parts.join('')}$`);
+}
+
+/** What it prints on both streams, in their order. */
+async function printedBy(shell: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn('bash', ['-c', `exec 2>&1\n${shell}`], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
+  return text(child.stdout);
+}
+
+/** `etude` as it is built: the launcher of the checkout would build and install first. */
+function writeEtude(dir: string): void {
+  const path = join(dir, 'etude');
+  writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'apps/cli/dist/main.js')}" "$@"\n`);
+  chmodSync(path, 0o755);
+}
+
+it('documents a walk through the life of a skill that prints what the page shows', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'etude-skills-docs-'));
+  writeEtude(dir);
+  writeFileSync(join(dir, 'model.yaml'), scriptOfPage());
+  const stack = await startStack({ script: join(dir, 'model.yaml') });
+  const env = { PATH: `${dir}${delimiter}${process.env['PATH']}`, ETUDE_ADDRESS: stack.address, ETUDE_HOME: join(dir, 'home') };
+  try {
+    expect(steps().length).toBeGreaterThan(10);
+    for (const { shell, printed } of steps()) {
+      const found = await printedBy(shell, dir, env);
+      expect(pattern(printed).test(found), `docs/skills.md shows\n${printed}\nand it prints\n${found}`).toBe(true);
+    }
+  } finally {
+    await stack.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}, 240_000);
+
+/** Anchors of headings, as they are made of their words. */
+function anchorsOf(markdown: string): ReadonlySet<string> {
+  const titles = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title.toLowerCase());
+  return new Set(titles.map((title) => title.replace(/[^\w\- ]/g, '').replaceAll(' ', '-')));
+}
+
+function isBroken(path: string, anchor: string | undefined): boolean {
+  const target = path === '' ? page : readFileSync(join(root, 'docs', path), 'utf8');
+  return anchor !== undefined && !anchorsOf(target).has(anchor);
+}
+
+it('names no page and no heading that is not there', () => {
+  const links = [...page.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)].map(([, path = '', anchor]) => ({ path, anchor }));
+  expect(links.length).toBeGreaterThan(10);
+  expect(links.filter(({ path, anchor }) => isBroken(path, anchor))).toEqual([]);
+});
+
+const proto = (name: string) => readFileSync(join(root, 'proto', 'etude', 'v1', `${name}.proto`), 'utf8');
+
+it('says where each call about skills is, and what each setting does', () => {
+  const calls = [...proto('skills').matchAll(/^ {2}rpc (\w+)/gm)].map(([, call = '']) => call);
+  const settings = /^message ProceduralMemorySettings \{([^}]*)\}/m.exec(proto('agents'))?.[1] ?? '';
+  const fields = [...settings.matchAll(/(\w+) = \d+;/g)].map(([, field = '']) => field);
+  expect(calls.length).toBeGreaterThan(20);
+  expect(fields.length).toBeGreaterThan(5);
+  expect([...calls, ...fields].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
