@@ -5,6 +5,9 @@ import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { RecordStore } from '../record-store.js';
 import { markApplied } from './applied-marker.js';
 
+/** Every claim's key starts so. */
+export const REQUEST = 'request.';
+
 export interface RequestClaim {
   readonly layer: MemoryLayer;
   /** Whose the record will be; the claim goes where it is erased with them. */
@@ -37,7 +40,7 @@ export async function claimRequest(
   { layer, scope, requestId, digest, at, note = '' }: RequestClaim,
 ): Promise<ClaimedRequest> {
   const whole = requireScope(wholeTenant(scope));
-  const change = markApplied(layer, scope, `request.${requestId}`, at);
+  const change = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
   const record = { ...change.record, sources: note === '' ? [digest] : [digest, note] };
   const [isTaken] = await store.write(scope.tenant, [{ ...change, record }]);
   if (isTaken) return { isRepeat: false, note };

@@ -89,7 +89,13 @@ const RECORDS: readonly MemoryRecord[] = [
   skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
   markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
+  claimOf([DIGEST, '3']),
 ];
+
+/** As `claimRequest` stores it. */
+function claimOf(sources: readonly string[], key = 'request.r1'): MemoryRecord {
+  return { ...markApplied('procedural', SCOPE, key, NEW_YEAR).record, sources };
+}
 
 const parsed = (line: string) => JSON.parse(line) as unknown;
 
@@ -144,6 +150,16 @@ describe('what an import believes of a line', () => {
       'fields.name: is not what its body gives',
     ]);
     expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
+  });
+
+  it('are no more sources than a note of a write or a claim of a request has', async () => {
+    const reasons = await reasonsOf(
+      lineOf(claimOf([DIGEST, '3', '4'])),
+      lineOf(claimOf([DIGEST, '3'], 'w1')),
+      lineOf(claimOf(['no digest', '3'])),
+      lineOf(claimOf([DIGEST, 'x'.repeat(1_001)])),
+    );
+    expect(reasons).toEqual(Array.from({ length: 4 }, () => 'sources: are more than a note of a write has'));
   });
 
   it('is no key that its body does not give', async () => {

@@ -5,6 +5,7 @@ import { markApplied } from '../applied-marker.js';
 import { chunkRecord, documentRecord } from '../document-records.js';
 import { type EpisodeNote, noteRecords } from '../episode-notes.js';
 import { episodeRecord, transitionRecord } from '../episodic-records.js';
+import { REQUEST } from '../request-claims.js';
 import { factRecord } from '../semantic-records.js';
 import { skillRecord } from '../skill-records.js';
 import type { StoredBody } from '../stored-body.js';
@@ -72,10 +73,12 @@ function listOf(value: string | readonly string[] | undefined): readonly string[
   return value === undefined ? [] : typeof value === 'string' ? [value] : value;
 }
 
-/** Its source is the fact that it came to, or the digest of the request; see `notedFactId` and `claimRequest`. */
+/** Its source is the fact that it came to, or the digest of the request and what its repeat has to know; see `notedFactId` and `claimRequest`. */
 function appliedRecord({ line, scope, body }: Told): MemoryRecord | string {
   if (body.taken.length > 0) return 'body.taken: is for records that writes change';
-  if (line.sources.length > 1) return 'sources: are more than a note of a write has';
+  const [first = '', note = '', ...others] = line.sources;
+  const hasNote = note === '' || (line.key.startsWith(REQUEST) && DIGEST.test(first) && note.length <= NAME_CHARS_MAX);
+  if (others.length > 0 || !hasNote) return 'sources: are more than a note of a write has';
   const { record } = markApplied(line.layer, scope, line.key, line.createdAt);
   return { ...record, sources: line.sources };
 }
