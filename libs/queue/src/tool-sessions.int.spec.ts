@@ -62,4 +62,13 @@ describe('ToolCalls', () => {
     await redis.zadd(keys.agentsSeen('acme'), Date.now() - 600_001, 'coder');
     expect(await calls.isActive('acme', 'coder')).toBe(false);
   });
+
+  it('writes down once a minute that an agent calls', async () => {
+    const { calls, redis, keys } = start();
+    await calls.note('acme', 'coder');
+    await redis.del(keys.agentsSeen('acme'));
+    await calls.note('acme', 'coder');
+    await calls.note('acme', 'writer');
+    expect(await redis.zrange(keys.agentsSeen('acme'), '0', '-1')).toEqual(['writer']);
+  });
 });

@@ -15,6 +15,7 @@ import { z } from 'zod';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import { whileRedisAnswers } from './redis.js';
+import { memberOf } from './task-keys.js';
 
 /** A session that is not used for so long is forgotten. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
@@ -22,6 +23,8 @@ export const SESSION_KEPT_MS = 7 * 86_400_000;
 export const ANSWER_KEPT_MS = 3_600_000;
 /** An agent that called within this time is active. */
 export const ACTIVE_MS = 600_000;
+const NOTED_EVERY_MS = 60_000;
+const NOTED_MAX = 10_000;
 
 const Todos = z.array(z.strictObject({ content: z.string(), status: z.enum(TODO_STATUSES) }));
 const Outcome = z.union([
@@ -82,6 +85,9 @@ export interface RepeatableCall extends ToolReader {
 
 /** What calls of tools answered, for repeats, and which agents call at all. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ToolCalls {
+  /** When this process noted each agent. */
+  readonly #noted = new Map<string, number>();
+
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
@@ -104,10 +110,15 @@ export class ToolCalls {
     await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
   }
 
-  /** The agent calls now. Those who called longest ago are forgotten on the way. */
+  /**
+   * The agent calls now, which is noted once a minute: each note is a write that is on disk before the call goes on. Those who called
+   * longest ago are forgotten on the way.
+   */
   async note(tenant: string, agent: string): Promise<void> {
     const key = this.keys.agentsSeen(tenant);
     const now = Date.now();
+    const member = memberOf(tenant, agent);
+    if (now < (this.#noted.get(member) ?? 0) + NOTED_EVERY_MS) return;
     await whileRedisAnswers(
       this.redis,
       this.redis
@@ -116,6 +127,8 @@ export class ToolCalls {
         .zremrangebyscore(key, '-inf', now - ACTIVE_MS)
         .exec(),
     );
+    if (this.#noted.size >= NOTED_MAX) this.#noted.clear();
+    this.#noted.set(member, now);
   }
 
   async isActive(tenant: string, agent: string): Promise<boolean> {
