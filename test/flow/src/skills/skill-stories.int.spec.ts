@@ -12,7 +12,7 @@ import { grpcDoor } from './grpc-door.js';
 import { mcpDoor } from './mcp-door.js';
 import { restDoor } from './rest-door.js';
 
-/** The same stories over every way in, with the same outcome. What MCP has no tools for, a reviewer does over gRPC. */
+/** The same stories over every way in, with the same outcome, in the memory of `ETUDE_TEST_MEMORY`. What MCP has no tools for, a reviewer does over gRPC. */
 const WAYS = ['gRPC', 'REST', 'MCP'] as const;
 type Way = (typeof WAYS)[number];
 
@@ -33,6 +33,7 @@ beforeAll(async () => {
   writeFileSync(join(dir, 'keys.json'), JSON.stringify({ keys }));
   stack = await startStack({
     script: fileURLToPath(new URL('./skill-stories.yaml', import.meta.url)),
+    memory: process.env['ETUDE_TEST_MEMORY'] === 'qdrant' ? 'qdrant' : 'sqlite',
     env: {
       ETUDE_AUTH_KEYS_PATH: join(dir, 'keys.json'),
       ETUDE_REST_PORT: String(restPort),
