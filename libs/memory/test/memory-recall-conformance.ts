@@ -1,4 +1,5 @@
 import type { Clock } from '@etude/domain/ports/clock';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -47,6 +48,29 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       const all = await memory.recall(ALL, { context, similarityMin: 0 });
       expect(all.tokens).toBeGreaterThan(tokens);
       expect([...all.facts, ...all.experiences, ...all.procedures].every((hit) => !('explanation' in hit))).toBe(true);
+    });
+
+    it('recalls skills that are shared with the reader, no other user’s, and counts that they were offered', async () => {
+      const memory = await opened();
+      const owners = {
+        own: SCOPE,
+        anns: { ...SCOPE, user: 'ann' },
+        bobs: { ...SCOPE, user: 'bob' },
+        ann_shares: { tenant: 'acme', agent: '@user', user: 'ann' },
+        all_agents: { tenant: 'acme', agent: '@tenant', user: null },
+        all_tenants: { tenant: '@global', agent: '@tenant', user: null },
+        elsewhere: { ...SCOPE, agent: 'other' },
+      };
+      for (const [name, scope] of Object.entries(owners))
+        await storeAt(memory.procedural, skillOf({ name, scope, status: 'active', code: `def ${name}(xs): return sum(xs)` }));
+      const recalled = async (scope: ReadScope) =>
+        (await memory.recall(scope, { context: CONTEXT, procedures: 9, tokensMax: 9_000 })).procedures.map(({ title }) => title).toSorted();
+      const coder = { tenant: 'acme', agent: SCOPE.agent };
+      expect(await recalled(coder)).toEqual(['all_agents', 'all_tenants', 'own']);
+      expect(await recalled({ ...coder, user: 'ann' })).toEqual(['all_agents', 'all_tenants', 'ann_shares', 'anns', 'own']);
+      expect(await recalled(ALL)).toEqual(['all_agents', 'all_tenants', 'elsewhere', 'own']);
+      const offers = async (name: keyof typeof owners) => (await memory.procedural.versions(owners[name], name))[0]?.usage?.offered ?? 0;
+      expect(await Promise.all((['own', 'all_tenants', 'anns', 'bobs', 'elsewhere'] as const).map(offers))).toEqual([2, 2, 1, 0, 0]);
     });
 
     it('gives any record by the id of its hit', async () => {
