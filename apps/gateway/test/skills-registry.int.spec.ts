@@ -241,6 +241,23 @@ describe('a use', () => {
       .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
   });
 
+  it('puts what has no name for Python in its place, and answers as the schema says', async () => {
+    const code = 'def spread(least: int, /, *more: int) -> set[int]:\n    return {least + one for one in more}\n';
+    const listOf = (...members: number[]) => ({ kind: { case: 'listValue', value: { values: members.map(value) } } }) as const;
+    const calls = [
+      { args: [1, 2, 3], expected: listOf(3, 4) },
+      { args: [5, 0, 0], expected: listOf(5) },
+    ];
+    const tests = calls.map(
+      ({ args, expected }) => ({ test: { case: 'call', value: { args: { values: args.map(value) }, expected } } }) as const,
+    );
+    const spread = await skills().registerSkill({ skill: draftOf('spread', { code, tests }), wait: true });
+    expect(spread).toMatchObject({ status: SkillStatus.ACTIVE, outputSchema: { type: 'array', items: { type: 'integer' } } });
+    const parameters = { least: 10, more: [1, 2, 2] };
+    expect(resultOf(await use({ name: 'skills/spread', parameters }))).toMatchObject({ values: [11, 12].map(value) });
+    expect((await refusal(use({ name: 'skills/spread', parameters: { least: 1, more: ['x'] } }))).fields).toEqual(['parameters.more.0']);
+  });
+
   it('of a skill that is missing asks for it', async () => {
     const missing = await use({ name: 'skills/nothing_such' });
     expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });

@@ -26,6 +26,8 @@ export const SkillParameter = z.strictObject({
   description: z.string(),
   required: z.boolean(),
   defaultValue: z.json().optional(),
+  /** Where Python does not take it by its name: by its place ("a" of `def f(a, /)`), or as the list of what follows ("rest" of `*rest`). */
+  passed: z.enum(['position', 'rest']).optional(),
 });
 export type SkillParameter = z.infer<typeof SkillParameter>;
 

@@ -30,13 +30,31 @@ function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
   return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
 }
 
+/** As the runner of a real sandbox writes values down; see `RunResult.value`. */
+const PLAIN = String.raw`
+def __plain(value):
+    if isinstance(value, (list, tuple)):
+        return [__plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return {"$set": [__plain(item) for item in sorted(value)]}
+    if isinstance(value, bytes):
+        return {"$bytes": __import__("base64").b64encode(value).decode()}
+    if isinstance(value, complex):
+        return {"$complex": [value.real, value.imag]}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: __plain(item) for key, item in value.items()}
+        return {"$dict": [[__plain(key), __plain(item)] for key, item in value.items()]}
+    return value
+`;
+
 function programOf(run: SandboxRun): string {
   switch (run.kind) {
     case 'program':
       return run.code;
     case 'call': {
       const text = JSON.stringify(JSON.stringify([run.args, run.kwargs]));
-      return `import json\n${run.code}\nargs, kwargs = json.loads(${text})\nprint(json.dumps(${run.entryPoint}(*args, **kwargs)))`;
+      return `import json\n${run.code}\n${PLAIN}\nargs, kwargs = json.loads(${text})\nprint(json.dumps(__plain(${run.entryPoint}(*args, **kwargs))))`;
     }
     case 'checked':
       return `${run.setup}${run.code}\n${run.tests}`;

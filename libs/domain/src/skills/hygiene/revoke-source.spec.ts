@@ -149,7 +149,7 @@ describe('revokeSource', () => {
       provenSkill('old', { sources: [POISON], status: 'deprecated' }),
     ]);
     const registry = { ...shelf.procedural, countNames: async () => 0, dependents: async () => [], countOffers: async () => undefined };
-    const versionOf = async (name: string) => (await registry.versions(SCOPE, name))[0]!;
+    const versionOf = async (name: string) => (await registry.versions(SCOPE, name))[0] ?? expect.unreachable('it is there');
     const decision = { by: 'ann', reason: '', at: 10 };
     for (const name of ['bad', 'old']) {
       const revoked = await versionOf(name);

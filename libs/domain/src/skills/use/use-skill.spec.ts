@@ -117,12 +117,6 @@ describe('useSkill', () => {
     expect([sandboxes.requests.length, uses().length]).toEqual([0, 0]);
   });
 
-  it('gives parameters before a slash by their place', async () => {
-    const skill = provenSkillOf('minus', 'def minus(a, /, b): return a - b', { a: {}, b: {} });
-    const { use } = world([{ ...skill, contract: { ...skill.contract!, signature: "def minus(a, /, b='), /')" } }]);
-    expect(await use({ name: 'minus', parameters: { b: 1, a: 5 } })).toMatchObject({ result: 4 });
-  });
-
   it('tells what the code did wrong, with the input', async () => {
     const { use, uses } = failing({ exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no', line: 2 } });
     expect(await use()).toMatchObject({ success: false, result: null, error: 'ValueError: no, line 2' });

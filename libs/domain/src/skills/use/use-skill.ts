@@ -10,6 +10,7 @@ import { bundledCode, neededSkills } from './bundle-code.js';
 import { contentDigest } from '../content-digest.js';
 import { findSkill } from '../life/find-skill.js';
 import type { SkillReader } from '../life/owners.js';
+import { placedArguments } from './placed-arguments.js';
 import { plainValue } from './plain-value.js';
 import { isProven } from '../verification/proof.js';
 import { requireCallable, validateArguments } from './validate-arguments.js';
@@ -131,24 +132,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
       field: 'stdin',
     });
   const given = validateArguments(skill, parameters);
-  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...argumentsOf(skill, given) }, input: given };
-}
-
-/** Parameters before a "/" can't be given by name. */
-function argumentsOf(
-  { contract }: Skill,
-  given: Readonly<Record<string, unknown>>,
-): Pick<Extract<SandboxRun, { kind: 'call' }>, 'args' | 'kwargs'> {
-  const before = /^[^(]*\((.*?), \/[,)]/.exec((contract?.signature ?? '').replaceAll(/'[^']*'|"[^"]*"/g, "''"))?.[1];
-  const kwargs = { ...given } as Extract<SandboxRun, { kind: 'call' }>['kwargs'];
-  if (before === undefined) return { args: [], kwargs };
-  const args: (typeof kwargs)[string][] = [];
-  for (const { name } of contract?.parameters ?? []) {
-    if (!new RegExp(`(^|, )${name}\\b`).test(before) || !(name in kwargs)) break;
-    args.push(kwargs[name] ?? null);
-    delete kwargs[name];
-  }
-  return { args, kwargs };
+  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...placedArguments(skill, given) }, input: given };
 }
 
 async function execute(

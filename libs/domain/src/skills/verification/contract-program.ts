@@ -53,7 +53,7 @@ def literal_schema(values):
     return {"enum": found} if found and all(is_json(value) for value in found) else {}
 
 def schema_of(node, returned=False):
-    """JSON Schema of a type; {} where Python's words say nothing that JSON knows. A result comes as the sandbox writes it down."""
+    """JSON Schema of a type; {} where Python's words say nothing that JSON knows. A result is described as who uses the skill gets it: see plain-value.ts."""
     node = unquoted(node)
     if node is None:
         return {}
@@ -87,8 +87,6 @@ def container_schema(name, parts, returned):
     if name in LISTS:
         return array(parts[0] if parts else None, returned)
     if name in SETS:
-        if returned:
-            return {"type": "object", "properties": {"$set": array(parts[0] if parts else None, returned)}, "required": ["$set"]}
         return array(parts[0] if parts else None, returned, uniqueItems=True)
     if name in ("tuple", "Tuple"):
         if not parts or isinstance(parts[-1], ast.Constant) and parts[-1].value is ...:
@@ -96,11 +94,19 @@ def container_schema(name, parts, returned):
         return {"type": "array", "prefixItems": [schema_of(part, returned) for part in parts], "minItems": len(parts), "maxItems": len(parts)}
     if name in DICTS:
         key = last_name(unquoted(parts[0])) if parts else None
-        if returned and key != "str":
-            return {"type": "object"}
         values = schema_of(parts[1], returned) if len(parts) == 2 else {}
-        return {"type": "object", **({"additionalProperties": values} if values else {})}
+        whole = {"type": "object", **({"additionalProperties": values} if values else {})}
+        return any_of([whole, array_of_pairs(parts, values)]) if returned and key != "str" else whole
+    if returned and name in ("bytes", "bytearray"):
+        return {"type": "string", "contentEncoding": "base64"}
+    if returned and name == "complex":
+        return {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
     return {}
+
+def array_of_pairs(parts, values):
+    """A dictionary whose keys are not all texts."""
+    keys = schema_of(parts[0], True) if parts else {}
+    return {"type": "array", "items": {"type": "array", "prefixItems": [keys, values], "minItems": 2, "maxItems": 2}}
 
 def described(docstring):
     """Descriptions of parameters by name, from docstrings in Google's, NumPy's or reST's style."""
@@ -168,13 +174,20 @@ def contract_of(function):
     args = function.args
     docstring = (ast.get_docstring(function) if not isinstance(function, ast.Lambda) else None) or ""
     descriptions = described(docstring)
-    positional = args.posonlyargs + args.args
+    positional, by_place = args.posonlyargs + args.args, {argument.arg for argument in args.posonlyargs}
     defaults = [None] * (len(positional) - len(args.defaults)) + args.defaults
-    pairs = list(zip(positional, defaults)) + list(zip(args.kwonlyargs, args.kw_defaults))
+    follow = [(args.vararg, ast.List(elts=[], ctx=ast.Load()))] if args.vararg else []
+    pairs = list(zip(positional, defaults)) + follow + list(zip(args.kwonlyargs, args.kw_defaults))
     parameters, properties = [], {}
     for argument, default in pairs:
         parameter = parameter_of(argument, default, descriptions)
         schema = dict(schema_of(argument.annotation))
+        if argument.arg in by_place:
+            parameter["passed"] = "position"
+        if argument is args.vararg:
+            parameter["passed"] = "rest"
+            parameter["type"] = "list[%s]" % parameter["type"] if parameter["type"] else "list"
+            schema = array(argument.annotation, False)
         if parameter["description"]:
             schema["description"] = parameter["description"]
         if "defaultValue" in parameter:
@@ -182,8 +195,9 @@ def contract_of(function):
         parameters.append(parameter)
         properties[argument.arg] = schema
     schema = {"type": "object", "properties": properties, "required": [p["name"] for p in parameters if p["required"]]}
-    if args.kwarg is None:
-        schema["additionalProperties"] = False
+    others = False if args.kwarg is None else schema_of(args.kwarg.annotation)
+    if others != {}:
+        schema["additionalProperties"] = others
     returns = None if isinstance(function, ast.Lambda) else function.returns
     result = schema_of(returns, True) if returns is not None else {}
     name = request["entryPoint"] if isinstance(function, ast.Lambda) else function.name

@@ -65,15 +65,6 @@ describe('inspectCode', () => {
     expect(contract.inputSchema['properties']).toEqual({ a: schema });
   });
 
-  it('describes a set that is returned as the sandbox writes it down', async () => {
-    const { contract } = await read('def f() -> set[int]: ...');
-    expect(contract.outputSchema).toEqual({
-      type: 'object',
-      properties: { $set: { type: 'array', items: { type: 'integer' } } },
-      required: ['$set'],
-    });
-  });
-
   it.each([
     ['Google', 'Args:\n        a (int): the first\n            of two\n        *b: the rest\n\n    Returns:\n        c: nothing'],
     [
