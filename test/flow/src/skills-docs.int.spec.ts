@@ -57,7 +57,13 @@ it('documents a walk through the life of a skill that prints what the page shows
   writeEtude(dir);
   writeFileSync(join(dir, 'model.yaml'), scriptOfPage());
   const stack = await startStack({ script: join(dir, 'model.yaml') });
-  const env = { PATH: `${dir}${delimiter}${process.env['PATH']}`, ETUDE_ADDRESS: stack.address, ETUDE_HOME: join(dir, 'home') };
+  const env = {
+    PATH: `${dir}${delimiter}${process.env['PATH']}`,
+    ETUDE_ADDRESS: stack.address,
+    ETUDE_HOME: join(dir, 'home'),
+    // As the launcher has it: some forty commands start.
+    NODE_COMPILE_CACHE: join(dir, 'compiled'),
+  };
   try {
     expect(steps().length).toBeGreaterThan(10);
     for (const { shell, printed } of steps()) {
