@@ -87,8 +87,8 @@ export class SkillsReadController implements Pick<GrpcController<typeof Skills>,
     const query = { text, limit, similarityMin, tags };
     const isAgents = agent !== null && !agent.startsWith('@');
     const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
-    // What an agent finds was offered to it. Counts may be lost, and nobody waits for them.
-    if (isAgents) void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined);
+    // What an agent finds was offered to it. Counts may be lost, and nobody waits for them: a write to a file holds up all else here.
+    if (isAgents) setImmediate(() => void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined));
     return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
   }
 
