@@ -147,10 +147,10 @@ export class World {
 function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): RolloutDeps['procedural'] {
   return {
     ...registryOf(...skills.map(({ skill }) => skill)),
-    search: ({ tenant, agent }, { similarityMin = 0 }) =>
+    search: ({ tenant, agent, also = [] }, { similarityMin = 0 }) =>
       Promise.resolve(
         skills
-          .filter(({ skill, similarity }) => isOf(skill, tenant, agent) && similarity >= similarityMin)
+          .filter(({ skill, similarity }) => [agent, ...also].some((owner) => isOf(skill, tenant, owner)) && similarity >= similarityMin)
           .map((hit) => ({ ...hit, score: hit.similarity })),
       ),
     byFingerprint: ({ tenant, agent }, fingerprint) =>
