@@ -199,10 +199,47 @@ describe('another verification', () => {
     expect((await skills().verifySkill(request)).history).toHaveLength(4);
   });
 
-  it('is refused of what is in use, and of what another tenant has', async () => {
-    const asked = { name: 'skills/add_numbers', agent };
-    expect((await refusal(skills().verifySkill(asked))).status).toBe(status.FAILED_PRECONDITION);
-    expect((await refusal(skills('globex').verifySkill(asked))).status).toBe(status.NOT_FOUND);
+  it('of what is in use leaves it there with new evidence, once per request', async () => {
+    const before = await skills().getSkill({ name: 'skills/add_numbers', agent });
+    const request = { name: 'skills/add_numbers', agent, requestId: 'verify-2' };
+    const again = await skills().verifySkill(request);
+    expect(again).toMatchObject({ status: SkillStatus.ACTIVE, version: before.version, digest: before.digest });
+    expect(again.history.slice(before.history.length)).toMatchObject([
+      { from: SkillStatus.ACTIVE, to: SkillStatus.ACTIVE, by: 'verification' },
+    ]);
+    expect(again.proof?.verifyTime).not.toEqual(before.proof?.verifyTime);
+    expect((await skills().verifySkill(request)).history).toHaveLength(again.history.length);
+  });
+
+  it('of what waits for review lets it wait', async () => {
+    await setAgent('reviewing', { enabled: true, approvalMode: 'review' });
+    await skills().registerSkill({ skill: draftOf('reviewed_twice', { agent: 'reviewing' }), wait: true });
+    const again = await skills().verifySkill({ name: 'skills/reviewed_twice', agent: 'reviewing' });
+    expect(again.status).toBe(SkillStatus.PENDING_REVIEW);
+    expect(again.history.at(-1)).toMatchObject({ from: SkillStatus.PENDING_REVIEW, to: SkillStatus.PENDING_REVIEW });
+  });
+
+  it('is refused of what was archived, of what all agents use, and of what another tenant has', async () => {
+    await skills().registerSkill({ skill: draftOf('put_away', { agent: 'archivist' }), wait: true });
+    await skills('rev').archiveSkill({ name: 'skills/put_away', agent: 'archivist' });
+    expect((await refusal(skills().verifySkill({ name: 'skills/put_away', agent: 'archivist' }))).status).toBe(status.FAILED_PRECONDITION);
+    const shared = { ...draftOf('used_by_all', { agent: '' }), scope: SkillScope.TENANT };
+    await skills('rev').registerSkill({ skill: shared, wait: true });
+    expect((await refusal(skills().verifySkill({ name: 'skills/used_by_all', agent }))).status).toBe(status.PERMISSION_DENIED);
+    expect((await skills('rev').verifySkill({ name: 'skills/used_by_all', agent })).status).toBe(SkillStatus.ACTIVE);
+    expect((await refusal(skills('globex').verifySkill({ name: 'skills/add_numbers', agent }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it('is a reviewer’s way back to a revoked skill', async () => {
+    const named = { name: 'skills/revoked', agent };
+    const { digest } = await skills().registerSkill({ skill: draftOf('revoked', { sources: ['documents/d1'] }), wait: true });
+    await skills('rev').approveSkill({ ...named, digest });
+    await skills('rev').revokeSource({ source: 'documents/d1' });
+    expect(await skills('rev').restoreSkill(named)).toMatchObject({ status: SkillStatus.DEPRECATED });
+    expect((await refusal(skills('rev').rollbackSkill({ ...named, toVersion: 1 }))).status).toBe(status.FAILED_PRECONDITION);
+    expect((await refusal(skills().verifySkill({ ...named, version: 1 }))).status).toBe(status.PERMISSION_DENIED);
+    const back = await skills('rev').verifySkill({ ...named, version: 1 });
+    expect([SkillStatus.ACTIVE, SkillStatus.PENDING_REVIEW]).toContain(back.status);
   });
 });
 

@@ -112,7 +112,7 @@ function addWriting(skills: Command, start: Start): void {
     .option('--name <name>', 'default: that of the file')
     .action((file: string, options: AddOptions, command: Command) => start(command, (cli) => checkSkill(cli, file, options)));
   repeatable(reader(skills.command('verify <skill>')))
-    .description('verify a candidate, or one that was rejected, again')
+    .description('verify a version again; what is active stays so meanwhile')
     .action((skill: string, options: ReaderOptions & { requestId?: string }, command: Command) =>
       start(command, (cli) => verifySkill(cli, skill, options)),
     );

@@ -2,9 +2,9 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { SkillScope as ScopeMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { ServerCall } from '@etude/contracts/grpc';
 import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
-import type { Scope } from '@etude/contracts/memory';
+import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope } from '@etude/contracts/skill-proof';
-import { ownerOf, type SkillReader } from '@etude/domain/skills/life/owners';
+import { ownerOf, scopeOf, type SkillReader } from '@etude/domain/skills/life/owners';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { contextOf } from '../calls/call-context.js';
 import { invalidField, parseField } from '../wire/validation.js';
@@ -41,4 +41,11 @@ export function authorOf(
   const agent = asked.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, asked.agent, `${field}.agent`);
   const reader = { tenant, agent, user };
   return { reader, scope: ownerOf(scope, reader) };
+}
+
+/** What becomes of a skill is for those who may register one for the same readers. @throws EtudeError PERMISSION_DENIED */
+export function requireAuthor(call: ServerCall, skill: Pick<Skill, 'name' | 'scope'>): void {
+  const role = ROLE_OF[scopeOf(skill)];
+  if (role === undefined || hasRole(contextOf(call).roles, role)) return;
+  throw new EtudeError('PERMISSION_DENIED', `${skill.name} is used by more than one agent; a key with the role "${role}" may do this.`);
 }

@@ -88,7 +88,15 @@ export class SkillRegistration {
 
   /** Once it is settled, or as it stands when waiting makes no sense any more. */
   async settled(procedural: ProceduralMemory, skill: Skill, { signal, waitMs }: { signal: AbortSignal; waitMs: number }): Promise<Skill> {
-    if (skill.status !== 'candidate' && skill.status !== 'verified') return skill;
+    return skill.status === 'candidate' || skill.status === 'verified' ? this.verifiedInTime(procedural, skill, { signal, waitMs }) : skill;
+  }
+
+  /** Verified, whatever it is, or as it stands when waiting makes no sense any more; its verification goes on then. */
+  async verifiedInTime(
+    procedural: ProceduralMemory,
+    skill: Skill,
+    { signal, waitMs }: { signal: AbortSignal; waitMs: number },
+  ): Promise<Skill> {
     const patience = AbortSignal.timeout(Math.max(1, waitMs));
     try {
       return await this.verified(procedural, skill, AbortSignal.any([signal, patience]));

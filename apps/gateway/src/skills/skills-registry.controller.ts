@@ -8,10 +8,13 @@ import type {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { checkSkill } from '@etude/domain/skills/verification/check-skill';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { isProven } from '@etude/domain/skills/verification/proof';
+import { hasRole } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -21,7 +24,7 @@ import { waitMs } from '../tasks/wait-timeout.js';
 import { invalidField } from '../wire/validation.js';
 import { claimSkillRequest } from './repeated-request.js';
 import { askedSkills, meantVersion } from './skill-access.js';
-import { authorOf } from './skill-author.js';
+import { authorOf, requireAuthor } from './skill-author.js';
 import { checkedDraft, type CheckedDraft } from './skill-draft.mapping.js';
 import { dependencyMessage, findingMessage, parameterMessage, skillMessage } from './skill.mapping.js';
 import { SkillServices } from './skill-services.js';
@@ -85,27 +88,39 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     const asked = askedSkills(call, request);
     const memory = await this.memory.open();
     const { procedural } = memory;
-    const skill = await meantVersion(procedural, asked, request, ['candidate', 'rejected']);
-    if (skill.status !== 'candidate' && skill.status !== 'rejected')
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `Version ${skill.version} of ${request.name} is ${skill.status}; only a candidate, or one that was rejected, is verified again.`,
-      );
+    const skill = await meantVersion(procedural, asked, request, ['candidate', 'rejected', 'active', 'pending_review']);
+    if (skill.status !== 'candidate') requireAuthor(call, skill);
+    this.#requireVerifiable(skill, call);
     const claimed = { tenant, requestId: request.requestId, method: 'VerifySkill', body: { ...request } };
     const { isRepeat } = await claimSkillRequest(memory, claimed, skill);
-    if (isRepeat && skill.status === 'rejected') return skillMessage(skill);
-    const candidate = skill.status === 'candidate' ? skill : await this.#again(memory.procedural, skill, by);
+    if (isRepeat && skill.status !== 'candidate') return skillMessage(skill);
+    const begun = WITH_EVIDENCE.has(skill.status) ? skill : await this.#again(procedural, skill, by);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
-    return skillMessage(await this.services.parts.registration.settled(procedural, candidate, patience));
+    return skillMessage(await this.services.parts.registration.verifiedInTime(procedural, begun, patience));
   }
 
-  /** A rejected one is a candidate again. */
+  /** @throws EtudeError FAILED_PRECONDITION for what nobody uses, and for what could be rolled back to */
+  #requireVerifiable(skill: Skill, call: ServerCall): void {
+    const { status, name, version } = skill;
+    if (WITH_EVIDENCE.has(status) || status === 'rejected') return;
+    const what = `Version ${version} of ${name} is ${status}`;
+    if (status !== 'deprecated') throw new EtudeError('FAILED_PRECONDITION', `${what}; restore it before it is verified again.`);
+    if (isProven(skill, this.services.parts.checker))
+      throw new EtudeError('FAILED_PRECONDITION', `${what}, and its evidence is believed; roll back to it, and it is used again.`);
+    if (!hasRole(contextOf(call).roles, 'reviewer'))
+      throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
+  }
+
+  /** One that was rejected, or is not used any more, is a candidate again. */
   async #again(procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
-    const move = { key: keyOf(skill), to: 'candidate', from: ['rejected'], by, reason: 'to be verified again', at: Date.now() } as const;
+    const move = { key: keyOf(skill), to: 'candidate', from: [skill.status], by, reason: 'to be verified again', at: Date.now() } as const;
     const [candidate] = await procedural.move([move]);
     return candidate ?? skill;
   }
 }
+
+/** Verified where they stand; `verified` is a candidate on its way. */
+const WITH_EVIDENCE: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'active', 'pending_review']);
 
 /** @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */
 function authored(draft: SkillDraft | undefined, call: ServerCall): Authored {

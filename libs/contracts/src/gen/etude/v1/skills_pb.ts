@@ -2829,7 +2829,10 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Verifies a candidate, or one that was rejected, again; answers once its verification ended, or the deadline is near.
+   * Verifies a version again: the newest, or the one that is named. What is active or waits for review stays so meanwhile, and gets new
+   * evidence, or is deprecated or rejected where it does not pass; one that was rejected is a candidate again, as is for a reviewer one that
+   * is deprecated and whose evidence is not believed. Skills of all agents need the role "reviewer", those of all tenants "operator".
+   * Answers once the verification ended, or the deadline is near.
    *
    * @generated from rpc etude.v1.Skills.VerifySkill
    */
