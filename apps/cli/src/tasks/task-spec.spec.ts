@@ -50,6 +50,12 @@ describe('taskSpec', () => {
     });
   });
 
+  it('marks what nobody vouches for, and trusts no more than the spec file does', async () => {
+    expect(await taskSpec({ prompt: 'a', untrusted: true })).toMatchObject({ untrusted: true });
+    expect(await taskSpec({ prompt: 'a' })).toMatchObject({ untrusted: false });
+    expect(await taskSpec({ spec: put('s.json', '{"prompt":"a","untrusted":true}') })).toMatchObject({ untrusted: true });
+  });
+
   it('names a huge file without reading it', async () => {
     const path = put('huge.bin', '');
     truncateSync(path, 2 ** 30);

@@ -39,6 +39,7 @@ export interface SpecOptions {
   readonly label?: Readonly<Record<string, string>>;
   readonly memory?: MemoryUse;
   readonly reference?: string;
+  readonly untrusted?: boolean;
 }
 
 /** `off`: recalls and writes nothing. `read`: writes nothing. `learn`: both, in training mode. */
@@ -142,6 +143,7 @@ export async function taskSpec(options: SpecOptions): Promise<TaskSpec> {
   if (options.priority !== undefined) spec.priority = options.priority;
   if (options.attempts !== undefined) setAttempts(spec, options.attempts);
   if (options.memory) useMemory(spec, options.memory);
+  if (options.untrusted) spec.untrusted = true;
   if (options.reference) spec.referenceSolution = readText(options.reference);
   spec.files.push(...filesOf(options.file ?? []));
   Object.assign(spec.labels, options.label);

@@ -31,6 +31,7 @@ function addSubmit(tasks: Command, start: Start): void {
       new Option('--memory <use>', 'off recalls and writes nothing, read writes nothing, learn does both').choices([...MEMORY_USES]),
     )
     .option('--reference <file>', 'a right answer; reaches no prompt before the reflection of a training run')
+    .option('--untrusted', 'nobody vouches for what the task says: skills learned from it wait for review')
     .option('--request-id <id>', 'makes a repeat harmless: same id and body, same task')
     .addOption(new Option('--watch', 'then print what happens until it is finished').conflicts('wait'))
     .option('--wait', 'then wait, and print the finished task')
