@@ -2,6 +2,8 @@ import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { episodeOf, factOf, NEW_YEAR, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
+import { findSkill, searchSkills } from '@etude/domain/skills/life/find-skill';
+import type { SkillReader } from '@etude/domain/skills/life/owners';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Memory } from '../src/memory.js';
@@ -12,10 +14,14 @@ export interface MemoryUnderTest {
 }
 
 /** Alike on purpose: one is the beginning of another, and agents are called like tenants. */
-const TENANTS = ['acme', 'acm', 'acme2'];
-const AGENTS = ['coder', 'acme'];
+const TENANTS = ['acme', 'acm', '@global'];
+const AGENTS = ['coder', 'acme', '@user', '@tenant'];
 const USERS = [null, 'ann', 'an'];
+const NAMES = ['sum_even', 'sum_odd'] as const;
 const QUERY = 'even numbers of a list, refund, and whose it is';
+const RECALL = { context: QUERY, facts: 50, experiences: 50, procedures: 50, tokensMax: 100_000 };
+/** Read in every tenant. */
+const EVERYBODYS = 'owner:@global:@tenant:nobody';
 const TIMEOUT_MS = 300_000;
 
 const WRITERS = {
@@ -28,7 +34,10 @@ const WRITERS = {
   unit: ({ semantic }, scope, id, mark) =>
     semantic.applyFacts(scope.tenant, `u ${id} ${mark}`, [factOf({ id: `${id} ${mark}`, scope, text: `List ${id} is of ${mark}.` })]),
   skill: ({ procedural }, scope, id, mark) =>
-    storeAt(procedural, skillOf({ scope, status: 'active', code: `print('${id} ${mark}')`, description: `even numbers ${mark}` })),
+    storeAt(
+      procedural,
+      skillOf({ name: nameOf(id), scope, status: 'active', code: `print('${id} ${mark}')`, description: `even ${mark}` }),
+    ),
   procedure: ({ procedural }, scope, id, mark) => procedural.storeProcedure(`p ${id} ${mark}`, scope, 'refund', `refund as ${mark}`),
   use: ({ procedural }, scope, id, mark) =>
     procedural.recordUse(`use ${id} ${mark}`, skillUseOf({ scope, cue: 'even', fingerprint: 'f1' })).catch(onlyNotFound),
@@ -56,10 +65,23 @@ const READERS = {
   skill: ({ procedural }, scope) => procedural.get(scope, 'sum_even'),
   skills: ({ procedural }, scope) => procedural.list(scope, { limit: 50 }),
   solved: ({ procedural }, scope) => procedural.byFingerprint(scope, 'f1'),
-  recall: (memory, scope) => memory.recall(scope, { context: QUERY, facts: 50, experiences: 50, procedures: 50, tokensMax: 100_000 }),
+  recall: async (memory, scope) => {
+    const { facts, experiences, procedures } = await memory.recall(scope, RECALL);
+    const ofAnyAgent = scope.agent === null ? procedures.filter(({ text }) => !text.includes(EVERYBODYS)) : [];
+    return { facts, experiences, ofAnyAgent };
+  },
   record: async (memory, scope, id) =>
     Promise.all((['episodic', 'semantic', 'procedural'] as const).map((layer) => memory.get(scope, layer, id))),
 } satisfies Record<string, (memory: Memory, scope: ReadScope, id: string) => Promise<unknown>>;
+
+/** Skills as a person or an agent finds them: of several owners, of two tenants. */
+const SKILL_READERS = {
+  found: ({ procedural }, reader, id) => findSkill(procedural, reader, nameOf(id)),
+  version: ({ procedural }, reader, id) => findSkill(procedural, reader, nameOf(id), { version: 1 }),
+  foundAnyhow: ({ procedural }, reader, id) => findSkill(procedural, reader, nameOf(id), { status: 'any' }),
+  recalled: async (memory, reader) => (await memory.recall(reader, RECALL)).procedures,
+  searched: ({ procedural }, reader) => searchSkills(procedural, reader, { text: QUERY, limit: 50, explain: true }),
+} satisfies Record<string, (memory: Memory, reader: SkillReader, id: string) => Promise<unknown>>;
 
 const OWNER = { tenant: fc.constantFrom(...TENANTS), agent: fc.constantFrom(...AGENTS), user: fc.constantFrom(...USERS) };
 const WRITE = fc.record({ ...OWNER, write: fc.constantFrom(...keysOf(WRITERS)), number: fc.integer({ min: 0, max: 2 }) });
@@ -69,37 +91,69 @@ const READ = fc.record({
   read: fc.constantFrom(...keysOf(READERS)),
   number: fc.integer({ min: 0, max: 2 }),
 });
-type Step = { tenant: string; agent: string | null; user: string | null; number: number } & (
+/** Several owners in one view, only ever on behalf of somebody. */
+const READ_SEVERAL = fc.record({
+  ...OWNER,
+  user: fc.constantFrom('ann', 'an', '@nobody'),
+  also: fc.uniqueArray(fc.constantFrom(...AGENTS, 'unknown'), { minLength: 1, maxLength: 3 }),
+  read: fc.constantFrom(...keysOf(READERS)),
+  number: fc.integer({ min: 0, max: 2 }),
+});
+const READ_SKILL = fc.record({
+  ...OWNER,
+  agent: fc.constantFrom('coder', 'acme'),
+  readSkill: fc.constantFrom(...keysOf(SKILL_READERS)),
+  number: fc.integer({ min: 0, max: 2 }),
+});
+type Step = { tenant: string; agent: string | null; user: string | null; number: number; also?: readonly string[] } & (
   | { write: keyof typeof WRITERS; agent: string }
   | { read: keyof typeof READERS }
+  | { readSkill: keyof typeof SKILL_READERS; agent: string }
 );
 
 /** Random operations of tenants, agents and users with names alike: whatever is answered says whose it is, and nothing is of others. */
 export function layersIsolation(name: string, open: () => Promise<MemoryUnderTest>, { runs }: { readonly runs: number }): void {
   describe(`the layers over ${name}`, () => {
-    const counts = { operations: 0, marks: 0 };
-    afterAll(() => console.log(`isolation over ${name}: ${counts.operations} operations, ${counts.marks} owners' marks in answers`));
+    const counts: Counts = { operations: 0, marks: 0, shared: 0 };
+    afterAll(() =>
+      console.log(
+        `isolation over ${name}: ${counts.operations} operations, ${counts.marks} owners' marks in answers, ${counts.shared} of them of owners read together`,
+      ),
+    );
 
     it(
       'never show anything of another tenant, agent or user',
       async () => {
-        const steps = fc.array(fc.oneof(WRITE, READ), { minLength: 80, maxLength: 160, size: 'max' }) as fc.Arbitrary<Step[]>;
+        const steps = fc.array(fc.oneof({ weight: 4, arbitrary: WRITE }, { weight: 2, arbitrary: READ }, READ_SEVERAL, READ_SKILL), {
+          minLength: 80,
+          maxLength: 160,
+          size: 'max',
+        }) as fc.Arbitrary<Step[]>;
         const property = fc.asyncProperty(steps, async (given) => isolates(await open(), given, counts));
         await expect(fc.assert(property, { numRuns: runs })).resolves.toBeUndefined();
         expect(counts.marks).toBeGreaterThan(runs);
+        expect(counts.shared).toBeGreaterThan(runs);
       },
       TIMEOUT_MS,
     );
   });
 }
 
-async function isolates({ memory, close }: MemoryUnderTest, steps: readonly Step[], counts: { operations: number; marks: number }) {
+interface Counts {
+  operations: number;
+  marks: number;
+  shared: number;
+}
+
+async function isolates({ memory, close }: MemoryUnderTest, steps: readonly Step[], counts: Counts) {
   try {
     for (const step of steps) {
       counts.operations += 1;
       const marks = await marksAnswered(memory, step);
       counts.marks += marks.length;
-      expect(marks.filter((mark) => !mayBeSeen(mark, step))).toEqual([]);
+      if ('readSkill' in step || step.also !== undefined) counts.shared += marks.length;
+      const isTheirs = (mark: string) => ('readSkill' in step ? mayBeRead(mark, step) : mayBeSeen(mark, step));
+      expect(marks.filter((mark) => !isTheirs(mark))).toEqual([]);
     }
   } finally {
     await close();
@@ -108,27 +162,39 @@ async function isolates({ memory, close }: MemoryUnderTest, steps: readonly Step
 
 /** Whose records a reading step was shown; a writing step shows none. */
 async function marksAnswered(memory: Memory, step: Step): Promise<readonly string[]> {
-  const { tenant, user } = step;
+  const { tenant, user, also } = step;
   const id = `${step.number}`;
-  if (!('write' in step)) {
-    const answer = await READERS[step.read](memory, { tenant, agent: step.agent, user }, id);
-    return JSON.stringify(answer).match(/owner_\w+/g) ?? [];
-  }
+  if ('readSkill' in step) return marksIn(await SKILL_READERS[step.readSkill](memory, { tenant, agent: step.agent, user }, id));
+  if ('read' in step)
+    return marksIn(await READERS[step.read](memory, { tenant, agent: step.agent, user, ...(also === undefined ? {} : { also }) }, id));
   const scope = { tenant, agent: step.agent, user };
   await WRITERS[step.write](memory, scope, id, markOf(scope));
   return [];
 }
 
-function markOf({ tenant, agent, user }: Scope): string {
-  return `owner_${tenant}_${agent}_${user ?? 'nobody'}`;
+function marksIn(answer: unknown): readonly string[] {
+  return JSON.stringify(answer).match(/owner:[\w@]+:[\w@]+:\w+/g) ?? [];
 }
 
-function mayBeSeen(mark: string, scope: ReadScope): boolean {
-  const [, tenant, agent, user] = mark.split('_');
-  const { user: reader = null } = scope;
-  return (
-    tenant === scope.tenant && (scope.agent === null || agent === scope.agent) && (reader === null || user === 'nobody' || user === reader)
-  );
+function markOf({ tenant, agent, user }: Scope): string {
+  return `owner:${tenant}:${agent}:${user ?? 'nobody'}`;
+}
+
+function mayBeSeen(mark: string, { tenant, agent, user = null, also = [] }: ReadScope): boolean {
+  const [, ofTenant, ofAgent = '', ofUser] = mark.split(':');
+  const isRead = agent === null || ofAgent === agent || also.includes(ofAgent);
+  return ofTenant === tenant && isRead && (user === null || ofUser === 'nobody' || ofUser === user);
+}
+
+/** An agent's own, a user's wherever they are, a tenant's, and everybody's: nothing else, whatever lies beside it under the same name. */
+function mayBeRead(mark: string, { tenant, agent, user }: SkillReader): boolean {
+  const readable = [markOf({ tenant, agent, user: null }), markOf({ tenant, agent: '@tenant', user: null })];
+  if (user !== null) readable.push(markOf({ tenant, agent, user }), markOf({ tenant, agent: '@user', user }));
+  return [...readable, EVERYBODYS].includes(mark);
+}
+
+function nameOf(id: string): string {
+  return NAMES[Number(id) % NAMES.length] ?? NAMES[0];
 }
 
 function keysOf<T extends object>(table: T): Array<keyof T> {

@@ -10,8 +10,8 @@ const TIMEOUT_MS = 300_000;
 /** Vectors are of single precision, and databases add up in different orders. */
 const CLOSE = 2e-4;
 
-const TENANTS = ['acme', 'acme2', 'Acme', 'acm'];
-const AGENTS = ['coder', 'coder2', 'acme'];
+const TENANTS = ['acme', 'acme2', 'Acme', '@global'];
+const AGENTS = ['coder', 'coder2', '@tenant', '@user'];
 const USERS = ['ann', 'ann2', 'Ann'];
 const KEYS = ['k1', 'k2', 'k3', 'K1', 'k1 '];
 const KINDS = ['fact', 'summary'] as const;
@@ -58,7 +58,10 @@ const filter: fc.Arbitrary<RecordFilter> = fc.record({
   createdBefore: maybe(fc.nat(5)),
   worthMin: maybe(fc.constantFrom(0.25, 0.5)),
 });
-const scope = fc.record({ tenant, agent: fc.option(agent), user: maybe(fc.option(user)) });
+const scope = fc.oneof(
+  fc.record({ tenant, agent: fc.option(agent), user: maybe(fc.option(user)) }),
+  fc.record({ tenant, agent, user, also: fc.array(fc.constantFrom(...AGENTS, 'acme', 'unknown'), { maxLength: 3 }) }),
+);
 const owners: fc.Arbitrary<Owners> = fc.record({ tenant, agent: maybe(agent), user: maybe(fc.option(user)) });
 
 const operation = fc.oneof(

@@ -22,7 +22,10 @@ export interface ReadScope {
   readonly tenant: string;
   readonly agent: string | null;
   readonly user?: string | null;
-  /** Owners that are read together with `agent`, where that is named. */
+  /**
+   * Owners of the same tenant that are read together with `agent`, such as "@user" and "@tenant". Only on behalf of a named agent and
+   * user: a shared owner has what is of each user. @throws EtudeError TENANT_MISSING without them
+   */
   readonly also?: readonly string[];
 }
 

@@ -4,14 +4,24 @@ import type { ReadScope } from '../ports/memory.js';
 
 /** Fails closed on anything that is not a scope, whatever a caller's types promise. @throws EtudeError TENANT_MISSING */
 export function requireScope(scope: ReadScope): ReadScope {
-  const { tenant, agent } = (scope ?? {}) as Partial<ReadScope>;
+  const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {
     throw new EtudeError('TENANT_MISSING', 'memory was asked without a tenant; pass the tenant that was authenticated');
   }
   if (typeof agent !== 'string' && agent !== null) {
     throw new EtudeError('TENANT_MISSING', 'memory was asked without an agent; pass its name, or null for every agent of the tenant');
   }
+  if (also !== undefined && !(areNames(also) && typeof agent === 'string' && typeof user === 'string')) {
+    throw new EtudeError(
+      'TENANT_MISSING',
+      'memory was asked for several owners without the agent and the user that read them; name both, as shared owners have what is of each user',
+    );
+  }
   return scope;
+}
+
+function areNames(given: unknown): boolean {
+  return Array.isArray(given) && given.every((name) => typeof name === 'string' && name !== '');
 }
 
 /** @throws EtudeError PERMISSION_DENIED for a record that belongs to another tenant */

@@ -26,4 +26,10 @@ export const SCOPES_WITHOUT_TENANT = [
   { tenant: null as unknown as string, agent: null },
   undefined as unknown as { tenant: string; agent: null },
   { tenant: 'acme', agent: undefined as unknown as null },
+  { tenant: '', agent: 'coder', also: ['@tenant'], user: 'ann' },
+  { tenant: 'acme', agent: null, also: ['@tenant'], user: 'ann' },
+  { tenant: 'acme', agent: 'coder', also: ['@user'] },
+  { tenant: 'acme', agent: 'coder', also: ['@user'], user: null },
+  { tenant: 'acme', agent: 'coder', also: '@tenant' as unknown as string[], user: 'ann' },
+  { tenant: 'acme', agent: 'coder', also: [undefined as unknown as string], user: 'ann' },
 ];

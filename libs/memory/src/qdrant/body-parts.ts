@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import type { MemoryRecord } from '../record-store.js';
 import { pointId } from './point-ids.js';
 import { is } from './record-conditions.js';
-import { NOBODY, type PartSet } from './record-payload.js';
-import type { Condition, TenantPoints } from './tenant-points.js';
+import type { PartSet } from './record-payload.js';
+import { type Condition, NOBODY, type TenantPoints } from './tenant-points.js';
 
 /** In UTF-8; what is longer is cut. */
 const CONTENT_BYTES_MAX = 256 * 1024;

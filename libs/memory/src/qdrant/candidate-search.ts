@@ -3,7 +3,6 @@ import type { Candidate, Candidates, RecordKind, StoreOptions, StoreQuery } from
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { compareCodePoints, decodeText } from './exact-text.js';
 import { denseOf, type PointVectors, requireVector, type SparseVector, weightName } from './point-vectors.js';
-import { is } from './record-conditions.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth'];
@@ -32,7 +31,7 @@ export class WordedCounts {
     const kept = this.#kept.get(place);
     if (kept !== undefined && kept.until > this.#now()) return kept.count;
     this.#kept.delete(place);
-    const count = await points.count(collection, { must: [is('worded', true)] });
+    const count = await points.countWorded(collection);
     if (count >= WordedCounts.#MANY) this.#kept.set(place, { count, until: this.#now() + WordedCounts.#KEPT_MS });
     return count;
   }

@@ -19,13 +19,13 @@ import { searchCandidates, WordedCounts } from './candidate-search.js';
 import { type CollectionNames, collectionNames, vectorName } from './collections.js';
 import { denseOf, PointVectors } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
-import { filterConditions, is, ownerConditions, scopeConditions } from './record-conditions.js';
+import { filterConditions, is } from './record-conditions.js';
 import { partsIn, recordId, revisionIn } from './record-payload.js';
 import { RecordReader } from './record-reader.js';
 import { RecordWrites } from './record-writes.js';
 import { serverAbilities, type ServerAbilities, StoreModels } from './store-models.js';
 import { purge, reconcile, sizeOf, tenantsOf } from './store-upkeep.js';
-import { type Condition, TenantPoints } from './tenant-points.js';
+import { TenantPoints } from './tenant-points.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Collections are named after it: several stores can share a server. */
@@ -61,7 +61,7 @@ interface Opened {
   readonly now: () => number;
 }
 
-/** Everything of one tenant. */
+/** What of one tenant is looked at. */
 interface TenantStore {
   readonly points: TenantPoints;
   readonly parts: BodyParts;
@@ -80,13 +80,12 @@ class QdrantStore implements RecordStore {
 
   async write(tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
     const { names, model } = this.#opened;
-    const { points, parts } = this.#of(tenant);
+    const { points, parts } = this.#ownedBy({ tenant });
     return new RecordWrites({ points, names, parts, vectors: this.#vectorsOf(points), model }).write(changes);
   }
 
   async load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]> {
-    const must = scopeConditions(scope);
-    return this.#of(scope.tenant).reader.load(layer, kind, keys, must);
+    return this.#seenBy(scope).reader.load(layer, kind, keys);
   }
 
   async find(
@@ -95,32 +94,33 @@ class QdrantStore implements RecordStore {
     filter: RecordFilter,
     { order, limit, afterKey }: { order: 'newest' | 'key'; limit: number; afterKey?: string },
   ): Promise<readonly StoredRecord[]> {
-    const must = [...scopeConditions(scope), ...filterConditions(filter)];
-    const { reader } = this.#of(scope.tenant);
+    const must = filterConditions(filter);
+    const { reader } = this.#seenBy(scope);
     return order === 'newest' ? reader.newest(layer, must, limit) : reader.byKey(layer, must, limit, afterKey);
   }
 
   async search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates> {
     const { names, model, abilities } = this.#opened;
-    const must = [...scopeConditions(scope), ...filterConditions({ ...query, shown: query.shown ?? true })];
-    const { points } = this.#of(scope.tenant);
+    const must = filterConditions({ ...query, shown: query.shown ?? true });
+    const { points } = this.#seenBy(scope);
     const vectors = this.#vectorsOf(points);
     const deps = { points, names, vectors, model, worded: this.#worded, ownStatistics: abilities.ownStatistics };
     return searchCandidates(deps, layer, query, must);
   }
 
   async *each(owners: Owners, layer: MemoryLayer, filter: RecordFilter): AsyncGenerator<readonly StoredRecord[]> {
-    yield* this.#of(owners.tenant).reader.each(layer, { must: conditionsOf(owners, filter) });
+    yield* this.#ownedBy(owners).reader.each(layer, { must: filterConditions(filter) });
   }
 
   async count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    return this.#of(owners.tenant).points.count(this.#opened.names.layers[layer], { must: conditionsOf(owners, filter) });
+    return this.#ownedBy(owners).points.count(this.#opened.names.layers[layer], { must: filterConditions(filter) });
   }
 
   async remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    const { points, parts } = this.#of(owners.tenant);
-    const collection = this.#opened.names.layers[layer];
-    const must = conditionsOf(owners, filter);
+    const { points, parts } = this.#ownedBy(owners);
+    const { names, now } = this.#opened;
+    const collection = names.layers[layer];
+    const must = filterConditions(filter);
     let removed = 0;
     // Always from the start: what was written meanwhile is removed as well.
     for (;;) {
@@ -131,7 +131,7 @@ class QdrantStore implements RecordStore {
       removed += found.length;
     }
     if (Object.entries(filter).every(([name, value]) => name === 'kinds' || value === undefined)) {
-      await parts.dropOf([is('layer', layer), ...must]);
+      await new BodyParts(points, names.parts, now).dropOf([is('layer', layer), ...must]);
     }
     return removed;
   }
@@ -162,8 +162,8 @@ class QdrantStore implements RecordStore {
   }
 
   async *withoutVectors(owners: Owners, layer: MemoryLayer, model: string): AsyncGenerator<readonly StoredRecord[]> {
-    const { reader } = this.#of(owners.tenant);
-    const must = [...ownerConditions(owners), is('worded', true)];
+    const { reader } = this.#ownedBy(owners);
+    const must = [is('worded', true)];
     await this.#opened.models.require(model);
     yield* reader.each(layer, { must, mustNot: [{ has_vector: vectorName(model) }, is('blank', model)] });
   }
@@ -174,7 +174,7 @@ class QdrantStore implements RecordStore {
     model: string,
     vectors: ReadonlyArray<Float32Array | null>,
   ): Promise<boolean> {
-    const { points } = this.#of(tenant);
+    const { points } = this.#ownedBy({ tenant });
     const dense = denseOf(vectors, await this.#opened.models.require(model));
     const id = recordId(tenant, record.kind, record.key);
     const must = [{ has_id: [id] }, is('revision', record.revision)];
@@ -212,18 +212,22 @@ class QdrantStore implements RecordStore {
     this.#opened.server.close();
   }
 
-  #of(tenant: string): TenantStore {
+  #seenBy(scope: ReadScope): TenantStore {
+    return this.#through(TenantPoints.seenBy(this.#opened.server, scope));
+  }
+
+  #ownedBy(owners: Owners): TenantStore {
+    return this.#through(TenantPoints.ownedBy(this.#opened.server, owners));
+  }
+
+  /** Parts are the tenant's: who may see a record may see what it names. */
+  #through(points: TenantPoints): TenantStore {
     const { server, names, now } = this.#opened;
-    const points = new TenantPoints(server, tenant);
-    const parts = new BodyParts(points, names.parts, now);
+    const parts = new BodyParts(TenantPoints.of(server, points.tenant), names.parts, now);
     return { points, parts, reader: new RecordReader(points, names, parts) };
   }
 
   #vectorsOf({ tenant }: TenantPoints): PointVectors {
     return new PointVectors(this.#opened.secret, tenant);
   }
-}
-
-function conditionsOf(owners: Owners, filter: RecordFilter): Condition[] {
-  return [...ownerConditions(owners), ...filterConditions(filter)];
 }

@@ -1,23 +1,9 @@
-import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireScope } from '@etude/domain/retrieval/scopes';
-import type { Owners, RecordFilter } from '../record-store.js';
+import type { RecordFilter } from '../record-store.js';
 import { RECORD_FIELDS } from '../record-store.js';
 import { encodeText } from './exact-text.js';
-import { NOBODY } from './record-payload.js';
 import type { Condition } from './tenant-points.js';
 
-/** What a reader sees; the tenant is added by `TenantPoints`. */
-export function scopeConditions(scope: ReadScope): Condition[] {
-  const { agent, user, also = [] } = requireScope(scope);
-  const owner = agent === null ? [] : also.length === 0 ? [is('agent', agent)] : [anyOf('agent', [agent, ...also])];
-  return [...owner, ...(user === null || user === undefined ? [] : [anyOf('user', [NOBODY, user])])];
-}
-
-/** What these owners have. */
-export function ownerConditions({ agent, user }: Owners): Condition[] {
-  return [...(agent === undefined ? [] : [is('agent', agent)]), ...(user === undefined ? [] : [is('user', user ?? NOBODY)])];
-}
-
+/** What a filter lets through, of what the view of `TenantPoints` has. */
 export function filterConditions(filter: RecordFilter): Condition[] {
   const { kinds, where = {}, shown, createdSince, createdBefore, worthMin } = filter;
   return [

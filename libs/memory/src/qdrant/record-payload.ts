@@ -3,10 +3,7 @@ import type { MemoryRecord, RecordKind, StoredRecord } from '../record-store.js'
 import { RECORD_FIELDS } from '../record-store.js';
 import { decodeText, encodeText } from './exact-text.js';
 import { pointId } from './point-ids.js';
-import type { Payload } from './tenant-points.js';
-
-/** Of nobody in particular; no user has this name. */
-export const NOBODY = '';
+import { NOBODY, type Payload } from './tenant-points.js';
 
 /** A body that is too long for one point is kept in several; `set` names those that belong together. */
 export interface PartSet {

@@ -32,9 +32,9 @@ export class RecordReader {
   }
 
   /** In the order of the keys. */
-  async load(layer: MemoryLayer, kind: RecordKind, keys: readonly string[], must: readonly Condition[]): Promise<StoredRecord[]> {
+  async load(layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<StoredRecord[]> {
     const ids = [...new Set(keys.map((key) => recordId(this.#points.tenant, kind, key)))];
-    return this.#byIds(layer, ids, must);
+    return this.#byIds(layer, ids, []);
   }
 
   /** Newest first, then by key descending. */

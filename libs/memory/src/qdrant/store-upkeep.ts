@@ -49,7 +49,7 @@ export async function reconcile(deps: Reconciling): Promise<StoreReport> {
   const repaired: string[] = [];
   const problems: string[] = [];
   for (const tenant of await tenantsOf(deps.server, [...Object.values(deps.names.layers), deps.names.parts])) {
-    const points = new TenantPoints(deps.server, tenant);
+    const points = TenantPoints.of(deps.server, tenant);
     for (const layer of LAYERS) {
       const counts = await countLayer(points, deps, layer);
       checked.records += counts.records;

@@ -1,3 +1,4 @@
+import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Proxy, type SeenRequest, startProxy } from '../../test/misbehaving-proxy.js';
@@ -58,6 +59,9 @@ function filtersIn(value: unknown, name = ''): Filter[] {
 
 const ofAnchor = ({ must }: Filter) => JSON.stringify(must) === '[{"key":"tenant","match":{"value":""}}]';
 
+/** How many records of the tenant have a word: the same for all that read there. */
+const ofStatistics = ({ must }: Filter) => JSON.stringify(must).endsWith('{"key":"worded","match":{"value":true}}]') && must.length === 2;
+
 describe('points of a tenant', () => {
   let proxy: Proxy;
   let server: QdrantServer;
@@ -75,7 +79,7 @@ describe('points of a tenant', () => {
         conditions,
         async (tenant, asked) => {
           proxy.misbehave(answered);
-          await call(new TenantPoints(server, tenant), asked);
+          await call(TenantPoints.of(server, tenant), asked);
           const [request] = proxy.seen;
           const body: unknown = JSON.parse(request?.body ?? '');
           const filters = filtersIn(body).filter((filter) => !ofAnchor(filter));
@@ -92,14 +96,42 @@ describe('points of a tenant', () => {
   });
 
   it('filters each of several searches, what they choose among, and whose words are counted', async () => {
-    await CALLS['search']?.(new TenantPoints(server, 'acme'), {});
+    await CALLS['search']?.(TenantPoints.of(server, 'acme'), {});
     const filters = filtersIn(JSON.parse(proxy.seen[0]?.body ?? ''));
     expect(filters).toHaveLength(7);
     expect(filters.filter(ofAnchor)).toHaveLength(1);
   });
 
+  it.each(Object.entries(CALLS))('are asked for with all owners of a view and no others: %s', async (name, call) => {
+    const agent = fc.constantFrom('coder', '@user', '@tenant');
+    const scope = fc.record({ tenant: fc.constantFrom('acme', '@global'), agent, user: text, also: fc.array(agent, { maxLength: 3 }) });
+    await fc.assert(
+      fc.asyncProperty(scope, conditions, async (seen, asked) => {
+        proxy.misbehave(answered);
+        await call(TenantPoints.seenBy(server, seen), asked);
+        const [request] = proxy.seen;
+        const body: unknown = JSON.parse(request?.body ?? '');
+        const filters = filtersIn(body).filter((filter) => !ofAnchor(filter) && !ofStatistics(filter));
+        expect(filters.length).toBeGreaterThanOrEqual(name === 'insert' ? 0 : 1);
+        for (const { must } of filters)
+          expect(must.slice(0, 3)).toEqual([
+            { key: 'tenant', match: { value: seen.tenant } },
+            { key: 'agent', match: { any: [seen.agent, ...seen.also] } },
+            { key: 'user', match: { any: ['', seen.user] } },
+          ]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('are not asked for of several owners without an agent and a user', () => {
+    for (const scope of SCOPES_WITHOUT_TENANT)
+      expect(() => TenantPoints.seenBy(server, scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(proxy.seen).toEqual([]);
+  });
+
   it.each([undefined, null, '', ' ', 7, {}])('are not asked for without a tenant: %j', (tenant) => {
-    expect(() => new TenantPoints(server, tenant as string)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(() => TenantPoints.of(server, tenant as string)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
     expect(proxy.seen).toEqual([]);
   });
 });

@@ -1,6 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Schemas } from '@qdrant/js-client-rest';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import { requireScope } from '@etude/domain/retrieval/scopes';
+import type { Owners } from '../record-store.js';
 import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
 
@@ -54,10 +56,24 @@ export interface Search {
 
 type Filter = Schemas['Filter'];
 
+/** What of a tenant is looked at. */
+interface View {
+  readonly tenant: string;
+  /** null: any */
+  readonly agents: readonly string[] | null;
+  /** null: any. In the list, `NOBODY`: of nobody in particular. */
+  readonly users: readonly string[] | null;
+}
+
+/** The user of what is nobody's in particular; no user has this name. */
+export const NOBODY = '';
+
+const WORDED: Condition = { key: 'worded', match: { value: true } };
 const DURABLE = { wait: true, ordering: 'strong' } as const;
 
 /**
- * The only way to points of a tenant: it alone holds the server for data, and puts the tenant into every request.
+ * The only way to points of a tenant: it alone holds the server for data, and puts the tenant into every request, with the agents and
+ * users of its view.
  *
  * @throws EtudeError TENANT_MISSING without a tenant; nothing is asked then
  * Not in it: what a record is.
@@ -65,10 +81,35 @@ const DURABLE = { wait: true, ordering: 'strong' } as const;
 export class TenantPoints {
   readonly tenant: string;
   readonly #server: QdrantServer;
+  readonly #view: readonly Condition[];
 
-  constructor(server: QdrantServer, tenant: string) {
-    this.tenant = requireScope({ tenant, agent: null }).tenant;
+  /** A reader's view: a user sees what is theirs and what is nobody's. */
+  static seenBy(server: QdrantServer, scope: ReadScope): TenantPoints {
+    const { tenant, agent, user, also = [] } = requireScope(scope);
+    const agents = agent === null ? null : [agent, ...also];
+    return new TenantPoints(server, { tenant, agents, users: typeof user === 'string' ? [NOBODY, user] : null });
+  }
+
+  /** Exactly what these owners have. */
+  static ownedBy(server: QdrantServer, owners: Owners): TenantPoints {
+    const { tenant } = requireScope({ tenant: owners?.tenant, agent: null });
+    const { agent, user } = owners;
+    return new TenantPoints(server, {
+      tenant,
+      agents: agent === undefined ? null : [agent],
+      users: user === undefined ? null : [user ?? NOBODY],
+    });
+  }
+
+  /** All of a tenant. */
+  static of(server: QdrantServer, tenant: string): TenantPoints {
+    return TenantPoints.ownedBy(server, { tenant });
+  }
+
+  private constructor(server: QdrantServer, { tenant, agents, users }: View) {
+    this.tenant = tenant;
     this.#server = server;
+    this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users)];
   }
 
   /** In the order of ids, or of `orderBy`; `next` is where to go on, null at the end or where there is an order. */
@@ -88,6 +129,11 @@ export class TenantPoints {
   async count(collection: string, conditions: Conditions): Promise<number> {
     const request = { filter: this.#filter(conditions), exact: true };
     return (await this.#server.ask(`count in ${collection}`, (client) => client.count(collection, request))).count;
+  }
+
+  /** Records of the whole tenant that have words, as the weight of a word counts them. */
+  countWorded(collection: string): Promise<number> {
+    return TenantPoints.of(this.#server, this.tenant).count(collection, { must: [WORDED] });
   }
 
   /** Leaves those that are there as they are. */
@@ -144,9 +190,7 @@ export class TenantPoints {
   }
 
   #query({ using, query, limit, payload, among, ownStatistics }: Search, filter: Filter) {
-    const params = ownStatistics
-      ? { params: { idf: { corpus: this.#filter({ must: [{ key: 'worded', match: { value: true } }] }) } } }
-      : {};
+    const params = ownStatistics ? { params: { idf: { corpus: { must: [this.#ofTenant(), WORDED] } } } } : {};
     return {
       query,
       using,
@@ -158,13 +202,20 @@ export class TenantPoints {
   }
 
   #filter({ must = [], mustNot = [] }: Conditions): Filter {
-    const own = { key: 'tenant', match: { value: this.tenant } };
-    return { must: [own, ...must], ...(mustNot.length === 0 ? {} : { must_not: mustNot }) } as Filter;
+    return { must: [this.#ofTenant(), ...this.#view, ...must], ...(mustNot.length === 0 ? {} : { must_not: mustNot }) } as Filter;
+  }
+
+  #ofTenant(): Condition {
+    return { key: 'tenant', match: { value: this.tenant } };
   }
 
   #own({ id, payload, vector }: Point): Schemas['PointStruct'] {
     return { id, payload: { ...payload, tenant: this.tenant }, vector: vector as Schemas['VectorStruct'] };
   }
+}
+
+function conditionOf(key: 'agent' | 'user', values: readonly string[] | null): Condition[] {
+  return values === null ? [] : [{ key, match: { any: values } }];
 }
 
 function foundPoint({
