@@ -6,13 +6,13 @@ import type { OpenStore } from './record-store-conformance.js';
 import { SAMPLE_MODEL } from './record-store-samples.js';
 
 /** Empty stores on one server, each with collections of its own, which are dropped when it is closed. */
-export function openOnQdrant(server: () => TestQdrant): OpenStore {
+export function openOnQdrant(server: () => TestQdrant, first: StoreOptions['model'] = SAMPLE_MODEL): OpenStore {
   return async () => {
     const qdrant = server();
     const { url, apiKey, caPath } = qdrant;
     const collectionPrefix = `t${randomUUID().slice(0, 8)}`;
     const opened: RecordStore[] = [];
-    const open = async (model: StoreOptions['model'] = SAMPLE_MODEL): Promise<RecordStore> => {
+    const open = async (model: StoreOptions['model'] = first): Promise<RecordStore> => {
       const store = await openQdrantStore({ url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000, model });
       opened.push(store);
       return store;
