@@ -26,9 +26,14 @@ export function searchRecords(rows: TenantRows, layer: MemoryLayer, query: Store
   const table = vectorTable(model);
   const worded = searchWords(rows, layer, query.text, wordsCondition(rows, layer, query), limit);
   const ids = worded.map(({ id }) => id);
-  const others = vector === null ? new Map<number, number>() : cosinesOf(rows, table, vector, ids);
-  const cosines = vector === null ? others : nearest(rows, { layer, query, vector, table }, reachOf(others, limit));
+  const cosinesIn = (records: readonly number[]) => (vector === null ? new Map<number, number>() : cosinesOf(rows, table, vector, records));
+  const texts = textsPerRecord(rows, layer);
+  // Where each record has one vector, too few neighbours are picked for it to be worth knowing how far away they can be.
+  const known = texts === 1 ? new Map<number, number>() : cosinesIn(ids);
+  const asked = { layer, query, table, texts, reach: reachOf(known, limit) };
+  const cosines = vector === null ? known : nearest(rows, { ...asked, vector });
   const unknown = ids.filter((id) => !cosines.has(id));
+  const others = texts === 1 ? cosinesIn(unknown) : known;
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
   const loaded = loadCandidates(rows, [...cosines.keys(), ...unknown]);
   const candidates = new Map(
@@ -55,6 +60,10 @@ interface NearestQuery {
   readonly query: StoreQuery;
   readonly vector: Uint8Array;
   readonly table: string;
+  /** Of a record. */
+  readonly texts: number;
+  /** See `reachOf`. */
+  readonly reach: number;
 }
 
 /** Distances of single precision, told twice. */
@@ -74,14 +83,10 @@ function reachOf(known: ReadonlyMap<number, number>, limit: number): number {
  * Cosines of the nearest records, by record, at least as many as there are places. A record may have several vectors, and several
  * records may be equally near, so more neighbours are asked for until one is beyond the last place.
  */
-function nearest(rows: TenantRows, asked: NearestQuery, reach: number): Map<number, number> {
+function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;
-  for (
-    let k = limit * textsPerRecord(rows, asked.layer) + 1;
-    k <= NEIGHBOURS_MAX;
-    k = k === NEIGHBOURS_MAX ? k + 1 : Math.min(k * WIDER, NEIGHBOURS_MAX)
-  ) {
-    const neighbours = neighboursOf(rows, asked, k, reach);
+  for (let k = limit * asked.texts + 1; k <= NEIGHBOURS_MAX; k = k === NEIGHBOURS_MAX ? k + 1 : Math.min(k * WIDER, NEIGHBOURS_MAX)) {
+    const neighbours = neighboursOf(rows, asked, k);
     const records = closestPerRecord(neighbours);
     const last = [...records.values()][limit - 1];
     const beyond = last !== undefined && cosineOf(neighbours.at(-1)?.distance ?? 0) < last;
@@ -106,7 +111,7 @@ interface Neighbour {
   readonly distance: number;
 }
 
-function neighboursOf(rows: TenantRows, { layer, query, vector, table }: NearestQuery, k: number, reach: number): Neighbour[] {
+function neighboursOf(rows: TenantRows, { layer, query, vector, table, reach }: NearestQuery, k: number): Neighbour[] {
   const { sql, values } = vectorCondition(layer, query);
   const near = reach === ANYWHERE ? '' : ' AND distance <= :reach';
   return rows.all<Neighbour>(
