@@ -3,7 +3,7 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayRig } from './gateway.harness.js';
+import { GatewayRig, refusal } from './gateway.harness.js';
 import { writeProofKeys } from './skill-store.js';
 import { startWorkers } from './skill-workers.js';
 
@@ -83,3 +83,42 @@ it('rejects one whose tests fail, and shows what analysers find in its files', a
     expect.stringMatching(/^error scripts\/other\.py, line 2: /),
   );
 }, 120_000);
+
+/** A folder of one skill, under this one. */
+const skillIn = (folder: string, code: string, tests: string): Record<string, string> => {
+  const name = folder.replaceAll('-', '_');
+  const head = `---\nname: ${folder}\ndescription: Counts on numbers.\nmetadata:\n  etude-kind: function\n---\n`;
+  return { [`${folder}/SKILL.md`]: head, [`${folder}/scripts/${name}.py`]: code, [`${folder}/tests/test_${name}.py`]: tests };
+};
+
+it('takes skills that call each other one after the other, as they are approved', async () => {
+  const caller = 'from skills import plus_one\n\n\ndef a_plus_two(x: int) -> int:\n    return plus_one(plus_one(x))\n';
+  const files = {
+    ...skillIn('a-plus-two', caller, 'assert a_plus_two(1) == 3\nassert a_plus_two(-2) == 0\n'),
+    ...skillIn('plus-one', 'def plus_one(x: int) -> int:\n    return x + 1\n', 'assert plus_one(1) == 2\nassert plus_one(-1) == 0\n'),
+  };
+  const first = await imported(files);
+  expect(first.skills.map(({ name }) => name)).toEqual(['skills/plus_one']);
+  expect(first.notes.join('\n')).toContain(
+    'a_plus_two waits: it calls plus_one, not active yet; approve plus_one, then import the same again',
+  );
+  const { digest } = await settled('skills/plus_one');
+  await rig.client(Skills, 'rev').approveSkill({ name: 'skills/plus_one', agent: 'adder', digest });
+  const second = await imported(files);
+  expect(second.skills.map(({ name, version }) => [name, version])).toEqual([
+    ['skills/plus_one', 1],
+    ['skills/a_plus_two', 1],
+  ]);
+  expect(second.notes.join('\n')).not.toContain('waits');
+  expect(await settled('skills/a_plus_two')).toMatchObject({
+    status: SkillStatus.PENDING_REVIEW,
+    dependencies: [{ name: 'skills/plus_one' }],
+  });
+}, 120_000);
+
+it('refuses an import of skills that call each other in a circle', async () => {
+  const calling = (name: string, other: string) =>
+    skillIn(name, `from skills import ${other}\n\n\ndef ${name}(x: int) -> int:\n    return ${other}(x)\n`, `assert ${name}(1) == 1\n`);
+  const refused = await refusal(imported({ ...calling('ping', 'pong'), ...calling('pong', 'ping') }));
+  expect(refused).toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('ping -> pong -> ping') as string });
+});

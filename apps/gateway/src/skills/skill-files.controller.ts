@@ -11,6 +11,7 @@ import { contextOf } from '../calls/call-context.js';
 import type { RequestStream } from '../calls/request-stream.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { invalidField } from '../wire/validation.js';
+import { orderImport, type ReadImport } from './import-order.js';
 import { readImport } from './import-parts.js';
 import { importedSkill, sourceOfImport } from './imported-skill.js';
 import { claimSkillRequest } from './repeated-request.js';
@@ -45,13 +46,17 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
     const { registration } = this.services.parts;
     const claimed = { tenant, requestId: head.requestId, method: 'ImportSkill', body: { source, scope, dryRun: head.dryRun } };
     await claimSkillRequest(memory, claimed, { scope, version: 0 });
-    const checked: Skill[] = [];
     // All of them are looked at before any is stored.
-    for (const one of registrations) checked.push(await registration.completed(memory.procedural, one, signal));
+    const read: ReadImport[] = [];
+    for (const one of registrations) read.push({ registration: one, uses: (await registration.read(one, signal)).uses });
+    const order = await orderImport(memory.procedural, read);
+    const checked: Skill[] = [];
+    for (const one of order.ready) checked.push(await registration.completed(memory.procedural, one, signal));
     const stored: Skill[] = [];
-    if (!head.dryRun) for (const one of registrations) stored.push(await registration.register(memory.procedural, one, signal));
+    if (!head.dryRun) for (const one of order.ready) stored.push(await registration.register(memory.procedural, one, signal));
     const answered = head.dryRun ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) })) : stored;
-    return { skills: answered.map(skillMessage), notes: [...came.notes, ...notes, ...imported.flatMap((one) => one.notes)] };
+    const said = imported.flatMap((one) => one.notes);
+    return { skills: answered.map(skillMessage), notes: [...came.notes, ...notes, ...said, ...order.notes] };
   }
 
   @GrpcMethod('Skills')

@@ -41,11 +41,18 @@ export class SkillRegistration {
    *
    * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION for a skill that it calls or a package that no sandbox has; SANDBOX_UNAVAILABLE
    */
-  async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
+  async completed(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
+    const { named, uses } = await this.read(registration, signal);
+    const dependencies = await pinDependencies(procedural, registration.reader, uses, named);
+    return dependencies.length === 0 ? named : { ...named, dependencies };
+  }
+
+  /** What the code says of itself, and the names of the skills that it calls, whether or not they are there. @throws as `completed` */
+  async read({ draft, reader }: Registration, signal: AbortSignal): Promise<{ readonly named: Skill; readonly uses: readonly string[] }> {
     const { skill, isProgram } = draft;
     this.parts.templateFor(skill.packages ?? []);
     // Somebody's words, and not Python.
-    if (skill.kind === 'procedure') return skill;
+    if (skill.kind === 'procedure') return { named: skill, uses: [] };
     const { tenant, agent, user } = reader;
     const place = { sandboxes: this.parts.sandboxes, tenant, name: skill.name, isProgram, owner: { agent, user }, signal };
     const found = await inspectSkill(skill.code, skill.entryPoint, place);
@@ -55,8 +62,7 @@ export class SkillRegistration {
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
       ...testProblems(named),
     ]);
-    const dependencies = await pinDependencies(procedural, reader, found.uses, named);
-    return dependencies.length === 0 ? named : { ...named, dependencies };
+    return { named, uses: found.uses };
   }
 
   /** @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many */

@@ -1,0 +1,71 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { findSkill } from '@etude/domain/skills/life/find-skill';
+import type { Registration } from './skill-registration.js';
+
+/** One skill of an import, with the names of the skills that it calls. */
+export interface ReadImport {
+  readonly registration: Registration;
+  readonly uses: readonly string[];
+}
+
+export interface ImportOrder {
+  /** What can be registered now; what is called before what calls it. */
+  readonly ready: readonly Registration[];
+  /** What waits for whom, and what to do. */
+  readonly notes: readonly string[];
+}
+
+const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
+
+/**
+ * A skill is pinned to active ones, and nothing that is imported is active before somebody approved it. What calls another of the same
+ * import therefore waits for it, and is taken when the same is imported again.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where they call each other in a circle; MEMORY_UNAVAILABLE
+ */
+export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>, imports: readonly ReadImport[]): Promise<ImportOrder> {
+  const ready: Registration[] = [];
+  const notes: string[] = [];
+  for (const one of calledFirst(imports)) {
+    const { draft } = one.registration;
+    const missing = await missingOf(one, imports, procedural);
+    if (missing.length === 0) ready.push(one.registration);
+    else
+      notes.push(
+        `${draft.skill.name} waits: it calls ${missing.join(', ')}, not active yet; approve ${missing.join(', ')}, then import the same again`,
+      );
+  }
+  return { ready, notes };
+}
+
+/** Of the same import and not in use here. */
+async function missingOf(
+  { registration, uses }: ReadImport,
+  imports: readonly ReadImport[],
+  procedural: Pick<ProceduralMemory, 'versions'>,
+) {
+  const names = new Set(imports.map(nameOf));
+  const { scope } = registration.draft.skill;
+  const missing: string[] = [];
+  for (const name of uses) if (names.has(name) && (await findSkill(procedural, scope, name)) === null) missing.push(name);
+  return missing;
+}
+
+function calledFirst(imports: readonly ReadImport[]): readonly ReadImport[] {
+  const byName = new Map(imports.map((one) => [nameOf(one), one]));
+  const ordered = new Set<ReadImport>();
+  const visit = (one: ReadImport, path: readonly string[]) => {
+    const name = nameOf(one);
+    if (path.includes(name))
+      throw new EtudeError('FAILED_PRECONDITION', `skills call each other in a circle: ${[...path, name].join(' -> ')}; take one call out`);
+    if (ordered.has(one)) return;
+    for (const used of one.uses) {
+      const called = byName.get(used);
+      if (called !== undefined) visit(called, [...path, name]);
+    }
+    ordered.add(one);
+  };
+  for (const one of imports) visit(one, []);
+  return [...ordered];
+}
