@@ -8,7 +8,9 @@ import { dependencyOn } from '../use/bundle-code.js';
 import { skillOf, type SkillGiven } from '../use/bundle-fixture.js';
 import { proven } from '../use/proven-fixture.js';
 import { reverifyDependents } from './reverify-dependents.js';
+import { skillStats } from '../hygiene/skill-stats.js';
 import { keyOf } from '../life/skill-life.js';
+import { UNUSED } from '../life/skill-usage.js';
 
 const signal = new AbortController().signal;
 const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });
@@ -53,6 +55,17 @@ describe('a new version of a skill that others call', () => {
     expect(last).toMatchObject({ status: 'active', history: expect.arrayContaining([expect.objectContaining({ by: 'verification' })]) });
     expect(last?.dependencies).toEqual([dependencyOn(newStep), ...(twice2 ? [dependencyOn(twice2)] : [])]);
     expect(await drain()).toEqual([]);
+  });
+
+  it('gives each of them a version that was never run, so that no use is counted twice', async () => {
+    const usage = { ...UNUSED, offered: 9, used: 6, fellBack: 1, lastUsedAt: 5 };
+    const { deps, drain, versions } = registry(step, { ...twice, executionCount: 5, successRate: 0.8, usage }, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const both = await versions('twice');
+    expect(both.at(-1)).toMatchObject({ version: 2, status: 'active', executionCount: 0, successRate: 1 });
+    expect(both.at(-1)?.usage).toBeUndefined();
+    expect(skillStats(both).agents).toMatchObject([{ offered: 9, used: 6, succeeded: 5, fellBack: 1 }]);
   });
 
   it('asks for nothing twice, and for nothing once all is pinned', async () => {

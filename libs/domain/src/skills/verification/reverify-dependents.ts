@@ -44,9 +44,13 @@ async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDe
   await reverifyDependents(await rollbackSkill(deps.procedural, dependent, { ...decision, toVersion: version.version }), deps);
 }
 
+/** Numbers are a version's own; nobody has run this one. */
+const UNCOUNTED = { executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
+
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
   const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
-  const next: Skill = { ...dependent, dependencies, status: 'candidate', evidence: [], createdAt: clock.now(), updatedAt: clock.now() };
+  const at = clock.now();
+  const next: Skill = { ...dependent, ...UNCOUNTED, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
   if (skillDigest(next) === dependent.digest) return null;
   const changed = dependencies.filter((pin, at) => pin.version !== dependent.dependencies?.[at]?.version);
   const statusReason = `calls ${changed.map(({ name, version }) => `${name}@${version}`).join(', ')}`;
