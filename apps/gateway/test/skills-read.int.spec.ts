@@ -71,6 +71,13 @@ describe('a list of skills', () => {
     expect(await names({}, 'rev')).toContain('of_ann/coder');
   });
 
+  it('shows the version in use, whatever came after it', async () => {
+    const listed = async (request: object) =>
+      (await skills().listSkills({ agent: 'coder', ...request })).skills.filter(({ name }) => name === 'skills/versions');
+    expect(await listed({})).toMatchObject([{ version: 1, status: SkillStatus.ACTIVE }]);
+    expect(await listed({ status: SkillStatus.PENDING_REVIEW })).toMatchObject([{ version: 2 }]);
+  });
+
   it('has every agent’s where none is named, page by page', async () => {
     const seen: string[] = [];
     for (let pageToken = ''; ;) {

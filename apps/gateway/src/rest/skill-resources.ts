@@ -99,9 +99,7 @@ export class SkillResources {
     const found: JsonValue[] = [];
     for (let pageToken = ''; ;) {
       const page = await this.skills.listSkills({ agent, pageSize: PAGE, pageToken }, call);
-      for (const skill of page.skills) {
-        if (skill.status !== SkillStatus.ARCHIVED) found.push(skillResource(place, await this.#shown(skill, call)));
-      }
+      found.push(...page.skills.map((skill) => skillResource(place, skill)));
       pageToken = page.nextPageToken;
       if (pageToken === '') return found;
     }

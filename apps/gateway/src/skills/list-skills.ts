@@ -6,7 +6,7 @@ import { type AskedSkills, viewsOf } from './skill-access.js';
 import { ownerName } from './skill.mapping.js';
 
 export interface SkillFilter {
-  /** undefined: any but archived. */
+  /** The newest version in this status; undefined: the version in use, else the newest, unless it is archived. */
   readonly status?: SkillStatus | undefined;
   /** With all below it. */
   readonly category?: string | undefined;
@@ -71,15 +71,27 @@ async function* behind(
   let from = after === null ? {} : startOf(view, after);
   for (;;) {
     const found = await procedural.list(view, { limit: BATCH, ...(status ? { status } : {}), ...(category ? { category } : {}), ...from });
-    for (const skill of found) {
-      if (status === undefined && skill.status === 'archived') continue;
-      if (tags.every((tag) => skill.tags.includes(tag))) yield skill;
+    for (const newest of found) {
+      const skill = status === undefined ? await shown(procedural, newest, category) : newest;
+      if (skill !== null && tags.every((tag) => skill.tags.includes(tag))) yield skill;
     }
     const end = found.at(-1);
     if (end === undefined || found.length < BATCH) return;
     from = { afterName: end.name, afterAgent: end.scope.agent };
   }
 }
+
+/** The version in use, where there is one: what waits, or was rolled back, changes nothing. null: the listing is not for it. */
+async function shown(procedural: ProceduralMemory, newest: Skill, category: string | undefined): Promise<Skill | null> {
+  const { scope, name, status } = newest;
+  if (status === 'active') return newest;
+  const active = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, 'active');
+  const inUse =
+    active.find((version) => version.scope.user === scope.user) ?? active.find((version) => version.scope.user === null) ?? newest;
+  return inUse.status !== 'archived' && isIn(category, inUse) ? inUse : null;
+}
+
+const isIn = (category: string | undefined, skill: Skill) => category === undefined || `${skill.category}.`.startsWith(`${category}.`);
 
 /** Of equal names everybody's come last. */
 function startOf(view: ReadScope, { name, owner }: Behind): { afterName: string; afterAgent?: string } {

@@ -2754,6 +2754,8 @@ export const SkillScopeSchema: GenEnum<SkillScope> = /*@__PURE__*/
  */
 export const Skills: GenService<{
   /**
+   * By name, each by its active version, else by its newest; with a status, by the newest version in it.
+   *
    * @generated from rpc etude.v1.Skills.ListSkills
    */
   listSkills: {
