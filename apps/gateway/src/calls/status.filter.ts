@@ -6,13 +6,15 @@ import { Metadata } from '@grpc/grpc-js';
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { PinoLogger } from 'nestjs-pino';
 import { type Observable, throwError } from 'rxjs';
+import { boundedError } from './bounded-error.js';
 import { endedBy } from './call-context.js';
 
 /** What grpc-js sends as a status. */
 export type StatusError = Error & { readonly code: number; readonly details: string; readonly metadata: Metadata };
 
 /** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
-export function toServiceError(error: EtudeError, metadata: Readonly<Record<string, string>> = {}): StatusError {
+export function toServiceError(whole: EtudeError, metadata: Readonly<Record<string, string>> = {}): StatusError {
+  const error = boundedError(whole);
   const trailers = new Metadata();
   trailers.set(STATUS_DETAILS_KEY, encodeStatus(error, metadata));
   return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
