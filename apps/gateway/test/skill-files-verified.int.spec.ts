@@ -116,9 +116,10 @@ it('takes skills that call each other one after the other, as they are approved'
   });
 }, 120_000);
 
+const calling = (name: string, other: string) =>
+  skillIn(name, `from skills import ${other}\n\n\ndef ${name}(x: int) -> int:\n    return ${other}(x)\n`, `assert ${name}(1) == 1\n`);
+
 it('refuses an import of skills that call each other in a circle', async () => {
-  const calling = (name: string, other: string) =>
-    skillIn(name, `from skills import ${other}\n\n\ndef ${name}(x: int) -> int:\n    return ${other}(x)\n`, `assert ${name}(1) == 1\n`);
   const refused = await refusal(imported({ ...calling('ping', 'pong'), ...calling('pong', 'ping') }));
   expect(refused).toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('ping -> pong -> ping') as string });
 });
