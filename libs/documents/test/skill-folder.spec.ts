@@ -221,6 +221,12 @@ describe('what is refused', () => {
     ['an alias', '---\nname: a\ndescription: &x y\nlicense: *x\n---\n', /no YAML/],
     ['a bomb of aliases', `---\nname: a\ndescription: x\n${bomb}\n---\n`, /no YAML/],
     ['nested lists', `---\nname: a\ndescription: x\nb: ${'['.repeat(30_000)}\n---\n`, /no YAML/],
+    [
+      'ten thousand names',
+      `---\nname: a\ndescription: x\nb: {${Array.from({ length: 10_000 }, (_n, i) => i).join(',')}}\n---\n`,
+      /more than 4000/,
+    ],
+    ['a name twice within', '---\nname: a\ndescription: x\nb:\n  c: {d: 1, d: 2}\n---\n', /"d" is there twice/],
     ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /no YAML/],
     ['fields of a megabyte', `---\nname: a\ndescription: x\nb: ${'x'.repeat(900_000)}\n---\n`, /longer than/],
     ['another name inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-name: b\n---\n', /etude-name/],

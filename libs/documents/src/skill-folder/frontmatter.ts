@@ -1,7 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { parseDocument, stringify } from 'yaml';
+import { type Document, isScalar, Lexer, parseDocument, stringify, visit } from 'yaml';
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
+/** Names, values and signs between them: what the parser takes its time for. */
+const TOKENS_MAX = 4_000;
+/** Lists and maps in brackets; deep ones take it longer still. */
+const BRACKETS_MAX = 200;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
 
@@ -69,7 +73,10 @@ const isMap = (value: unknown): value is Readonly<Record<string, Yaml>> =>
 /** Strings, lists and maps; no value of another type, no alias that could stand for a million others. */
 function yamlOf(text: string): unknown {
   try {
-    const document = parseDocument(text, { schema: 'failsafe', merge: false, uniqueKeys: true, stringKeys: true, logLevel: 'error' });
+    requireSmall(text);
+    // The library's own check for repeated names compares each with each.
+    const document = parseDocument(text, { schema: 'failsafe', merge: false, uniqueKeys: false, stringKeys: true, logLevel: 'error' });
+    requireUniqueNames(document);
     const [problem] = [...document.errors, ...document.warnings];
     if (problem) throw problem;
     const yaml: unknown = document.toJS({ maxAliasCount: 0 });
@@ -81,6 +88,29 @@ function yamlOf(text: string): unknown {
   } catch (error) {
     throw wrong(`its fields are no YAML that could be read: ${(error as Error).message.split('\n')[0]}`);
   }
+}
+
+function requireSmall(text: string): void {
+  let [tokens, brackets] = [0, 0];
+  for (const token of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > TOKENS_MAX) throw new Error(`they hold more than ${TOKENS_MAX} names, values and signs`);
+    if (token === '[' || token === '{') brackets += 1;
+    if (brackets > BRACKETS_MAX) throw new Error(`they hold more than ${BRACKETS_MAX} lists and maps in brackets`);
+  }
+}
+
+function requireUniqueNames(document: Document.Parsed): void {
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        if (seen.has(name)) throw new Error(`"${String(name)}" is there twice; Map keys must be unique`);
+        seen.add(name);
+      }
+    },
+  });
 }
 
 export function writeSkillText({ frontmatter, body }: SkillText): string {
