@@ -68,6 +68,27 @@ describe('nextDraft', () => {
       description: 'Twice.',
     });
   });
+
+  it.each([
+    ['@tenant', '', SkillScope.TENANT],
+    ['@user', 'ann', SkillScope.USER],
+    ['@global', '', SkillScope.GLOBAL],
+  ])('keeps the readers of what belongs to %s, which is no agent', (agent, user, scope) => {
+    expect(nextDraft({ ...skill, agent, user, scope }, CODE, { scope: 'agent', user: 'bob' })).toMatchObject({ agent: '', user, scope });
+  });
+
+  it('keeps the user of what an agent learned for one', () => {
+    expect(nextDraft({ ...skill, user: 'ann', scope: SkillScope.AGENT }, CODE, {})).toMatchObject({ agent: 'solver', user: 'ann' });
+  });
+
+  it('describes it as the new docstring does, where the old one did', () => {
+    const code = 'def double(n):\n    """Twice a number."""\n    return 2 * n\n';
+    const described = { ...skill, code: CODE, description: 'Doubles a number.' };
+    expect(nextDraft(described, code, {}).description).toBe('Twice a number.');
+    expect(nextDraft(described, 'double = 1\n', {}).description).toBe('Doubles a number.');
+    expect(nextDraft({ ...described, description: 'Mine.' }, code, {}).description).toBe('Mine.');
+    expect(nextDraft(described, code, { description: 'Given.' }).description).toBe('Given.');
+  });
 });
 
 it.each([

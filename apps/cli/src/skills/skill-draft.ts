@@ -59,11 +59,23 @@ export function newDraft(path: string, code: string, options: DraftOptions): Dra
   return { ...given(options), name, description, code, agent: options.agent ?? 'default', kind: options.kind ?? 'function' };
 }
 
-/** The next version of one that is there: what is not given stays as it was. `tests` are those of the version before. */
+/** A skill of more than one agent is nobody's in particular: its scope says whose it is, and its owner ("@tenant") is no agent. */
+function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' | 'user'> {
+  if (scope === SkillScope.UNSPECIFIED || scope === SkillScope.AGENT) return { scope: SkillScope.AGENT, agent, user };
+  return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
+}
+
+/** What a docstring said before says nothing of other code; words of its author's own stay. */
+function describedAnew(before: Skill, code: string): string {
+  const said = docstringOf(code);
+  return said !== '' && before.description === docstringOf(before.code) ? said : before.description;
+}
+
+/** The next version of one that is there, for the same readers: what is not given stays as it was. `tests` are those of the version before. */
 export function nextDraft(skill: Skill, code: string, options: DraftOptions, tests: Draft['tests'] = []): Draft {
   const before: Draft = {
     displayName: skill.displayName,
-    description: skill.description,
+    description: describedAnew(skill, code),
     entryPoint: skill.entryPoint,
     isProgram: skill.kind === 'function' && skill.entryPoint === '',
     tests,
@@ -72,12 +84,10 @@ export function nextDraft(skill: Skill, code: string, options: DraftOptions, tes
     examplePrompts: skill.examplePrompts,
     packages: skill.packages,
     sources: skill.sources,
-    scope: skill.scope === SkillScope.UNSPECIFIED ? SkillScope.AGENT : skill.scope,
-    user: skill.user,
     kind: skill.kind,
   };
   const { name: _name, agent: _agent, scope: _scope, user: _user, ...changes } = options;
-  return { ...before, ...given(changes), name: bareName(skill.name), agent: skill.agent, code };
+  return { ...before, ...given(changes), ...ownerOf(skill), name: bareName(skill.name), code };
 }
 
 /** Only what was said. */

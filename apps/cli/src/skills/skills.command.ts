@@ -35,26 +35,42 @@ const reader = (command: Command) =>
 
 const repeatable = (command: Command) => command.option('--request-id <id>', 'makes a repeat harmless');
 
-const draft = (command: Command) =>
+const REPEATABLE = {
+  tests:
+    'JSON list of {args, kwargs, expected} or {stdin, expected_stdout}, or Python with asserts at its top level, which are run; repeatable',
+  heldOut: 'tests that are run and never shown; repeatable',
+} as const;
+
+/** What a draft says, for a new one and for the next version. `or` is what holds where a flag is left out. */
+const draft = (command: Command, or: { readonly description: string; readonly entryPoint: string; readonly kind: string }) =>
   command
-    .option('--description <text>', 'what it does (default: the docstring)')
+    .option('--description <text>', `what it does (default: ${or.description})`)
     .option('--display-name <text>', 'for people')
-    .option(
-      '--test <file>',
-      'JSON list of {args, kwargs, expected} or {stdin, expected_stdout}, or Python with asserts; repeatable',
-      repeated,
-    )
-    .option('--held-out <file>', 'tests that are run and never shown; repeatable', repeated)
+    .option('--test <file>', REPEATABLE.tests, repeated)
+    .option('--held-out <file>', REPEATABLE.heldOut, repeated)
     .option('--category <path>', 'such as text.csv')
     .option('--tag <tag>', 'repeatable', repeated)
     .option('--example <prompt>', 'what somebody would ask for it with; repeatable', repeated)
     .option('--package <name==version>', 'that it needs; repeatable', repeated)
     .option('--source <name>', 'where it was learned, such as documents/ID; repeatable', repeated)
-    .option('--entry-point <name>', 'function that is called (default: told from the code)')
+    .option('--entry-point <name>', `function that is called (default: ${or.entryPoint})`)
     .option('--program', 'it reads stdin and writes stdout')
-    .addOption(new Option('--kind <kind>', 'what it is (default: function)').choices([...KINDS]))
+    .addOption(new Option('--kind <kind>', `what it is (default: ${or.kind})`).choices([...KINDS]));
+
+const newDraft = (command: Command) =>
+  draft(command, { description: 'the docstring', entryPoint: 'told from the code', kind: 'function' })
     .option('--agent <name>', 'whose it is (default: default)')
     .option('--user <name>', "the user it belongs to (default: nobody's)");
+
+const nextDraft = (command: Command) =>
+  draft(command, {
+    description: 'as it was; the new docstring, where it was the old one',
+    entryPoint: 'as it was',
+    kind: 'as it was',
+  })
+    .addOption(new Option('--scope <scope>', 'which one is edited, where several have its name').choices([...SKILL_SCOPES]))
+    .option('--agent <name>', 'which one is edited: as this agent sees it (default: all agents of the tenant)')
+    .option('--user <name>', "which one is edited: with what is this user's");
 
 const scope = () => new Option('--scope <scope>', 'who reads it (default: agent)').choices([...SKILL_SCOPES]);
 
@@ -95,19 +111,19 @@ function addReading(skills: Command, start: Start): void {
 }
 
 function addWriting(skills: Command, start: Start): void {
-  repeatable(draft(skills.command('add <file>')))
+  repeatable(newDraft(skills.command('add <file>')))
     .description('register a skill; - reads stdin')
     .option('--name <name>', 'small letters, digits and "_" (default: that of the file)')
     .addOption(scope())
     .option('--wait', 'until it is verified and settled')
     .action((file: string, options: AddOptions, command: Command) => start(command, (cli) => addSkill(cli, file, options)));
-  repeatable(draft(skills.command('edit <skill> <file>')))
-    .description('the next version, with this code; - reads stdin. What is not given stays as it was')
+  repeatable(nextDraft(skills.command('edit <skill> <file>')))
+    .description('the next version, with this code; - reads stdin. What is not given stays as it was, and so does whose it is')
     .option('--wait', 'until it is verified and settled')
     .action((skill: string, file: string, options: AddOptions, command: Command) =>
       start(command, (cli) => editSkill(cli, skill, file, options)),
     );
-  draft(skills.command('test <file>'))
+  newDraft(skills.command('test <file>'))
     .description('what verification would find; stores nothing')
     .option('--name <name>', 'default: that of the file')
     .action((file: string, options: AddOptions, command: Command) => start(command, (cli) => checkSkill(cli, file, options)));

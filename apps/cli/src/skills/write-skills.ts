@@ -40,10 +40,21 @@ export async function addSkill(cli: Cli, path: string, options: AddOptions): Pro
 export async function editSkill(cli: Cli, skill: string, path: string, options: AddOptions): Promise<number> {
   const code = await readCode(path);
   return withGateway(cli, async (gateway) => {
-    const before = await gateway.skills.getSkill(skillReference(skill, options), callSettings(cli));
+    const before = await editedVersion(cli, gateway, skill, options);
     const tests = options.test === undefined && before.testCount > 0 ? await testsOf(cli, gateway, before) : [];
     return register(cli, gateway, nextDraft(before, code, options, tests), { ...options, baseVersion: before.version });
   });
+}
+
+/** The one that is named, else the newest: what is edited is what was written last, whether or not it is in use. */
+async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope, agent, user }: AddOptions): Promise<Skill> {
+  const shared = scope === undefined || scope === 'agent' ? undefined : `@${scope}`;
+  const owner = shared ?? agent ?? (scope === 'agent' ? 'default' : undefined);
+  const reference = skillReference(skill, { ...(owner === undefined ? {} : { agent: owner }), ...(user === undefined ? {} : { user }) });
+  if (reference.version > 0) return gateway.skills.getSkill(reference, callSettings(cli));
+  const { version: _version, ...named } = reference;
+  const [newest] = (await gateway.skills.listSkillVersions(named, callSettings(cli))).skills;
+  return newest ?? gateway.skills.getSkill(reference, callSettings(cli));
 }
 
 async function testsOf(cli: Cli, gateway: Gateway, { name, agent, user, version }: Skill): Promise<NonNullable<Draft['tests']>> {
