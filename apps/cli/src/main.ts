@@ -6,6 +6,7 @@ import { EXIT } from './exit-codes.js';
 import { isCancelled } from './grpc-errors.js';
 import { buildProgram } from './program.js';
 import { readSettings } from './settings.js';
+import { usageError } from './usage-error.js';
 
 const interrupt = new AbortController();
 /** A command that was told to stop and has not is cut off by the second signal. */
@@ -22,7 +23,11 @@ function isInterruption(error: unknown): boolean {
 }
 
 function report(error: unknown, json: boolean): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof CommanderError) {
+    const usage = usageError(error);
+    // People have been told by commander.
+    return usage === null || !json ? (usage?.exit ?? EXIT.ok) : report(usage, json);
+  }
   if (isInterruption(error)) return EXIT.interrupted;
   const known = error instanceof CliError;
   const message = error instanceof Error ? error.message : String(error);
@@ -44,7 +49,7 @@ async function main(): Promise<number> {
     exit = await handler(cli);
   };
   try {
-    await buildProgram(start).parseAsync(process.argv);
+    await buildProgram(start, json).parseAsync(process.argv);
     return exit;
   } catch (error) {
     return report(error, json);

@@ -1,7 +1,10 @@
-import type { Command } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
 import type { GlobalOptions } from './cli.js';
 import { buildProgram } from './program.js';
+import { usageError } from './usage-error.js';
+
+const HELP = './etude --help, or --help after any command, says what there is';
 
 interface Started {
   readonly name: string;
@@ -114,5 +117,30 @@ describe('command line', () => {
     vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
     await expect(run(...args)).rejects.toMatchObject({ name: 'CommanderError', exitCode: 1 });
     vi.restoreAllMocks();
+  });
+});
+
+const refusal = async (...args: string[]) => {
+  const said = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+  try {
+    await buildProgram(async () => undefined, true).parseAsync(['node', 'etude', ...args]);
+    throw new Error('nothing was refused');
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    expect(said).not.toHaveBeenCalled();
+    return usageError(error);
+  } finally {
+    vi.restoreAllMocks();
+  }
+};
+
+describe('errors in arguments, as JSON', () => {
+  it('say what is wrong and what was meant', async () => {
+    expect(await refusal('skills', 'lst')).toMatchObject({ exit: 2, message: "unknown command 'lst'", hint: ['Did you mean list?', HELP] });
+    expect(await refusal('skills', 'list', '--limit', 'x')).toMatchObject({
+      message: "option '--limit <n>' argument 'x' is invalid. must be a whole number from 1 to 100000",
+      hint: [HELP],
+    });
+    expect(await refusal()).toMatchObject({ exit: 2, message: 'a command is missing' });
   });
 });

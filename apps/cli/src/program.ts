@@ -25,8 +25,8 @@ const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 
-/** The whole command line. Errors in flags throw a CommanderError after they were printed on stderr. */
-export function buildProgram(start: Start): Command {
+/** The whole command line. Errors in flags throw a CommanderError, after they were printed on stderr unless `json` is set. */
+export function buildProgram(start: Start, json = false): Command {
   const program = new Command('etude')
     .description('Solves tasks by writing code, running it in a sandbox, and learning from what happened.')
     .addOption(new Option('--json', 'one JSON value on stdout, or one per line for streams'))
@@ -39,6 +39,8 @@ export function buildProgram(start: Start): Command {
     .showHelpAfterError('(./etude --help, or --help after any command, says what there is)')
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
+  // Commands that are added take this over.
+  if (json) program.configureOutput({ writeErr: () => undefined });
   addStack(program, start);
   addDemo(program, start);
   addTasks(program, start);
