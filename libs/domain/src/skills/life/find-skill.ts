@@ -29,8 +29,8 @@ const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
 /**
- * What a reader means by a name: of equal names the narrowest owner's. A skill whose place another one took is that other one,
- * unless a version or a status is asked for. null where there is none.
+ * What a reader means by a name: of equal names the narrowest owner's that is active. Where none is, a skill whose place another one took
+ * is that other one, unless a version or a status is asked for. null where there is none.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
@@ -96,15 +96,14 @@ async function findExactly(
   return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
 }
 
-/** The narrowest that is active, or was and has another in its place. */
+/** The narrowest that is active; else the narrowest that was and has another in its place. */
 async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
   const owners = ownersFor(reader);
   const active = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'active')));
-  const first = active.findIndex(({ length }) => length > 0);
-  const narrower = first === -1 ? owners : owners.slice(0, first);
-  const retired = await Promise.all(narrower.map((owner) => ownVersions(procedural, owner, name, 'deprecated')));
-  const replaced = retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined);
-  return replaced ?? active[first]?.[0] ?? null;
+  const inUse = active.flat()[0];
+  if (inUse !== undefined) return inUse;
+  const retired = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'deprecated')));
+  return retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined) ?? null;
 }
 
 async function ownVersions(
