@@ -46,7 +46,12 @@ const CallRun = z.strictObject({
   entryPoint: z.string(),
   args: z.array(z.json()).default([]),
   kwargs: z.record(z.string(), z.json()).default({}),
+  /** What the value may be as JSON: its size, and its commas and brackets. More is an error of the call, a ValueError. */
+  valueKiB: z.number().int().min(1).max(65_536).optional(),
+  valueParts: z.number().int().min(1).max(2_000_000).optional(),
 });
+/** For values that are looked at and handed on, part by part, by services that others wait for. */
+export const SHOWN_VALUE = { valueKiB: 1_024, valueParts: 20_000 } as const;
 /**
  * The answer and its tests, in two processes: `setup + code` in one, `setup + tests` in the other, which calls
  * `entryPoint` across. Only the second can write the verdict.

@@ -9,7 +9,7 @@ import types
 
 from runner import plain
 from runner.frames import encode_frame
-from runner.media import RETURNED_VALUES_MAX, has_too_many_values
+from runner.media import value_excess
 
 FILE = "solution.py"
 # How the names of the runner's own files begin, in a bundle or in a folder.
@@ -41,8 +41,8 @@ def run_call(payload, control):
     except BaseException as error:
         frame, code = {"error": describe(error)}, report_exception(error) or 1
     body = encode_frame(frame)
-    if has_too_many_values(body, RETURNED_VALUES_MAX):
-        message = "the value has more than %d commas and brackets" % RETURNED_VALUES_MAX
+    message = value_excess(body, payload)
+    if message:
         body, code = encode_frame({"error": {"type": "ValueError", "message": message, "line": None}}), 1
     _flush()
     control.sendall(body)

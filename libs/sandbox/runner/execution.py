@@ -47,6 +47,9 @@ def _checked_run(run):
             text(run, name)
     if type(run.get("args", [])) is not list or type(run.get("kwargs", {})) is not dict:
         raise Malformed("args must be a list and kwargs an object")
+    for name in ("valueKiB", "valueParts"):
+        if name in run:
+            natural(run, name)
     return {"args": [], "kwargs": {}, **run} if run["kind"] == "call" else {"setup": "", **run} if run["kind"] == "checked" else run
 
 

@@ -11,6 +11,16 @@ DEPTH_MAX = 200
 DIGITS_MAX = 300
 
 
+def value_excess(body, run):
+    """In what the report of a call is too much, as its run asks; None where it is not."""
+    parts_max = run.get("valueParts", RETURNED_VALUES_MAX)
+    if has_too_many_values(body, parts_max):
+        return "the value has more than %d commas and brackets" % parts_max
+    if "valueKiB" in run and len(body) > run["valueKiB"] * 1024:
+        return "the value takes more than %d KiB as JSON" % run["valueKiB"]
+    return None
+
+
 def has_too_many_values(body, most=VALUES_MAX):
     """Of an encoded frame. Commas and brackets within text count as well."""
     return body.count(b",") + body.count(b"[") + body.count(b"{") > most

@@ -10,7 +10,7 @@ from runner.descriptors import socket_pair
 from runner.frames import FrameReader
 from runner.given import modules_of
 from runner.loop import FOREVER, READ
-from runner.media import RETURNED_VALUES_MAX, has_too_many_values
+from runner.media import value_excess
 from runner.outcome import CHECKER_LOST, exit_reason
 from runner.output import HeadTail, ToldHead
 from runner.report import bounded_error, document
@@ -206,8 +206,8 @@ class Run:
             for frame in self.report.feed(data):
                 if self.frame is not None:
                     raise ValueError("a second report")
-                if has_too_many_values(frame, RETURNED_VALUES_MAX):
-                    raise ValueError("a report of too many values")
+                if value_excess(frame, self.request):
+                    raise ValueError("a report of too much")
                 self.frame = document(frame, VALUE_DEPTH_MAX)
         except (ValueError, RecursionError):
             self.lied = True

@@ -1,4 +1,4 @@
-import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { type RunResult, SHOWN_VALUE, type SandboxRun } from '@etude/contracts/sandbox';
 import { z } from 'zod';
 
 const ENTRY_POINT = '__etude_execute__';
@@ -55,7 +55,7 @@ const Answer = z.union([
 
 /** @param ground Python that defines the wrapper, with the module `skills` in front of it where functions are loaded */
 export function wrappedRun(ground: string, source: string, loaded: readonly string[]): SandboxRun {
-  return { kind: 'call', code: ground, entryPoint: ENTRY_POINT, args: [source, [...loaded]], kwargs: {} };
+  return { kind: 'call', code: ground, entryPoint: ENTRY_POINT, args: [source, [...loaded]], kwargs: {}, ...SHOWN_VALUE };
 }
 
 export interface ReadRun {

@@ -135,6 +135,24 @@ describe('a call', () => {
     expect(result.value).toBeUndefined();
   });
 
+  it('reports no larger value than was asked for, and what is wrong with it', async () => {
+    const asked = { valueKiB: 4, valueParts: 100 };
+    const results = await sandboxes.run([
+      { ...call('def f(): return "x" * 4000'), ...asked },
+      { ...call('def f(): return "x" * 5000'), ...asked },
+      { ...call('def f(): return [0] * 200'), ...asked },
+    ]);
+    expect(results).toMatchObject([
+      { exit: 'ok' },
+      { exit: 'nonzero', error: { type: 'ValueError', message: 'the value takes more than 4 KiB as JSON' } },
+      { exit: 'nonzero', error: { type: 'ValueError', message: 'the value has more than 100 commas and brackets' } },
+    ]);
+    const forged =
+      'import os, struct\nb = b\'{"value":"\' + b"x" * 9000 + b\'"}\'\nfor fd in range(3, 64):\n    try: os.write(fd, struct.pack(">I", len(b)) + b)\n    except OSError: pass\nos._exit(0)';
+    const [lied] = await sandboxes.run([{ ...call(forged), ...asked }]);
+    expect(lied).toMatchObject({ exit: 'nonzero', error: { type: 'NoValue' } });
+  });
+
   it('survives a number that no float holds', async () => {
     const code =
       'import os, struct\nb = b\'{"value":1e400}\'\nfor fd in range(3, 64):\n    try: os.write(fd, struct.pack(">I", len(b)) + b)\n    except OSError: pass\nos._exit(0)';

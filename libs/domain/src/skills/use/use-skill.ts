@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
-import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, type ExitReason } from '@etude/contracts/sandbox';
+import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/crash.js';
 import type { Clock } from '../../ports/clock.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
@@ -61,6 +61,7 @@ interface Executable {
 }
 
 const TEXT_MAX = 4_000;
+const REASON_MAX = 300;
 
 /**
  * Runs an active skill with these arguments and counts the use. No model is asked.
@@ -101,11 +102,13 @@ export function requireProven(skill: Skill, checker: ProofChecker): void {
     );
 }
 
-/** Asking for a skill that is being written or waits for somebody would only make another one. */
+/** Asking for a skill that is being written, waits for somebody, or was turned down would only make another one. */
 async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
-  if (known === null || known.status === 'rejected' || known.status === 'archived') return { outcome: 'not_found' };
-  throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${known.status}, and only active skills are run.`);
+  if (known === null || known.status === 'archived') return { outcome: 'not_found' };
+  const { status, statusReason } = known;
+  const why = status === 'rejected' && statusReason !== '' ? ` It was rejected: ${statusReason.slice(0, REASON_MAX)}` : '';
+  throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
 }
 
 /** The skill's code with all that it needs, and the packages of all. @throws as `neededSkills` */
@@ -132,7 +135,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
       field: 'stdin',
     });
   const given = validateArguments(skill, parameters);
-  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...placedArguments(skill, given) }, input: given };
+  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...placedArguments(skill, given), ...SHOWN_VALUE }, input: given };
 }
 
 async function execute(
