@@ -230,6 +230,29 @@ describe('another verification', () => {
     expect((await refusal(skills('globex').verifySkill({ name: 'skills/add_numbers', agent }))).status).toBe(status.NOT_FOUND);
   });
 
+  it('of what a person rejected is for reviewers, and then waits for one', async () => {
+    const named = { name: 'skills/unwanted', agent: 'reviewing' };
+    await skills().registerSkill({ skill: draftOf('unwanted', { agent: 'reviewing' }), wait: true });
+    await skills('rev').rejectSkill({ ...named, reason: 'nobody wants it' });
+    await setAgent('reviewing', { enabled: true, approvalMode: 'automatic' });
+    expect((await refusal(skills().verifySkill(named))).status).toBe(status.PERMISSION_DENIED);
+    const again = await skills('rev').verifySkill(named);
+    expect(again).toMatchObject({ status: SkillStatus.PENDING_REVIEW, statusReason: 'waits for review: somebody rejected it' });
+  });
+
+  it.each([
+    ['reviewers', '@tenant', SkillScope.TENANT, 'acme', 'rev'],
+    ['operators', '@global', SkillScope.GLOBAL, 'rev', 'ops'],
+  ] as const)('of what is shared is for its %s', async (_whose, owner, scope, other, own) => {
+    const named = { name: 'skills/shared_no_more', agent: owner };
+    await skills(own).registerSkill({ skill: draftOf('shared_no_more', { agent: '', scope, tests: [callOf([1, 2], 4)] }), wait: true });
+    expect((await refusal(skills(other).verifySkill(named))).status).toBe(status.PERMISSION_DENIED);
+    expect((await refusal(skills('globex').verifySkill(named))).status).toBe(
+      scope === SkillScope.GLOBAL ? status.PERMISSION_DENIED : status.NOT_FOUND,
+    );
+    expect((await skills(own).verifySkill(named)).status).toBe(SkillStatus.REJECTED);
+  });
+
   it('is a reviewer’s way back to a revoked skill', async () => {
     const named = { name: 'skills/revoked', agent };
     const { digest } = await skills().registerSkill({ skill: draftOf('revoked', { sources: ['documents/d1'] }), wait: true });

@@ -12,7 +12,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { checkSkill } from '@etude/domain/skills/verification/check-skill';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
-import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/verification/proof';
 import { hasRole } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';
@@ -89,7 +89,7 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     const memory = await this.memory.open();
     const { procedural } = memory;
     const skill = await meantVersion(procedural, asked, request, ['candidate', 'rejected', 'active', 'pending_review']);
-    if (skill.status !== 'candidate') requireAuthor(call, skill);
+    requireAuthor(call, skill);
     this.#requireVerifiable(skill, call);
     const claimed = { tenant, requestId: request.requestId, method: 'VerifySkill', body: { ...request } };
     const { isRepeat } = await claimSkillRequest(memory, claimed, skill);
@@ -102,13 +102,17 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
   /** @throws EtudeError FAILED_PRECONDITION for what nobody uses, and for what could be rolled back to */
   #requireVerifiable(skill: Skill, call: ServerCall): void {
     const { status, name, version } = skill;
-    if (WITH_EVIDENCE.has(status) || status === 'rejected') return;
+    if (WITH_EVIDENCE.has(status)) return;
     const what = `Version ${version} of ${name} is ${status}`;
+    const isReviewer = hasRole(contextOf(call).roles, 'reviewer');
+    if (status === 'rejected') {
+      if (isReviewer || !wasRejectedByPerson(skill)) return;
+      throw new EtudeError('PERMISSION_DENIED', `${what} by somebody; a key with the role "reviewer" may have it verified again.`);
+    }
     if (status !== 'deprecated') throw new EtudeError('FAILED_PRECONDITION', `${what}; restore it before it is verified again.`);
     if (isProven(skill, this.services.parts.checker))
       throw new EtudeError('FAILED_PRECONDITION', `${what}, and its evidence is believed; roll back to it, and it is used again.`);
-    if (!hasRole(contextOf(call).roles, 'reviewer'))
-      throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
+    if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
   }
 
   /** One that was rejected, or is not used any more, is a candidate again. */

@@ -14,6 +14,7 @@ import {
   settleVerified,
 } from './approve.js';
 import { findSkill } from './find-skill.js';
+import { keyOf, wasRejectedByPerson } from './skill-life.js';
 
 const READER = { tenant: 'acme', agent: 'coder', user: null };
 const AUTOMATIC = { approvalMode: 'automatic', skillRegistrationConfidenceThreshold: 0.9 } as const;
@@ -66,6 +67,28 @@ describe('settleVerified', () => {
       const approved = await approveSkill(procedural, waiting, { ...decision(3), digest: waiting.digest });
       expect(approved).toMatchObject({ status: 'active', statusReason: 'looked at it' });
     }
+  });
+
+  it('approves by itself nothing that somebody rejected, until somebody approves it', async () => {
+    const procedural = new FakeProceduralMemory();
+    const again = async (skill: Skill, at: number) => {
+      const [candidate] = await procedural.move([{ key: keyOf(skill), to: 'candidate', by: 'bob', reason: '', at: NEW_YEAR + at }]);
+      const found = { passed: true, evidence: [], reason: '', proof: proofOf(candidate!) };
+      const back = await recordVerification(procedural, candidate!, found, NEW_YEAR + at);
+      return settleVerified(procedural, back, AUTOMATIC, NEW_YEAR + at);
+    };
+    const failed = await recordVerification(
+      procedural,
+      await procedural.store(skillOf()),
+      { passed: false, evidence: [], reason: 'its tests fail' },
+      NEW_YEAR,
+    );
+    expect(await again(failed, 1)).toMatchObject({ status: 'active' });
+    const unwanted = await rejectSkill(procedural, await procedural.store(other('b')), decision(2));
+    const waiting = await again(unwanted, 3);
+    expect(waiting).toMatchObject({ status: 'pending_review', statusReason: 'waits for review: somebody rejected it' });
+    const approved = await approveSkill(procedural, waiting, { ...decision(4), digest: waiting.digest });
+    expect(wasRejectedByPerson(approved)).toBe(false);
   });
 
   it('takes no newer version away', async () => {

@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { isProofOf, keyOf, reasonsForReview, wasActive } from './skill-life.js';
+import { isProofOf, keyOf, reasonsForReview, VERIFIER, wasActive } from './skill-life.js';
 
 /** Somebody's decision about a skill. */
 export interface Decision {
@@ -26,8 +26,6 @@ export interface Verified {
   readonly contract?: SkillContract | null;
   readonly proof?: SkillProof;
 }
-
-const VERIFIER = 'verification';
 
 /**
  * What a verification found, written down: a candidate is `verified`, or `rejected` with the reason. What is in use, or waits for

@@ -10,6 +10,9 @@ import { isProofOf, keyOf } from './skill-life.js';
 /** What is not for more readers: what was asked for before, and what became of it. */
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1, statusReason: '' } satisfies Partial<Skill>;
 
+/** Whoever approved it did so for fewer readers. */
+const FOR_MORE = 'it was promoted, and approved for fewer readers only';
+
 /**
  * Stores a copy of a skill for more readers, with its proof; there it waits for review. What it was asked for stays where it was. The
  * same again finds the copy, and goes on where a crash has left it.
@@ -31,7 +34,8 @@ export async function promoteSkill(
     );
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
-  const copy = { ...skill, ...ANEW, scope: owner, createdAt: decision.at, updatedAt: decision.at };
+  const untrusted = [...new Set([...(skill.untrusted ?? []), FOR_MORE])];
+  const copy = { ...skill, ...ANEW, untrusted, scope: owner, createdAt: decision.at, updatedAt: decision.at };
   const stored = await procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by: decision.by });
   return toReview(procedural, stored, skill, decision);
 }

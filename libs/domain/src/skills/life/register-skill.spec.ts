@@ -69,6 +69,7 @@ describe('promoteSkill', () => {
       cues: [],
       fingerprints: [],
       executionCount: 0,
+      untrusted: ['it was promoted, and approved for fewer readers only'],
     });
     expect(copy.history?.map(({ by, to }) => [by, to])).toEqual([
       ['ann', 'candidate'],

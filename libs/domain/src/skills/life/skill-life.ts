@@ -25,6 +25,9 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
   rejected: ['candidate', 'archived'],
 };
 
+/** Name in the history of what verification decides. */
+export const VERIFIER = 'verification';
+
 /** Reached only with a proof for exactly the content. */
 const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
@@ -137,9 +140,17 @@ function requireTrusted(moved: Skill): void {
 }
 
 /** Why nobody but a person may approve it; empty where there is nothing against it. */
-export function reasonsForReview({ untrusted = [], proof }: Pick<Skill, 'untrusted' | 'proof'>): readonly string[] {
+export function reasonsForReview(skill: Pick<Skill, 'untrusted' | 'proof' | 'history'>): readonly string[] {
+  const { untrusted = [], proof } = skill;
   const errors = (proof?.findings ?? []).filter(({ severity }) => severity === 'error');
-  return [...untrusted, ...errors.map(({ analyser, rule, message }) => `${analyser} ${rule}: ${message}`)];
+  const rejected = wasRejectedByPerson(skill) ? ['somebody rejected it'] : [];
+  return [...untrusted, ...rejected, ...errors.map(({ analyser, rule, message }) => `${analyser} ${rule}: ${message}`)];
+}
+
+/** Whether a person's last word on it was no. Verification takes nobody's word back. */
+export function wasRejectedByPerson({ history = [] }: Pick<Skill, 'history'>): boolean {
+  const said = history.findLast(({ by, from, to }) => by !== VERIFIER && from !== 'archived' && (to === 'rejected' || to === 'active'));
+  return said?.to === 'rejected';
 }
 
 export function keyOf({ scope: { tenant, agent }, name, version, digest }: Skill): SkillKey {

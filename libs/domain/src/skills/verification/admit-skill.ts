@@ -7,6 +7,7 @@ import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
 import { activeVersion, recordVerification, settleVerified, type Verified } from '../life/approve.js';
 import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
+import { wasRejectedByPerson } from '../life/skill-life.js';
 import { isProven, signProof } from './proof.js';
 import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
 
@@ -70,7 +71,7 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
   const settled = await settleVerified(procedural, skill, settings, clock.now());
-  const admitted = await carryApprovalOver(settled, replaced, deps);
+  const admitted = wasRejectedByPerson(settled) ? settled : await carryApprovalOver(settled, replaced, deps);
   await reverifyDependents(admitted, deps);
   return admitted;
 }
