@@ -41,6 +41,19 @@ describe('registerSkill', () => {
     await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
   });
 
+  it('lets no version of another kind take the place of the one in use, and one beside it be what it is', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = { procedural, settings: ON, clock };
+    await storeAt(procedural, skillOf({ status: 'active' }));
+    for (const kind of ['snippet', 'procedure'] as const)
+      await expect(registerSkill(other('b', { kind }), { baseVersion: 1 }, deps)).rejects.toMatchObject({
+        code: 'FAILED_PRECONDITION',
+        message: expect.stringContaining('version 1, which it would replace, is a function, and it is a') as string,
+      });
+    expect(await procedural.versions(SCOPE, skillOf().name)).toHaveLength(1);
+    expect(await registerSkill(other('b', { kind: 'snippet', name: 'other_one' }), {}, deps)).toMatchObject({ kind: 'snippet' });
+  });
+
   it('refuses names that nobody can import', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     for (const name of ['class', 'Sum', '1st', '', 'a-b'])

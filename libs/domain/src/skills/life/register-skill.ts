@@ -5,6 +5,7 @@ import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/ski
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
 import { canonicalJson } from '../content-digest.js';
+import { otherKindReason } from './other-kind.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
@@ -28,7 +29,7 @@ const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
  *
  * @param options.baseVersion the version that was edited; left out: whatever is newest
  * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
- *   since; FAILED_PRECONDITION where skills are switched off or there are too many
+ *   since; FAILED_PRECONDITION where skills are switched off, the version in use is of another kind, or there are too many
  */
 export async function registerSkill(candidate: Skill, options: StoreSkillOptions, deps: RegistrationDeps): Promise<Skill> {
   const { procedural, settings, clock } = deps;
@@ -43,7 +44,9 @@ export async function registerSkill(candidate: Skill, options: StoreSkillOptions
   const owner = { tenant: scope.tenant, agent: scope.agent };
   const versions = await procedural.versions(owner, name);
   if (versions.every(({ status }) => GONE.has(status))) await requireRoom(deps, owner);
-  const before = versions.find((version) => version.scope.user === scope.user);
+  const own = versions.filter((version) => version.scope.user === scope.user);
+  requireKind(candidate, own.find(({ status }) => status === 'active') ?? null);
+  const before = own[0];
   const heldOut = distinct([...(before?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
   return procedural.store({ ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) }, options);
@@ -57,6 +60,12 @@ function requireName(name: string): void {
       : null
     : (parsed.error.issues[0]?.message ?? 'is wrong');
   if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', `the name ${JSON.stringify(name)} ${wrong}`, { field: 'name' });
+}
+
+/** @throws EtudeError FAILED_PRECONDITION */
+function requireKind(candidate: Skill, inUse: Skill | null): void {
+  const reason = otherKindReason(candidate, inUse);
+  if (reason !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${candidate.name}": ${reason}`, { field: 'kind' });
 }
 
 async function requireRoom({ procedural, settings }: RegistrationDeps, owner: { tenant: string; agent: string }): Promise<void> {

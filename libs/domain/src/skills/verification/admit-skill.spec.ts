@@ -106,6 +106,13 @@ describe('admitSkill', () => {
     expect(await statuses()).toEqual(['active', 'rejected']);
   });
 
+  it('keeps the active function where the new version would only be shown', async () => {
+    const shown = candidate({ version: 2, kind: 'snippet', code: 'class Double:\n    pass', tests: [] });
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), shown);
+    await admit(shown, procedural);
+    expect(await statuses()).toEqual(['active', 'rejected']);
+  });
+
   it("lets no version replace, or be held to the tests of, what is another user's", async () => {
     const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
     const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });

@@ -117,6 +117,18 @@ describe('verifySkill', () => {
     expect(verification.reason).toMatch(/^the tests of version 1, which it would replace, fail:/);
   });
 
+  it('lets nothing that is shown take the place of a function', async () => {
+    const replaced = skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double');
+    const ground = { ...NO_GROUND, replaced };
+    for (const kind of ['snippet', 'procedure'] as const)
+      expect(await verify({ ...replaced, kind, version: 2 }, new PythonSandboxes(), { ground })).toMatchObject({
+        passed: false,
+        reason: expect.stringMatching(/^version 1, which it would replace, is a function, and it is a (snippet|procedure), which is shown/),
+      });
+    const words = { ...replaced, kind: 'procedure' as const, code: '', tests: [], version: 2 };
+    expect(await verify(words, new PythonSandboxes(), { ground })).toMatchObject({ passed: false });
+  });
+
   it('parses a snippet and never runs it', async () => {
     const sandboxes = new PythonSandboxes();
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');

@@ -23,6 +23,7 @@ import { keepWhatWorked } from './keep-what-worked.js';
 import { ownerOfExecutions, runTrial, sameResults, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { secretFindings } from './secret-findings.js';
+import { otherKindReason } from '../life/other-kind.js';
 import { isInWords } from '../life/skill-digest.js';
 import type { VerificationGround } from './verification-ground.js';
 import type { Stage } from './verification-stage.js';
@@ -66,6 +67,8 @@ export const NO_GROUND: VerificationGround = { replaced: null, needed: [], depen
  * Not in it: whether the skill is what its description says; tests can't tell.
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
+  const otherKind = otherKindReason(skill, deps.ground.replaced);
+  if (otherKind !== null) return verificationOf([{ evidence: [], reason: otherKind }], null);
   if (isInWords(skill)) return verificationOf([{ evidence: ['a procedure in words is shown, never run'] }], null);
   const template = templateOf(skill, deps);
   if ('reason' in template) return verificationOf([template], null);
