@@ -56,7 +56,7 @@ export class ScriptedModel {
       return refuse(
         response,
         404,
-        `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule or a default`,
+        `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule to the script, or a default`,
         'no_rule',
       );
     await send(response, match, reply, body, answered);

@@ -42,7 +42,8 @@ export function quoted(message: string, { apiKey }: ServerContext): string {
 export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
   const code = codeOf(fault);
   const said = quoted(fault.message, context);
-  const advice = code === 'MODEL_REFUSED' ? ` ${refusalAdvice(fault, context)}` : '';
+  // A scripted model has said what to do, and nothing is wrong with the settings.
+  const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
   return new EtudeError(code, message, {
     ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),
