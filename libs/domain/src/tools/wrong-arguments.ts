@@ -10,6 +10,8 @@ const NOUNS: Readonly<Record<string, string>> = {
   object: 'an object',
   record: 'an object',
 };
+/** What a value that is not there is called by, by the kind of its schema. */
+const MISSING: ReadonlySet<string> = new Set(['invalid_type', 'invalid_union', 'invalid_value']);
 
 /** What is wrong with a tool's arguments, for the model that wrote them: each by its name, with what it should have been. */
 export function wrongArguments({ issues }: z.ZodError, input: z.ZodObject): string {
@@ -27,7 +29,9 @@ function sentences(issue: z.core.$ZodIssue, input: z.ZodObject): string[] {
 }
 
 function complaint(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return issue.input === undefined ? 'is missing' : `must be ${NOUNS[issue.expected] ?? issue.expected}`;
+  if (issue.input === undefined && MISSING.has(issue.code)) return 'is missing';
+  if (issue.code === 'invalid_union') return unionComplaint(issue);
+  if (issue.code === 'invalid_type') return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unitOf(issue.origin)}`;
   if (issue.code === 'too_small')
@@ -35,6 +39,12 @@ function complaint(issue: z.core.$ZodIssue): string {
       ? 'must not be empty'
       : `must be at least ${issue.minimum}${unitOf(issue.origin)}`;
   return issue.message;
+}
+
+/** What each of the shapes that it may have would take. */
+function unionComplaint({ errors, message }: z.core.$ZodIssueInvalidUnion): string {
+  const complaints = errors.flatMap((issues) => issues.slice(0, 1)).map(complaint);
+  return complaints.length === 0 ? message : [...new Set(complaints)].join(', or ');
 }
 
 function unitOf(origin: string): string {

@@ -42,6 +42,8 @@ describe('planPrune', () => {
     const failing = provenSkill('failing', { successRate: 0.2, usage: used({ used: 10, lastUsedAt: AT }) });
     const unlucky = provenSkill('unlucky', { successRate: 0.2, usage: used({ used: 2, lastUsedAt: AT }) });
     expect(names([failing, unlucky], { failing: { rateMax: 0.5, usesMin: 5 } })).toEqual(['failing: success rate 0.20 after 10 uses']);
+    const once = provenSkill('once', { successRate: 0.9, usage: used({ used: 1, lastUsedAt: AT }) });
+    expect(names([once], { failing: { rateMax: 0.95, usesMin: 1 } })).toEqual(['once: success rate 0.90 after 1 use']);
   });
 
   it('names what was superseded long ago', () => {

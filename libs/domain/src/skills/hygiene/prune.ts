@@ -94,16 +94,17 @@ function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: Pr
   if (kind === 'procedure' && skill.code === '') return null;
   if (status === 'deprecated' && supersededDays !== undefined) {
     const days = daysSince(sinceWhen(skill, 'deprecated'), at);
-    return days >= supersededDays ? `deprecated for ${days} days` : null;
+    return days >= supersededDays ? `deprecated for ${daysText(days)}` : null;
   }
   if (status !== 'active') return null;
   const uses = usesOf(skill);
   if (failing !== undefined && uses >= failing.usesMin && successRate < failing.rateMax)
-    return `success rate ${successRate.toFixed(2)} after ${uses} uses`;
+    return `success rate ${successRate.toFixed(2)} after ${uses} ${uses === 1 ? 'use' : 'uses'}`;
   const idle = daysSince(Math.max(lastUseOf(skill), sinceWhen(skill, 'active')), at);
-  return unusedDays !== undefined && idle >= unusedDays ? `not used for ${idle} days` : null;
+  return unusedDays !== undefined && idle >= unusedDays ? `not used for ${daysText(idle)}` : null;
 }
 
+const daysText = (days: number) => `${days} ${days === 1 ? 'day' : 'days'}`;
 const daysSince = (since: number, at: number) => Math.floor((at - since) / DAY_MS);
 
 /** Skills of before uses were counted apart have only those that succeeded. */

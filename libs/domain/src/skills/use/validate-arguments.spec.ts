@@ -61,7 +61,7 @@ describe('validateArguments', () => {
       expect.arrayContaining(['parameters.text', 'parameters.separator', 'parameters.limit', 'parameters.mode', 'parameters.rows.1.0']),
     );
     expect(wrong.message).toContain('parameters.text is missing (str)');
-    expect(wrong.message).toContain('parameters.separator is wrong: expected string, received number');
+    expect(wrong.message).toContain('parameters.separator is wrong: expected text, got the whole number 1');
     expect(wrong.message).toContain('def parse(text: str');
   });
 
@@ -70,6 +70,15 @@ describe('validateArguments', () => {
     expect(fields).toEqual(['parameters.seperator']);
     expect(message).toContain('did you mean "separator"?');
     expect(refused({ text: 'a', zzzzzz: 1 }).message).toContain('known are text, separator');
+  });
+
+  it('says in words of Python what was expected and what came, each sentence ended once', () => {
+    expect(refused({ text: 'a', rows: 'a,b' }).message).toContain('parameters.rows is wrong: expected a list, got text. It is def parse');
+    expect(refused({ text: 'a', limit: 1.5 }).message).toContain('expected a whole number, got the number 1.5; or expected None');
+    expect(refused({ text: 'a', limit: {} }).message).toContain('expected a number, got a dict; or expected None, got a dict');
+    expect(refused({ text: 'a', seperator: ';' }).message).toContain('did you mean "separator"? It is def');
+    const parameters = contract.parameters.map((one) => ({ ...one, description: 'What to read.' }));
+    expect(refused({}, { ...skill, contract: { ...contract, parameters } }).message).toContain('(str): What to read. It is def');
   });
 
   it('says why a snippet or a procedure can’t be called', () => {

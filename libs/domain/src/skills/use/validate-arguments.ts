@@ -22,13 +22,13 @@ const SHOWN_MAX = 8;
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
   const known = contract.parameters.map(({ name }) => name);
-  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(given);
+  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(given, { reportInput: true });
   if (parsed.success) return parsed.data as Arguments;
   const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue, given, known, contract));
-  const lines = violations.map(({ field, description }) => `${field} ${description}`).join('; ');
+  const lines = violations.map(({ field, description }) => `${field} ${description.replace(/\.+$/, '')}`).join('; ');
   throw new EtudeError(
     'INVALID_ARGUMENT',
-    `The arguments of ${skill.name} are wrong: ${lines}. It is ${contract.signature || `called with ${known.join(', ') || 'nothing'}`}.`,
+    `The arguments of ${skill.name} are wrong: ${lines}${lines.endsWith('?') ? '' : '.'} It is ${contract.signature || `called with ${known.join(', ') || 'nothing'}`}.`,
     { field: violations[0]?.field, violations },
   );
 }
@@ -73,10 +73,35 @@ function unknownName(name: string, known: readonly string[]): string {
 function whatIsWrong(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_union') {
     const parts = issue.errors.flatMap((errors) => errors.slice(0, 1)).slice(0, SHOWN_MAX);
-    return `fits none of what it may be: ${parts.map((part) => lowered(part.message)).join('; or ')}`;
+    return `fits none of what it may be: ${[...new Set(parts.map(fault))].join('; or ')}`;
   }
   if (issue.code === 'unrecognized_keys') return `has keys that are not known: ${issue.keys.slice(0, SHOWN_MAX).join(', ')}`;
-  return `is wrong: ${lowered(issue.message)}`;
+  return `is wrong: ${fault(issue)}`;
 }
 
-const lowered = (message: string) => message.replace(/^Invalid input: /, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+/** What JSON Schema's types are to who writes Python. */
+const WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'True or False',
+  null: 'None',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'a dict',
+  record: 'a dict',
+};
+
+function fault(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `expected ${WORDS[issue.expected] ?? issue.expected}, got ${wordOf(issue.input)}`;
+  if (issue.code === 'invalid_value') return `expected ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  return issue.message.replace(/^Invalid input: /, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+}
+
+function wordOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'None';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'number') return Number.isInteger(value) ? `the whole number ${value}` : `the number ${value}`;
+  return WORDS[typeof value] ?? typeof value;
+}

@@ -22,7 +22,10 @@ export async function compareAlike(
 ): Promise<Stage> {
   const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place, signal)));
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
-  const evidence = alike.length === 0 ? [] : [`${alike.length} active skills read much the same`];
+  const evidence =
+    alike.length === 0
+      ? []
+      : [alike.length === 1 ? '1 active skill reads much the same' : `${alike.length} active skills read much the same`];
   return {
     evidence: same.length === 0 ? evidence : [...evidence, `and do the same on each other's tests: ${same.join(', ')}`],
     found: { alike },
