@@ -130,6 +130,16 @@ describe('the rest of a life', () => {
     const restored = await skills().restoreSkill(named('archived', { version: 1 }));
     expect(restored).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
     expect((await refusal(skills().restoreSkill(named('archived', { version: 1 })))).status).toBe(status.ABORTED);
+    await skills().archiveSkill(named('archived'));
+    expect(await skills().restoreSkill(named('archived'))).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
+  });
+
+  it('restores what was archived at once to what it was', async () => {
+    await store('put_back', { status: 'active' });
+    await store('put_back', { status: 'pending_review' });
+    await skills().archiveSkill(named('put_back'));
+    await skills().restoreSkill(named('put_back'));
+    expect([await stateOf('put_back', 1), await stateOf('put_back', 2)]).toEqual([SkillStatus.ACTIVE, SkillStatus.PENDING_REVIEW]);
   });
 
   it('rolls back to the version before, or to one that is named', async () => {

@@ -13,15 +13,8 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import {
-  approveSkill,
-  archiveSkill,
-  type Decision,
-  deprecateSkill,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-} from '@etude/domain/skills/life/approve';
+import { approveSkill, type Decision, rejectSkill, rollbackSkill } from '@etude/domain/skills/life/approve';
+import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from '@etude/domain/skills/life/retire';
 import { searchSkills } from '@etude/domain/skills/life/find-skill';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
@@ -149,8 +142,13 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
   @GrpcMethod('Skills')
   async restoreSkill(request: RestoreSkillRequest, _metadata: Metadata, call: ServerCall) {
     const reason = parseField(Reason, request.reason, 'reason');
-    const move: Move = { method: 'RestoreSkill', from: ['archived'], to: ['active', 'deprecated', 'candidate'], reason };
-    return this.#decide(call, request, move, (skill, decision, { procedural }) => restoreSkill(procedural, skill, decision));
+    const to = ['active', 'pending_review', 'deprecated', 'candidate', 'rejected'] as const;
+    const move: Move = { method: 'RestoreSkill', from: ['archived'], to, reason };
+    return this.#decide(call, request, move, async (skill, decision, { procedural }) => {
+      const together = request.version === 0 ? archivedLast(await versionsOf(procedural, skill)) : [];
+      const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
+      return restored.find(({ status }) => status === 'active') ?? restored[0] ?? skill;
+    });
   }
 
   @GrpcMethod('Skills')

@@ -5,16 +5,8 @@ import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../ports/proof-signer.js';
-import {
-  approveSkill,
-  archiveSkill,
-  deprecateSkill,
-  recordVerification,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-  settleVerified,
-} from '../skills/life/approve.js';
+import { approveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from '../skills/life/approve.js';
+import { archiveSkill, deprecateSkill, restoreSkill } from '../skills/life/retire.js';
 import { promoteSkill } from '../skills/life/promote-skill.js';
 import { registerSkill } from '../skills/life/register-skill.js';
 import { proofText, signProof } from '../skills/verification/proof.js';
@@ -179,7 +171,7 @@ class Town {
       case 'archive':
         return archiveSkill(registry, [skill], decision);
       case 'restore':
-        return restoreSkill(registry, skill, decision);
+        return restoreSkill(registry, [skill], decision);
       case 'rollback':
         return rollbackSkill(registry, skill, { ...decision, ...(call.passes ? { toVersion: call.version } : {}) });
       case 'promote':

@@ -2,7 +2,8 @@ import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
 import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
-import { restoreSkill, rollbackSkill } from '../life/approve.js';
+import { rollbackSkill } from '../life/approve.js';
+import { restoreSkill } from '../life/retire.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
 
@@ -154,7 +155,7 @@ describe('revokeSource', () => {
     for (const name of ['bad', 'old']) {
       const revoked = await versionOf(name);
       expect(revoked).not.toHaveProperty('proof');
-      expect(await restoreSkill(registry, revoked, decision)).toMatchObject({ status: 'deprecated' });
+      expect(await restoreSkill(registry, [revoked], decision)).toMatchObject([{ status: 'deprecated' }]);
       const back = rollbackSkill(registry, await versionOf(name), { ...decision, at: 11, toVersion: 1 });
       await expect(back).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     }

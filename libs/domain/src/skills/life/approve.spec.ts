@@ -3,18 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { proofOf, storeAt } from '../../testing/skill-lives.js';
-import {
-  approveSkill,
-  archiveSkill,
-  deprecateSkill,
-  recordVerification,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-  settleVerified,
-} from './approve.js';
+import { approveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from './approve.js';
 import { findSkill } from './find-skill.js';
 import { keyOf, wasRejectedByPerson } from './skill-life.js';
+import { archiveSkill } from './retire.js';
 
 const READER = { tenant: 'acme', agent: 'coder', user: null };
 const AUTOMATIC = { approvalMode: 'automatic', skillRegistrationConfidenceThreshold: 0.9 } as const;
@@ -196,11 +188,12 @@ describe('rollbackSkill', () => {
   });
 
   it('goes on where a crash has left it', async () => {
-    const { procedural, present } = await threeVersions();
-    const second = (await procedural.versions(SCOPE, 'sum_even')).at(1)!;
-    await procedural.move([{ key: { ...SCOPE, name: 'sum_even', version: 2, digest: second.digest }, to: 'active', ...decision(9) }]);
+    const whole = await threeVersions();
+    const versions = await whole.procedural.versions(SCOPE, 'sum_even');
+    const torn = versions.map((skill) => (skill.version === 2 ? { ...skill, status: 'active' as const } : skill));
+    const procedural = new FakeProceduralMemory().keep(...torn);
     expect(await statuses(procedural)).toEqual(['deprecated', 'active', 'active']);
-    expect(await rollbackSkill(procedural, present, decision(9))).toMatchObject({ version: 2 });
+    expect(await rollbackSkill(procedural, whole.present, { ...decision(9), toVersion: 2 })).toMatchObject({ version: 2 });
     expect(await statuses(procedural)).toEqual(['deprecated', 'active', 'deprecated']);
   });
 
@@ -214,34 +207,15 @@ describe('rollbackSkill', () => {
     await archiveSkill(procedural, [second], decision(10));
     expect(await rollbackSkill(procedural, present, decision(11))).toMatchObject({ version: 1 });
   });
-});
 
-describe('deprecateSkill, archiveSkill and restoreSkill', () => {
-  it('name what is used in its place', async () => {
-    const procedural = new FakeProceduralMemory();
-    const active = await storeAt(procedural, skillOf({ status: 'active' }));
-    await expect(deprecateSkill(procedural, active, { ...decision(1), replacedBy: 'sum_even' })).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-    });
-    const retired = await deprecateSkill(procedural, active, decision(1));
-    expect(await deprecateSkill(procedural, retired, { ...decision(2), replacedBy: 'other' })).toMatchObject({ replacedBy: 'other' });
-    await expect(deprecateSkill(procedural, await procedural.store(other('c')), decision(3))).rejects.toMatchObject({ code: 'ABORTED' });
-  });
-
-  it('give back what was taken away', async () => {
-    const procedural = new FakeProceduralMemory();
-    for (const [status, restored] of Object.entries({ active: 'active', deprecated: 'deprecated', pending_review: 'candidate' } as const)) {
-      const skill = await storeAt(procedural, skillOf({ name: status, status: status as Skill['status'] }));
-      const archived = (await archiveSkill(procedural, [skill], decision(1))).at(0)!;
-      expect(await restoreSkill(procedural, archived, decision(2))).toMatchObject({ status: restored });
-    }
-  });
-
-  it('bring nothing back into use where another version is', async () => {
-    const procedural = new FakeProceduralMemory();
-    const active = await storeAt(procedural, skillOf({ status: 'active' }));
-    const archived = (await archiveSkill(procedural, [active], decision(1))).at(0)!;
-    await storeAt(procedural, other('b', { status: 'active' }));
-    expect(await restoreSkill(procedural, archived, decision(2))).toMatchObject({ status: 'deprecated' });
+  it('says which earlier ones are archived', async () => {
+    const { procedural, present } = await threeVersions();
+    const versions = await procedural.versions(SCOPE, 'sum_even');
+    await archiveSkill(
+      procedural,
+      versions.filter(({ status }) => status === 'deprecated'),
+      decision(10),
+    );
+    await expect(rollbackSkill(procedural, present, decision(11))).rejects.toThrow('are archived (2, 1); restore one of them first');
   });
 });

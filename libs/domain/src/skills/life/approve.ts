@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { isProofOf, keyOf, reasonsForReview, VERIFIER, wasActive } from './skill-life.js';
+import { keyOf, reasonsForReview, VERIFIER, wasActive } from './skill-life.js';
 
 /** Somebody's decision about a skill. */
 export interface Decision {
@@ -134,41 +134,6 @@ export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: D
   return moveOne(procedural, skill, { ...decision, to: 'rejected' });
 }
 
-/** Not used any more; `replacedBy` is found in its place. */
-export async function deprecateSkill(
-  procedural: SkillRegistry,
-  skill: Skill,
-  { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
-): Promise<Skill> {
-  if (replacedBy === skill.name)
-    throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't take its own place; name another one`, { field: 'replaced_by' });
-  return moveOne(procedural, skill, {
-    ...decision,
-    to: 'deprecated',
-    from: ['active', 'deprecated'],
-    ...(replacedBy === undefined ? {} : { replacedBy }),
-  });
-}
-
-/** Out of sight, all or none of these versions of one tenant. */
-export function archiveSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
-  return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
-}
-
-/**
- * Back to what it was before it was archived: to being used where it has a proof and no other version took its place, to being
- * deprecated where it was used once, else to being a candidate, which has to be verified again.
- */
-export async function restoreSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
-  if (skill.status !== 'archived')
-    throw new EtudeError('ABORTED', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`, { field: 'name' });
-  const before = skill.history?.findLast(({ to }) => to === 'archived')?.from ?? 'deprecated';
-  const isFree = (await activeVersions(procedural, skill)).length === 0;
-  const isUsable = before === 'active' && isFree && (isProofOf(skill, skill.proof) || skill.kind === 'procedure');
-  const to: SkillStatus = isUsable ? 'active' : wasActive(skill) || before === 'deprecated' ? 'deprecated' : 'candidate';
-  return moveOne(procedural, skill, { ...decision, to, from: ['archived'] });
-}
-
 /**
  * An earlier version is used again and the present one is deprecated, both or none.
  *
@@ -187,7 +152,12 @@ export async function rollbackSkill(
     toVersion === undefined
       ? versions.find((version) => version.version < (present?.version ?? 0) && isOnceUsed(version))
       : versions.find(({ version }) => version === toVersion);
-  if (target === undefined) throw noVersion(skill.name, toVersion);
+  if (target === undefined)
+    throw noVersion(
+      skill.name,
+      toVersion,
+      versions.filter(({ version, status }) => status === 'archived' && version < (present?.version ?? Infinity)),
+    );
   if (!wasActive(target) || target.status === 'archived')
     throw new EtudeError(
       'FAILED_PRECONDITION',
@@ -205,11 +175,14 @@ export async function rollbackSkill(
 const isOnceUsed = (skill: Skill) => wasActive(skill) && (skill.status === 'deprecated' || skill.status === 'active');
 const awayReason = ({ reason }: Decision, { version }: Skill) => `rolled back to version ${version}${reason === '' ? '' : `: ${reason}`}`;
 
-function noVersion(name: string, version: number | undefined): EtudeError {
+function noVersion(name: string, version: number | undefined, archived: readonly Skill[]): EtudeError {
   if (version !== undefined) return new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}.`, { field: 'to_version' });
-  return new EtudeError('FAILED_PRECONDITION', `no earlier version of skill "${name}" was in use; name one with to_version`, {
-    field: 'to_version',
-  });
+  const once = archived.filter(wasActive).map((one) => one.version);
+  const why =
+    once.length === 0
+      ? `no earlier version of skill "${name}" was in use; name one with to_version`
+      : `earlier versions of skill "${name}" that were in use are archived (${once.join(', ')}); restore one of them first`;
+  return new EtudeError('FAILED_PRECONDITION', why, { field: 'to_version' });
 }
 
 /** Versions of the same owner in use now are replaced by it, in one call; `also` goes with them. */
@@ -247,7 +220,8 @@ async function versionsLike(procedural: SkillRegistry, { scope, name }: Skill, s
   return versions.filter((version) => version.scope.user === scope.user);
 }
 
-function moveOf(skill: Skill, move: Omit<SkillMove, 'key'>): SkillMove {
+/** A move of exactly this version, with this content. */
+export function moveOf(skill: Skill, move: Omit<SkillMove, 'key'>): SkillMove {
   const { to, from, by, reason, at, evidence, contract, proof, replacedBy } = move;
   return {
     key: keyOf(skill),

@@ -13,7 +13,8 @@ import { withMarks } from '../hygiene/untrusted.js';
  *
  * `active` to `active` is verification again: the skill stays in use and gets its new proof, or is deprecated where there is none; so
  * it is for what waits for review. `deprecated` to `deprecated` names what is used in its place; `archived` to `archived` takes its
- * proof away. What nobody uses or reviews is verified again as a candidate, without the proof that it had.
+ * proof away. What nobody uses or reviews is verified again as a candidate, without the proof that it had. `archived` to
+ * `pending_review` or `rejected` undoes archiving: only where it was that before.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
@@ -21,10 +22,12 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
   pending_review: ['active', 'pending_review', 'rejected', 'archived'],
   active: ['active', 'deprecated', 'archived'],
   deprecated: ['active', 'deprecated', 'candidate', 'archived'],
-  archived: ['active', 'deprecated', 'candidate', 'archived'],
+  archived: ['active', 'deprecated', 'candidate', 'archived', 'pending_review', 'rejected'],
   rejected: ['candidate', 'archived'],
 };
 
+/** Reached from being archived only where it was so before. */
+const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected']);
 /** Name in the history of what verification decides. */
 export const VERIFIER = 'verification';
 
@@ -69,6 +72,11 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   return moved;
 }
 
+/** What an archived one was before; null where nobody wrote it down. */
+export function wasBefore({ history = [] }: Skill): SkillStatus | null {
+  return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
+}
+
 /** Whether it was in use before. Skills that were stored before there was a history say so only by what they are. */
 export function wasActive({ status, history = [] }: Skill): boolean {
   if (history.length === 0) return status === 'active' || status === 'deprecated';
@@ -110,7 +118,8 @@ function requireDigest(skill: Skill, key: SkillKey): void {
 
 function requireStatus(skill: Skill, { key, to, from }: SkillMove): void {
   const allowed = sourcesOf(to).filter((status) => from === undefined || from.includes(status));
-  if (allowed.includes(skill.status)) return;
+  const isUndo = skill.status !== 'archived' || !UNDONE.has(to) || wasBefore(skill) === to;
+  if (allowed.includes(skill.status) && isUndo) return;
   throw new EtudeError(
     'ABORTED',
     `skill ${nameOf(key)} is ${skill.status}, not ${allowed.join(' or ')}, from which it could become ${to}; read it again and decide again`,
