@@ -11,6 +11,9 @@ const LIST_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 600_000;
 const PROGRESS_EVERY_MS = 2_000;
 
+/** Of what is there as structure as well: larger results are not sent twice. */
+const TEXT_MAX_CHARS = 100_000;
+
 /** How often a client that asks for progress hears that its call goes on. */
 export interface ToolTiming {
   readonly callTimeoutMs?: number;
@@ -50,6 +53,14 @@ function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void 
 
 const asText = (value: unknown) => ({ type: 'text' as const, text: typeof value === 'string' ? value : JSON.stringify(value) });
 
+/** For clients that read no structure; those that do have all of it there. */
+function partAsText(value: unknown) {
+  const { type, text } = asText(value);
+  if (text.length <= TEXT_MAX_CHARS) return { type, text };
+  const mark = `\n[cut: ${TEXT_MAX_CHARS} of ${text.length} characters; structuredContent holds all of it. Return less, or print a part of it.]`;
+  return { type, text: text.slice(0, TEXT_MAX_CHARS).toWellFormed() + mark };
+}
+
 function failed(error: string, result: object | undefined): CallToolResult {
   const more = result && Object.keys(result).length > 0 ? [asText(result)] : [];
   return { isError: true, content: [asText(error), ...more] };
@@ -80,7 +91,7 @@ export function serveTools(server: Server, calls: GatewayCalls['tools'], caller:
       const settings = { metadata, signal: context.mcpReq.signal, timeoutMs: callTimeoutMs };
       const { success, result, error } = await calls.callTool(request, settings);
       if (!success) return failed(error, result);
-      return { content: [asText(result ?? {})], structuredContent: result ?? {} };
+      return { content: [partAsText(result ?? {})], structuredContent: result ?? {} };
     } catch (error) {
       return failedCall(error);
     } finally {

@@ -51,6 +51,16 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     expect(gateway.seen.at(-1)).toMatchObject({ request: { tool: 'echo', agent: 'default', user: '' }, settings: { timeoutMs: 600_000 } });
   });
 
+  it('sends what is large once in full', async () => {
+    const client = await connect(new FakeGateway(), over, revision);
+    const large = '"é'.repeat(300_000);
+    const { content, structuredContent } = await client.callTool({ name: 'echo', arguments: { text: large } });
+    expect(structuredContent).toEqual({ text: large });
+    const [part] = content as Array<{ text: string }>;
+    expect(part?.text.length).toBeLessThan(100_300);
+    expect(part?.text).toMatch(/\[cut: 100000 of \d+ characters; structuredContent holds all of it/);
+  });
+
   it('makes a failed tool an error that the model sees', async () => {
     const client = await connect(new FakeGateway(), over, revision);
     const missing = await client.callTool({ name: 'echo', arguments: {} });

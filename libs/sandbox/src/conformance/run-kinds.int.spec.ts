@@ -144,8 +144,14 @@ describe('a call', () => {
     ]);
     expect(results).toMatchObject([
       { exit: 'ok' },
-      { exit: 'nonzero', error: { type: 'ValueError', message: 'the value takes more than 4 KiB as JSON' } },
-      { exit: 'nonzero', error: { type: 'ValueError', message: 'the value has more than 100 commas and brackets' } },
+      {
+        exit: 'nonzero',
+        error: { type: 'ValueError', message: 'the value takes more than 4 KiB as JSON; return less, or print a part of it' },
+      },
+      {
+        exit: 'nonzero',
+        error: { type: 'ValueError', message: 'the value has more than 100 commas and brackets; return less, or print a part of it' },
+      },
     ]);
     const forged =
       'import os, struct\nb = b\'{"value":"\' + b"x" * 9000 + b\'"}\'\nfor fd in range(3, 64):\n    try: os.write(fd, struct.pack(">I", len(b)) + b)\n    except OSError: pass\nos._exit(0)';
