@@ -34,7 +34,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
     parse: fraction,
     must: 'be a number from 0 to 1',
   },
-  max_skills: { field: 'maxSkills', parse: count, must: 'be a whole number; 0 is any number' },
+  max_skills: { field: 'maxSkills', parse: count, must: 'be a whole number; 0 is no limit' },
   skill_search_threshold: { field: 'skillSearchThreshold', parse: fraction, must: 'be a number from 0 to 1' },
   prefer_skills: { field: 'preferSkills', parse: boolean, must: 'be true or false' },
   approval_mode: { field: 'approvalMode', parse: mode, must: `be ${APPROVAL_MODES.join(', ')}` },
@@ -63,9 +63,12 @@ export function settingsOf(pairs: readonly string[]): { readonly settings: Setti
   return { settings, paths: [...new Set(paths)] };
 }
 
+const valueText = (key: string, value: boolean | number | string | undefined) =>
+  key === 'max_skills' && value === 0 ? '0 (no limit)' : String(value ?? '-');
+
 function show(cli: Cli, agent: Agent): void {
   const settings = agent.proceduralMemorySettings;
-  const rows = Object.entries(SETTINGS).map(([key, { field }]) => [key, String(settings?.[field] ?? '-')]);
+  const rows = Object.entries(SETTINGS).map(([key, { field }]) => [key, valueText(key, settings?.[field])]);
   const since = agent.isSet ? `set ${when(agent.updateTime)}` : "nothing is set; these are the installation's";
   cli.out.data(toJson(AgentSchema, agent, { alwaysEmitImplicit: true }), `${agent.name}: ${since}\n${table(rows)}`);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { create, toJson } from '@bufbuild/protobuf';
 import { SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readTests } from './skill-tests.js';
+import { readTests, withCalls } from './skill-tests.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'etude-tests-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -61,5 +61,20 @@ describe('readTests', () => {
     ['a field that it does not know', [{ args: [], expected: 2, expect: 3 }], /\[0\]: test: /],
   ])('refuses %s, and says where', (_what, content, message) => {
     expect(() => tests(content)).toThrow(message);
+  });
+});
+
+describe('functions test_… of a Python file', () => {
+  it('are called where nobody does', () => {
+    const one = 'def test_one():\n    assert f(1) == 1\n';
+    const two = 'def test_two() -> None:\n    assert f(2) == 2\n';
+    expect(withCalls(`${one}\n${two}`, 'a.py')).toBe(`${one}\n${two}\ntest_one()\ntest_two()\n`);
+    expect(withCalls(`${one}\ntest_one()\n`, 'a.py')).toBe(`${one}\ntest_one()\n`);
+    expect(withCalls('assert f(1) == 1\n', 'a.py')).toBe('assert f(1) == 1\n');
+  });
+
+  it('are refused where nobody could', () => {
+    expect(() => withCalls('def test_one(client):\n    pass\n', 'a.py')).toThrow('a.py: nothing calls test_one, which takes arguments');
+    expect(() => withCalls('async def test_one():\n    pass\n', 'a.py')).toThrow('is asynchronous');
   });
 });

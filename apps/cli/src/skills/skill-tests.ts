@@ -40,11 +40,26 @@ const HINT = [
 
 /** Tests of a file: a list in JSON, or Python with assertions, by its name. @throws CliError that names what is wrong where */
 export function readTests(path: string): TestCase[] {
-  if (/\.py$/i.test(path)) return [pythonTest({ setup: '', tests: readText(path) })];
+  if (/\.py$/i.test(path)) return [pythonTest({ setup: '', tests: withCalls(readText(path), path) })];
   const json = readJson(path);
   const cases = Array.isArray(json) ? json : [json];
   if (cases.length === 0) throw new CliError(EXIT.usage, `${path} has no test in it`, HINT);
   return cases.map((one: unknown, index) => testCase(one, `${path}[${index}]`));
+}
+
+/** Functions test_… that nobody calls are called at the end, in their order: else nothing of them would run. @throws CliError */
+export function withCalls(code: string, path: string): string {
+  const calls: string[] = [];
+  for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {
+    const isCalled = [...code.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].length > 1;
+    if (isCalled) continue;
+    if (async !== '' || parameters.trim() !== '')
+      throw new CliError(EXIT.usage, `${path}: nothing calls ${name}, which ${async === '' ? 'takes arguments' : 'is asynchronous'}`, [
+        'what stands at the top level is run, and functions test_… without parameters; there is no pytest and there are no fixtures',
+      ]);
+    calls.push(`${name}()\n`);
+  }
+  return calls.length === 0 ? code : `${code.trimEnd()}\n\n${calls.join('')}`;
 }
 
 /** @param where it stands, for messages */

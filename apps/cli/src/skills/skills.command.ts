@@ -37,7 +37,7 @@ const repeatable = (command: Command) => command.option('--request-id <id>', 'ma
 
 const REPEATABLE = {
   tests:
-    'JSON list of {args, kwargs, expected} or {stdin, expected_stdout}, or Python with asserts at its top level, which are run; repeatable',
+    'JSON list of {args, kwargs, expected} or {stdin, expected_stdout}, or Python with asserts, at its top level or in functions test_…; repeatable',
   heldOut: 'tests that are run and never shown; repeatable',
 } as const;
 

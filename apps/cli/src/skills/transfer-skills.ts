@@ -9,6 +9,7 @@ import { EXIT } from '../exit-codes.js';
 import { readBytes } from '../files.js';
 import { plural } from '../output.js';
 import { ridingOut } from '../sandbox/ride-out.js';
+import { noteNext } from './skill-hints.js';
 import { bareName, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
 import { type ReaderOptions, skillReference } from './skill-reference.js';
 import { zipOf } from './zip-file.js';
@@ -98,6 +99,7 @@ export function importSkill(cli: Cli, path: string, options: ImportSkillOptions)
     );
     for (const note of done.notes) cli.out.note(note);
     if (dryRun) cli.out.note('nothing was stored');
+    else for (const skill of done.skills) noteNext(cli, skill);
     return done.skills.length > 0 ? EXIT.ok : EXIT.failed;
   });
 }

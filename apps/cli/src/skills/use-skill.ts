@@ -22,7 +22,7 @@ const HINT = ['k=v gives one argument, as JSON where it is JSON and as text else
 /** Arguments of a call, from "k=v" each, or one JSON object. @throws CliError */
 export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
   if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as k=v or with --json-args, not both');
-  if (json !== undefined) return objectOf(json);
+  if (json !== undefined) return objectOf(json, '--json-args', HINT);
   const named = pairs.map((pair): [string, JsonValue] => {
     const at = pair.indexOf('=');
     if (at < 1) throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is no argument`, HINT);
@@ -33,10 +33,11 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
   return Object.fromEntries(named);
 }
 
-function objectOf(json: string): JsonObject {
+/** @param flag that gave it, for messages. @throws CliError */
+export function objectOf(json: string, flag: string, hint: readonly string[]): JsonObject {
   const value = jsonIn(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CliError(EXIT.usage, '--json-args is no JSON object', HINT);
+    throw new CliError(EXIT.usage, `${flag} is no JSON object`, hint);
   return value;
 }
 
@@ -64,7 +65,9 @@ export async function useSkill(cli: Cli, skill: string, pairs: readonly string[]
   return withGateway(cli, async (gateway) => {
     const used = await ridingOut(cli.signal, () => gateway.skills.useSkill(request, callSettings(cli)));
     cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
-    if (!used.success) noteFailure(cli, skill, used);
+    if (!isMissing(used) && bareName(used.name) !== bareName(request.name))
+      cli.out.note(`answered by ${bareName(used.name)}@${used.version}, which took the place of ${bareName(request.name)}`);
+    if (!used.success) noteFailure(cli, reader.agent ?? '', { asked: skill, used });
     return exitOf(used);
   });
 }
@@ -76,11 +79,12 @@ function outcomeText({ output, result }: UseSkillResponse): string {
   return [output.trimEnd(), answer].filter((part) => part !== '').join('\n');
 }
 
-function noteFailure(cli: Cli, skill: string, used: UseSkillResponse): void {
+function noteFailure(cli: Cli, agent: string, { asked, used }: { readonly asked: string; readonly used: UseSkillResponse }): void {
   const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
-  cli.out.note(isMissing(used) ? `${bareName(skill)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
+  cli.out.note(isMissing(used) ? `${bareName(asked)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
   if (skillRequestSubmitted) cli.out.note(`it was asked for; ${commandLine(cli, `skills wanted ${wantedSkill}`)} tells what becomes of it`);
-  else if (isMissing(used)) cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
+  else if (isMissing(used) && agent === '')
+    cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
 }
 
 /** No version of it was run, because there is none to run. */

@@ -10,9 +10,10 @@ import { ridingOut } from '../sandbox/ride-out.js';
 import { SCRIPTED, when } from '../tasks/task-lines.js';
 import { bareName } from './skill-lines.js';
 import type { ReaderOptions } from './skill-reference.js';
-import { argumentsOf } from './use-skill.js';
+import { objectOf } from './use-skill.js';
 
 const PAGE_MAX = 1_000;
+const EXAMPLE_HINT = ['it holds the arguments of a call by their names, such as {"text": "a,b"}'];
 
 export interface RequestOptions extends ReaderOptions {
   readonly example?: string;
@@ -21,7 +22,7 @@ export interface RequestOptions extends ReaderOptions {
 
 export async function requestSkill(cli: Cli, skill: string, description: string, options: RequestOptions): Promise<number> {
   const { example, agent = 'default', user = '', requestId = randomUUID() } = options;
-  const called = example === undefined ? {} : { example: argumentsOf([], await readArgument(example)) };
+  const called = example === undefined ? {} : { example: objectOf(await readArgument(example), '--example', EXAMPLE_HINT) };
   const request = { name: bareName(skill), description: await readArgument(description), agent, user, requestId, ...called };
   return withGateway(cli, async (gateway) => {
     const wanted = await ridingOut(cli.signal, () => gateway.skills.requestSkill(request, callSettings(cli)));

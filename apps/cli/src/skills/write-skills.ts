@@ -8,7 +8,7 @@ import {
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { status } from '@grpc/grpc-js';
-import { type Cli, commandLine, withGateway } from '../cli.js';
+import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
@@ -17,6 +17,7 @@ import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { type Draft, type DraftOptions, newDraft, nextDraft, readCode } from './skill-draft.js';
+import { draftError, failureHint, noteNext } from './skill-hints.js';
 import { bareName, doneLine, findingLine, list } from './skill-lines.js';
 import { type ReaderOptions, skillReference } from './skill-reference.js';
 import { testCase } from './skill-tests.js';
@@ -33,7 +34,16 @@ const verifySettings = (cli: Cli) => ({ timeoutMs: Math.max(cli.callTimeoutMs, V
 
 export async function addSkill(cli: Cli, path: string, options: AddOptions): Promise<number> {
   const draft = newDraft(path, await readCode(path), options);
-  return withGateway(cli, (gateway) => register(cli, gateway, draft, { ...options, baseVersion: 0 }));
+  return drafted(draft, () => withGateway(cli, (gateway) => register(cli, gateway, draft, { ...options, baseVersion: 0 })));
+}
+
+/** What is done with a draft; where that is refused, with the flag that would help. */
+async function drafted(draft: Draft, work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    throw draftError(error, draft);
+  }
 }
 
 /** The tests of the version before stay, where this key may read them, unless others are given. */
@@ -84,22 +94,22 @@ async function register(
 /** What became of it, and what to do next. */
 function settled(cli: Cli, skill: Skill): number {
   cli.out.data(toJson(SkillSchema, skill), doneLine(skill));
-  const named = `${bareName(skill.name)}@${skill.version}`;
-  if (skill.status === SkillStatus.CANDIDATE)
-    cli.out.note(`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`);
-  if (skill.status === SkillStatus.PENDING_REVIEW) cli.out.note(`a reviewer decides: ${commandLine(cli, `skills review ${named}`)}`);
+  noteNext(cli, skill);
   return skill.status === SkillStatus.REJECTED ? EXIT.failed : EXIT.ok;
 }
 
 export async function checkSkill(cli: Cli, path: string, options: DraftOptions): Promise<number> {
   const skill = newDraft(path, await readCode(path), { ...options, description: options.description ?? 'A draft that is tried.' });
-  return withGateway(cli, async (gateway) => {
+  const check = async (gateway: Gateway) => {
     cli.out.status(`checking ${skill.name} …`);
     const found = await gateway.skills.checkSkill({ skill }, verifySettings(cli));
     cli.out.status('');
     cli.out.data(toJson(CheckSkillResponseSchema, found, { alwaysEmitImplicit: true }), checkText(found));
+    const hint = failureHint(found.reason);
+    if (hint !== '') cli.out.note(hint);
     return found.passed ? EXIT.ok : EXIT.failed;
-  });
+  };
+  return drafted(skill, () => withGateway(cli, check));
 }
 
 function checkText(found: CheckSkillResponse): string {
