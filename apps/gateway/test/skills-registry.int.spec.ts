@@ -103,6 +103,8 @@ describe('a registration', () => {
   it('takes a class for a snippet, and a program for what it is', async () => {
     const stack = draftOf('stack_class', { code: 'class Stack:\n    def push(self, x): ...\n', tests: [] });
     expect(await skills().registerSkill({ skill: stack })).toMatchObject({ kind: 'snippet' });
+    const called = await refusal(skills().registerSkill({ skill: draftOf('no_snippet', { kind: 'snippet', tests: [] }) }));
+    expect(called).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['skill.kind'] });
     const code = 'n = int(input())\nif n > 10:\n    print(n * 3)\nelse:\n    print(n * 2)\n';
     const program = draftOf('double_it', { code, isProgram: true, tests: [runOf('2', '4'), runOf('20', '60')] });
     expect(await skills().registerSkill({ skill: program, wait: true })).toMatchObject({ entryPoint: '', status: SkillStatus.ACTIVE });

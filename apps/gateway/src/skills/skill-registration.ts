@@ -57,6 +57,13 @@ export class SkillRegistration {
     const place = { sandboxes: this.parts.sandboxes, tenant, name: skill.name, isProgram, owner: { agent, user }, signal };
     const found = await inspectSkill(skill.code, skill.entryPoint, place);
     if ('problems' in found) throw invalid(problemTexts(found.problems).map((description) => ({ field: 'skill.code', description })));
+    if (skill.kind === 'snippet' && found.kind === 'function')
+      throw invalid([
+        {
+          field: 'skill.kind',
+          description: `the code has ${found.entryPoint} to call, so it is a function, which needs tests, and no snippet`,
+        },
+      ]);
     const named: Skill = { ...skill, entryPoint: found.entryPoint, kind: found.kind === 'snippet' ? 'snippet' : skill.kind };
     refuseAny([
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),

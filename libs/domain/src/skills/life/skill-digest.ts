@@ -7,7 +7,8 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
 
 /**
  * What is approved when a skill is: code, entry point, declared parameters, tests, dependencies, packages and files; of a procedure in
- * words, its words. What is empty is left out. A dependency counts by its name and digest: its content is pinned, not where a copy of
+ * words, its words; and of all but functions, what they are: evidence for what is shown is none for what is called. What is empty is
+ * left out. A dependency counts by its name and digest: its content is pinned, not where a copy of
  * it is kept.
  */
 export function skillDigest(skill: Content): string {
@@ -25,6 +26,7 @@ export function skillDigest(skill: Content): string {
     packages: filled(packages?.toSorted(compare)),
     files: filled(files?.toSorted((a, b) => compare(a.path, b.path))),
     ...(skill.kind === 'procedure' ? { description: skill.description } : {}),
+    ...(skill.kind === 'snippet' ? { kind: skill.kind } : {}),
   });
 }
 

@@ -123,6 +123,7 @@ async function pinnedSkill(
       `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
     );
   if (!isProven(skill)) throw refusal(`${what}, whose code does not match its evidence; verify ${name} again`);
+  if (skill.kind !== 'function') throw refusal(`${what}, a ${skill.kind}, which is shown and never run; take the call out`);
   if (skill.entryPoint === null)
     throw refusal(`${what}, a program without a function to call; register a version of it that has an entry point`);
   return skill;
@@ -164,6 +165,8 @@ function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDepende
 
 function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string {
   if (kind === 'procedure') throw refusal(`${name}@${version} is a procedure in words and can't be called by other code`);
+  if (kind === 'snippet')
+    throw refusal(`${name}@${version} is a snippet, whose code was never run, and can't be brought in; copy what is needed`);
   if (entryPoint === null) throw refusal(`${name}@${version} is a program and can't be called by other code`);
   return entryPoint;
 }

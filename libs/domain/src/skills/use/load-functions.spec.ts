@@ -4,13 +4,14 @@ import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import { registryOf, skillOf } from './bundle-fixture.js';
 import { provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
 import { codeWithFunctions, loadFunctions } from './load-functions.js';
-import { pinDependencies } from './bundle-code.js';
+import { bundledCode, dependencyOn, pinDependencies } from './bundle-code.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });
 const TWICE = provenSkillOf('twice', 'import skills\ndef twice(x):\n    return skills.add(x, x)', { x: {} }, { needs: [ADD] });
 const PROGRAM = provenSkillOf('shout', 'print(1)', {}, { entryPoint: null });
-const deps = { procedural: registryOf(ADD, TWICE, PROGRAM, skillOf('unproven', 'def unproven(): ...')), checker: TEST_SIGNER };
+const SHOWN = provenSkillOf('shown', 'def shown(): return 1', {}, { kind: 'snippet' });
+const deps = { procedural: registryOf(ADD, TWICE, PROGRAM, SHOWN, skillOf('unproven', 'def unproven(): ...')), checker: TEST_SIGNER };
 
 async function printed(code: string): Promise<string> {
   const runs = [{ kind: 'program' as const, code, stdin: '' }];
@@ -39,11 +40,29 @@ describe('loadFunctions', () => {
   it('refuses all where one is missing, is a program or is not proven', async () => {
     expect(await errorOf(loadFunctions(reader, ['add', 'x', 'y'], deps))).toMatch(/^NOT_FOUND: .*x, y/);
     expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(/^FAILED_PRECONDITION: shout is a program/);
+    expect(await errorOf(loadFunctions(reader, ['shown'], deps))).toMatch(
+      /^FAILED_PRECONDITION: shown is a snippet, whose code was never run/,
+    );
     expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
   });
 
   it('loads nothing where nothing is asked for', async () => {
     expect(await loadFunctions(reader, [], deps)).toEqual({ functions: [], pins: [], code: '' });
+  });
+});
+
+describe('a snippet', () => {
+  const caller = { name: 'caller', scope: ADD.scope };
+  const pin = dependencyOn(SHOWN);
+
+  it('is not pinned, and not brought in where somebody pinned it', async () => {
+    expect(await errorOf(pinDependencies(deps.procedural, reader, ['shown'], caller))).toMatch(
+      /^FAILED_PRECONDITION: shown@1 is a snippet/,
+    );
+    expect(await errorOf(codeWithFunctions(reader, [pin], 'import skills', deps))).toMatch(
+      /shown@1, a snippet, which is shown and never run/,
+    );
+    expect(() => bundledCode('import skills', [SHOWN])).toThrow('shown@1 is a snippet');
   });
 });
 

@@ -69,11 +69,18 @@ function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: Ski
   return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
 }
 
+const NOT_RUN: Readonly<Record<Skill['kind'], string>> = {
+  function: '',
+  snippet: 'a snippet, whose code was never run,',
+  procedure: 'a procedure in words',
+};
+
 function requireLoadable(skill: Skill, checker: ProofChecker): void {
-  if (skill.kind === 'procedure' || skill.entryPoint === null)
+  const isProgram = skill.kind === 'function' && skill.entryPoint === null;
+  if (isProgram || skill.kind !== 'function')
     throw new EtudeError(
       'FAILED_PRECONDITION',
-      `${skill.name} is ${skill.kind === 'procedure' ? 'a procedure in words' : 'a program'} and has no function to load; ${skill.kind === 'procedure' ? 'read it' : 'use it'} instead.`,
+      `${skill.name} is ${isProgram ? 'a program' : NOT_RUN[skill.kind]} and has no function to load; ${isProgram ? 'use it' : 'read it'} instead.`,
     );
   requireProven(skill, checker);
 }

@@ -38,7 +38,7 @@ export function requireCallable({ name, kind }: Pick<Skill, 'name' | 'kind'>): v
   if (kind === 'snippet')
     throw new EtudeError(
       'FAILED_PRECONDITION',
-      `${name} is a snippet: it defines a class, and can't be called by itself. Load it and use it in your own code.`,
+      `${name} is a snippet: its code was never run, and can't be called. Read it, and copy what you need into your own code.`,
     );
   if (kind === 'procedure')
     throw new EtudeError('FAILED_PRECONDITION', `${name} is a procedure in words: read it and do as it says; it can't be called.`);

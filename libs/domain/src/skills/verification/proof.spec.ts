@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { skillOf } from '../use/bundle-fixture.js';
+import { skillDigest } from '../life/skill-digest.js';
 import { confidenceOf, isProven, NOTHING_FOUND, proofText, signProof } from './proof.js';
 import { TEST_SIGNER } from '../use/proven-fixture.js';
 
@@ -25,6 +26,7 @@ describe('isProven', () => {
     ['parameters', { parameters: [{ name: 'a', type: '', description: '', required: true }] }],
     ['what it calls', { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) }] }],
     ['packages', { packages: ['numpy==2.3.1'] }],
+    ['what it is', { kind: 'snippet' as const }],
     ['files', { files: [{ path: 'a', contentBase64: '' }] }],
     ['the digest', { digest: 'f'.repeat(64) }],
   ])('does not hold once %s changed', (_what, change) => {
@@ -38,6 +40,16 @@ describe('isProven', () => {
     expect(isProven({ ...other, proof: skill.proof }, TEST_SIGNER)).toBe(false);
     const adopted = { ...skill.proof, digest: other.digest };
     expect(isProven({ ...other, proof: adopted }, TEST_SIGNER)).toBe(false);
+  });
+
+  it('does not hold for a function on evidence for what is shown, nor without a test that passed', () => {
+    const snippet = { ...bare, kind: 'snippet' as const };
+    const shown = { ...snippet, digest: skillDigest(snippet) };
+    const proof = signProof(shown, NOTHING_FOUND, TEST_SIGNER, 7);
+    expect(isProven({ ...shown, proof }, TEST_SIGNER)).toBe(true);
+    expect(isProven({ ...shown, proof, kind: 'function' }, TEST_SIGNER)).toBe(false);
+    expect(isProven({ ...shown, proof, kind: 'function', digest: bare.digest }, TEST_SIGNER)).toBe(false);
+    expect(isProven({ ...bare, proof: signProof(bare, NOTHING_FOUND, TEST_SIGNER, 7) }, TEST_SIGNER)).toBe(false);
   });
 
   it('signs everything but the signature', () => {

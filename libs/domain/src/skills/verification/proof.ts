@@ -41,12 +41,13 @@ export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigne
 }
 
 /**
- * Whether the skill's content is the one that its evidence is for, and the evidence was signed here. The digest is made again from the
- * content, whatever the record says of it.
+ * Whether the skill's content is the one that its evidence is for, and the evidence was signed here; of a function, that its
+ * tests passed. The digest is made again from the content, whatever the record says of it.
  */
 export function isProven(skill: Skill, checker: ProofChecker): boolean {
   const { proof } = skill;
   if (proof === undefined || proof.digest !== skill.digest || proof.digest !== skillDigest(skill)) return false;
+  if (skill.kind === 'function' && proof.testsPassed === 0) return false;
   return checker.isSigned(proofText(proof), proof.keyId, proof.signature);
 }
 

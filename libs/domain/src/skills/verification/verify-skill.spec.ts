@@ -117,6 +117,14 @@ describe('verifySkill', () => {
     expect(verification.reason).toMatch(/^the tests of version 1, which it would replace, fail:/);
   });
 
+  it('takes for no snippet what has a function to call', async () => {
+    const snippet = { ...skillOf('def double(n):\n    return n * 2', [call([1], 2)], 'double'), kind: 'snippet' as const, tests: [] };
+    expect(await verify(snippet)).toMatchObject({
+      passed: false,
+      reason: 'the code has double to call, so it is a function, which needs tests, and no snippet',
+    });
+  });
+
   it('lets nothing that is shown take the place of a function', async () => {
     const replaced = skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double');
     const ground = { ...NO_GROUND, replaced };

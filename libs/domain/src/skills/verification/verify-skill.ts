@@ -119,7 +119,7 @@ function templateOf(
 async function inspect(skill: Skill, place: TestPlace, signal: AbortSignal): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
   const { code, entryPoint, name } = skill;
-  const isProgram = skill.kind !== 'function' || entryPoint === null;
+  const isProgram = entryPoint === null;
   const mutantsMax = skill.kind === 'function' ? MUTANTS_MAX : 0;
   const asked = { code, entryPoint, name, isProgram, mutantsMax };
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, signal);
@@ -141,6 +141,12 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
     const problems = problemTexts(inspected.problems).join('; ');
     return { evidence: [], found, reason: `the code is refused: ${problems}` };
   }
+  if (skill.kind === 'snippet' && inspected.kind === 'function')
+    return {
+      evidence: [],
+      found,
+      reason: `the code has ${inspected.entryPoint} to call, so it is a function, which needs tests, and no snippet`,
+    };
   const evidence = ['the code parses', findingText(findings)];
   if (skill.kind !== 'function') return { evidence: [...evidence, `a ${skill.kind} is shown, never run`], found };
   const reason = declaredOtherwise(skill, inspected);

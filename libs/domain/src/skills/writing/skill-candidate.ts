@@ -39,11 +39,12 @@ export function candidateFromTests(
   const tests = [...origin.tests];
   if (tests.length === 0 || origin.code.trim() === '') return null;
   const code = standaloneCode(origin.code, tests, entryPoint);
+  const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
   return {
     name: skillName(prompt, fingerprint, entryPoint),
     version: 1,
     scope,
-    kind: entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet',
+    kind,
     description: describe(origin),
     code,
     entryPoint,
@@ -55,7 +56,7 @@ export function candidateFromTests(
     status: 'candidate',
     statusReason: '',
     evidence: [],
-    digest: skillDigest({ code, entryPoint, tests }),
+    digest: skillDigest({ kind, code, entryPoint, tests }),
     sources: [...sources],
     model,
     scripted,
