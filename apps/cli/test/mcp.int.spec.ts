@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
 import { connectStdio, MODERN, REVISIONS } from '@etude/mcp/testing/official-client';
-import { manifest } from '@etude/mcp/testing/fake-gateway';
+import { manifest, refusal } from '@etude/mcp/testing/fake-gateway';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { etude, isAlive, ROOT } from './etude.js';
@@ -77,6 +77,30 @@ describe('etude mcp', () => {
     child.stdin.end();
     const [exit] = (await once(child, 'exit')) as [number | null];
     expect(exit).toBe(0);
+  });
+
+  it('says what broke the connection where a message is too long', async () => {
+    const { command, args, env } = program();
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    child.stdin.on('error', () => undefined);
+    child.stdin.write(`{"text":"${'x'.repeat(11 * 1024 * 1024)}"}\n`);
+    const [exit] = (await once(child, 'close')) as [number | null];
+    expect(exit).toBe(2);
+    expect(said).toContain('the MCP connection broke: ReadBuffer exceeded maximum size');
+    expect(said).toContain('a message is one line of JSON, of at most 10 MiB');
+    expect(said).not.toContain('top-level await');
+  });
+
+  it('ends at once where its key is refused', async () => {
+    gateway.fake.refuse = refusal(16, 'This API key is not known.');
+    try {
+      const outcome = await etude(['mcp', '--address', gateway.address], { ETUDE_API_KEY: 'wrong' });
+      expect(outcome).toMatchObject({ exit: 5, stdout: '', stderr: expect.stringContaining('This API key is not known.') as string });
+    } finally {
+      gateway.fake.refuse = null;
+    }
   });
 
   it('says what is wrong with its flags before it serves', async () => {

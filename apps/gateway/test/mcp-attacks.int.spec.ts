@@ -63,6 +63,11 @@ describe('the door of MCP', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ jsonrpc: '2.0', id: null });
   });
 
+  it.each(['//[', 'http://[', '//', '/mcp/..', '*'])('finds nothing at the target %s', async (path) => {
+    const { status } = await ask(PING, {}, { path });
+    expect([400, 404]).toContain(status);
+  });
+
   it('refuses a wrong key before it reads the body', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(

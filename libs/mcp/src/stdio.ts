@@ -13,15 +13,39 @@ export interface StdioOptions extends EtudeServerOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** Serves one client until its input ends. Nothing but messages of the protocol goes to `stdout`. */
-export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<void> {
-  const { stdin, stdout, signal, onError } = options;
-  const ended = Promise.withResolvers<void>();
-  for (const event of ['end', 'close', 'error']) stdin.once(event, () => ended.resolve());
-  signal.addEventListener('abort', () => ended.resolve(), { once: true });
-  const transport = new StdioServerTransport(stdin, stdout);
-  const handle = serveStdio(() => etudeServer(calls, caller, options), { transport, onerror: onError });
-  if (signal.aborted) ended.resolve();
-  await ended.promise;
-  await handle.close();
+/** Tells of its end, whoever ends it. */
+class EndingTransport extends StdioServerTransport {
+  readonly #ended = Promise.withResolvers<void>();
+  readonly ended = this.#ended.promise;
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#ended.resolve();
+  }
 }
+
+/**
+ * Serves one client until its input ends. Nothing but messages of the protocol goes to `stdout`.
+ *
+ * Answers what broke the connection before that, such as a message that is too long; null where nothing did.
+ */
+export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<Error | null> {
+  const { stdin, stdout, signal, onError } = options;
+  const ended = Promise.withResolvers<Error | null>();
+  for (const event of ['end', 'close', 'error']) stdin.once(event, () => ended.resolve(null));
+  signal.addEventListener('abort', () => ended.resolve(null), { once: true });
+  let last: Error | null = null;
+  const onerror = (error: Error) => {
+    last = error;
+    onError(error);
+  };
+  const transport = new EndingTransport(stdin, stdout);
+  const handle = serveStdio(() => etudeServer(calls, caller, options), { transport, onerror });
+  if (signal.aborted) ended.resolve(null);
+  const broken = await Promise.race([ended.promise, transport.ended.then(() => last)]);
+  await handle.close();
+  return isClientGone(broken) ? null : broken;
+}
+
+/** It stopped to read before it closed the other pipe. */
+const isClientGone = (error: Error | null) => error !== null && 'code' in error && error.code === 'EPIPE';

@@ -2,10 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { type McpCaller, Session } from '@etude/mcp/caller';
 import { serveOverStdio } from '@etude/mcp/stdio';
+import { status } from '@grpc/grpc-js';
 import type { z } from 'zod';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
+import { isServiceError } from '../grpc-errors.js';
+
+const HINT = 'a message is one line of JSON, of at most 10 MiB';
+const FIRST_CALL_TIMEOUT_MS = 5_000;
+const REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
 
 export interface McpOptions {
   readonly agent: string;
@@ -29,19 +36,30 @@ function callerOf({ agent, user, session }: McpOptions): McpCaller {
   };
 }
 
-/** `etude mcp`: one MCP server on stdin and stdout, for the program that started it; over when its stdin is. */
+/** A key that is refused now is refused for good. Whatever else is wrong may pass, and each call says it. @throws ServiceError */
+async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: McpCaller): Promise<void> {
+  try {
+    await tools.listTools({ agent, user }, { timeoutMs: Math.min(cli.callTimeoutMs, FIRST_CALL_TIMEOUT_MS), signal: cli.signal });
+  } catch (error) {
+    if (isServiceError(error) && REFUSED.has(error.code)) throw error;
+  }
+}
+
+/** `etude mcp`: one MCP server on stdin and stdout, for the program that started it; over when its stdin is. @throws CliError where the connection breaks */
 export function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOf(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
+    await requireKey(cli, tools, caller);
     cli.out.note(
       `MCP on stdin and stdout, for agent ${caller.agent}${caller.user === '' ? '' : ` and user ${caller.user}`}, through ${address}`,
     );
     const { stdin, stdout } = process;
     const onError = (error: Error) => cli.out.note(`mcp: ${error.message}`);
     const onUnfit = (skill: string, why: string) => cli.out.note(`mcp: the skill ${skill} is not shown: ${why}`);
-    await serveOverStdio({ tools, skills }, caller, { version, onError, onUnfit, stdin, stdout, signal: cli.signal });
+    const broken = await serveOverStdio({ tools, skills }, caller, { version, onError, onUnfit, stdin, stdout, signal: cli.signal });
     // Whoever started it may hold the pipe open.
     stdin.destroy();
+    if (broken !== null) throw new CliError(EXIT.usage, `the MCP connection broke: ${broken.message}`, [HINT]);
     return EXIT.ok;
   });
 }

@@ -100,7 +100,8 @@ export class McpServer implements OnModuleDestroy {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refused = this.#parts.door.refusal(request.headers);
     if (refused !== null) return refuseHttp(response, 403, refused);
-    const { pathname } = new URL(request.url ?? '/', 'http://gateway');
+    const pathname = URL.parse(request.url ?? '/', 'http://gateway')?.pathname;
+    if (pathname === undefined) return refuseHttp(response, 400, `The request target is no path; MCP is at ${PATH}.`);
     if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
