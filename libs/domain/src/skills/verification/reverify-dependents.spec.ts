@@ -128,11 +128,12 @@ describe('a skill that is rolled back', () => {
 
 describe('approval', () => {
   it('carries over where nothing but what a skill calls changed', async () => {
-    const { deps, drain, versions, procedural } = registry(step, twice, newStep);
+    const history = [{ at: 1, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];
+    const { deps, drain, versions, procedural } = registry(step, { ...twice, history }, newStep);
     await admitSkill(keyOf(newStep), deps, signal);
     expect(await drain(review(procedural))).toEqual(['twice@2 active']);
     const [, second] = await versions('twice');
-    expect(second?.statusReason).toBe('approval of version 1 carries over: only what it calls is another version');
+    expect(second?.statusReason).toBe('approval of version 1 by ann carries over: only what it calls is another version');
   });
 
   it('carries over to nothing that changed in another way', async () => {
