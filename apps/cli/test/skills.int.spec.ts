@@ -130,6 +130,7 @@ describe('a skill on the command line', () => {
       expect((await run('skills', 'prune')).exit).toBe(2);
       expect((await run('skills', 'prune', '--undo', 'p0123456789abcdef')).exit).toBe(0);
       expect(await json('skills', 'revoke', 'documents/none', '--dry-run')).toMatchObject({ skills: [], facts: [] });
+      expect((await succeeds(run('skills', 'revoke', 'documents/none'))).stderr).toContain('nothing rests on documents/none');
       expect((await run('skills', 'revoke', 'nothing')).exit).toBe(2);
       expect((await succeeds(run('skills', 'stats'))).stdout).toMatch(/default .*1 active/);
     },

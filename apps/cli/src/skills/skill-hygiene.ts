@@ -75,7 +75,8 @@ export function revokeSource(
     const parts = [done.skills.length > 0 ? skillTable(done.skills) : '', list('facts', done.facts)].filter((part) => part !== '');
     cli.out.data(toJson(RevokeSourceResponseSchema, done, { alwaysEmitImplicit: true }), parts.join('\n\n'));
     const what = `${plural(done.skills.length, 'skill')} and ${plural(done.facts.length, 'fact')}`;
-    cli.out.note(dryRun ? `${what} would be withdrawn; nothing was changed` : `${what} withdrawn`);
+    if (done.skills.length === 0 && done.facts.length === 0) cli.out.note(`nothing rests on ${source}: nothing was withdrawn`);
+    else cli.out.note(dryRun ? `${what} would be withdrawn; nothing was changed` : `${what} withdrawn`);
     return EXIT.ok;
   });
 }
