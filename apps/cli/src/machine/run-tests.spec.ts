@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createCli } from '../cli.js';
+import { readSettings } from '../settings.js';
 import type { Finding } from './inspect-machine.js';
-import { count, skippedFiles } from './run-tests.js';
+import { count, runTests, skippedFiles } from './run-tests.js';
 
 const finding = (name: string, ok: boolean): Finding => ({ name, ok, needed: true, state: '', cost: '', fix: '' });
 const files = [
@@ -43,4 +45,9 @@ describe('count', () => {
     const unloaded = { name: 'b', status: 'failed', message: 'no such module', assertionResults: [] };
     expect(count({ ...report, testResults: [failed, unloaded] }, []).failed).toBe(2);
   });
+});
+
+it('refuses a filter that no file fits', async () => {
+  const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
+  await expect(runTests(cli, ['libs/nothing'])).rejects.toMatchObject({ exit: 2, message: 'no test file has "libs/nothing" in its path' });
 });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './inspect-machine.js';
@@ -73,6 +74,10 @@ export interface TestOptions {
 /** `etude test`: every test that the machine can run, of one kind; the last line counts them. */
 export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
   const wanted = specFiles(cli.root).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
+  if (wanted.length === 0)
+    throw new CliError(EXIT.usage, `no test file has ${filters.map((filter) => JSON.stringify(filter)).join(' or ')} in its path`, [
+      'a filter is a part of a path, such as libs/queue or skills.int',
+    ]);
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
   if (!cluster && all.length < wanted.length)
     cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ./etude test --cluster`);

@@ -20,3 +20,9 @@ it('gives the line that looks at the pods of a stack, where it has any', () => {
   expect(stateText(state(pods), '/home', {})).toMatch(/^pods +kubectl --kubeconfig \/k -n n get pods$/m);
   expect(stateText(state({ driver: 'local' }), '/home', {})).not.toContain('kubectl');
 });
+
+it('says where REST and MCP are, where they are served', () => {
+  const served = { ...state({}), rest: 'http://127.0.0.1:3', mcp: 'http://127.0.0.1:3/mcp' };
+  expect(stateText(served, '/home', {})).toMatch(/^REST +http:\/\/127.0.0.1:3\nMCP +http:\/\/127.0.0.1:3\/mcp$/m);
+  expect(stateText(state({}), '/home', {})).not.toMatch(/^REST /m);
+});

@@ -70,6 +70,8 @@ export function stateText(state: StackState, home: string, pool: Partial<PoolFig
   const model = state.scripted ? `script ${state.scripted} [scripted]` : state.model;
   const head = table([
     ['gateway', state.address],
+    ...(state.rest === null ? [] : [['REST', state.rest]]),
+    ...(state.mcp === null ? [] : [['MCP', state.mcp]]),
     ['model', model],
     ['memory', state.memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${state.memory}`],
     ...(state.embedder === '' ? [] : [['embedder', state.embedder]]),

@@ -32,8 +32,9 @@ export function addStack(program: Command, start: Start): void {
     .description('what is there, what is missing, and what that costs')
     .action((_options: object, command: Command) => start(command, doctor));
   program
-    .command('test [filters...]')
+    .command('test')
     .description('every test that this machine can run')
+    .argument('[filters...]', 'only files with one of these in their path, such as libs/queue or skills.int')
     .option('--cluster', 'those that need a Kubernetes instead, which is started for them')
     .action((filters: string[], options: TestOptions, command: Command) => start(command, (cli) => runTests(cli, filters, options)));
   program
