@@ -29,7 +29,8 @@ const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
  *
  * @param options.baseVersion the version that was edited; left out: whatever is newest
  * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
- *   since; FAILED_PRECONDITION where skills are switched off, the version in use is of another kind, or there are too many
+ *   since; FAILED_PRECONDITION where skills are switched off, there are too many, the version in use is of
+ *   another kind, or a version with this content is not used any more
  */
 export async function registerSkill(candidate: Skill, options: StoreSkillOptions, deps: RegistrationDeps): Promise<Skill> {
   const { procedural, settings, clock } = deps;
@@ -49,7 +50,28 @@ export async function registerSkill(candidate: Skill, options: StoreSkillOptions
   const before = own[0];
   const heldOut = distinct([...(before?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
-  return procedural.store({ ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) }, options);
+  const given = { ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) };
+  const stored = await procedural.store(given, options);
+  requireNotGivenUp(stored, versions);
+  return stored;
+}
+
+/** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */
+function requireNotGivenUp({ name, version, status, scope, proof }: Skill, versions: readonly Skill[]): void {
+  if (status !== 'deprecated' && status !== 'archived') return;
+  const active = versions.find((other) => other.status === 'active' && other.scope.user === scope.user);
+  const back =
+    status === 'archived'
+      ? `restores ${name}@${version} (RestoreSkill)`
+      : proof === undefined
+        ? `has ${name}@${version} verified again (VerifySkill)`
+        : `rolls back to version ${version} (RollbackSkill)`;
+  const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${back}, or change the content.`,
+    { field: 'skill', metadata: { version: String(version), status } },
+  );
 }
 
 function requireName(name: string): void {
