@@ -121,6 +121,9 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
 
 const mark = (pruneId: string) => `pruned (${pruneId}):`;
 
+/** Whether this is why pruning archived a skill, which says nothing against it. */
+export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
+
 /** What this pruning archived and nobody touched since. */
 function prunedBefore(skill: Skill, pruneId: string): PlannedPrune[] {
   const last = skill.history?.at(-1);

@@ -1,4 +1,5 @@
-import type { Skill } from '@etude/contracts/memory';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
 import { bundledCode, dependencyOn } from '../use/bundle-code.js';
 import { canonicalJson, contentDigest } from '../content-digest.js';
 import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
@@ -9,18 +10,21 @@ import type { Stage } from './verification-stage.js';
 const DEPENDENTS_AT_ONCE = 4;
 
 /**
- * No regression: held-out tests, of this version and of the one that it replaces, pass; so do that one's own tests, and those of the
- * skills that call it, with this version in its place.
+ * No regression: held-out tests, of this version and of the one that it replaces, pass; so do that one's own tests, those that it had
+ * to pass itself, and those of the skills that call it, with this version in its place.
  */
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,
-  { replaced, dependents }: VerificationGround,
+  { replaced, earlier = [], dependents }: VerificationGround,
   place: TestPlace,
   signal: AbortSignal,
 ): Promise<Stage> {
   const stages = [await heldOutTests(skill, trial, replaced, place, signal)];
-  if (replaced) stages.push(await testsOfReplaced(replaced, trial, place, signal));
+  if (replaced) {
+    stages.push(await testsOfReplaced(replaced, trial, place, signal));
+    stages.push(await testsOfEarlier([replaced, ...earlier], trial, place, signal));
+  }
   stages.push(await testsOfDependents(dependents, place, signal));
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason;
   const found = {
@@ -34,7 +38,7 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
   const own = skill.heldOut ?? [];
   const tests = [...own, ...(replaced?.heldOut ?? []).filter((test) => !isAmong(test, own))];
   if (tests.length === 0) return { evidence: [] };
-  const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests }, place, signal);
+  const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place, signal);
   // Which one is nobody's to know: a test that is told is held out no longer.
   if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
@@ -42,16 +46,55 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
 
 const isAmong = (test: unknown, tests: readonly unknown[]) => tests.some((one) => canonicalJson(one) === canonicalJson(test));
 
+/**
+ * Tests of versions before the one that is replaced, that are in none after them: whoever gives new tests takes none of these away.
+ * What is kept names a version only for such tests, so that evidence does not grow with every version.
+ */
+async function testsOfEarlier(
+  [replaced, ...earlier]: readonly [Skill, ...Skill[]],
+  trial: Trial,
+  place: TestPlace,
+  signal: AbortSignal,
+): Promise<Stage> {
+  const known = new Set([...testsAsCalled(trial), ...testsAsCalled(replaced)]);
+  const evidence: string[] = [];
+  const kept: SkillDependency[] = [];
+  for (const version of earlier) {
+    const tests = version.tests.filter((test) => !known.has(asCalled(test, version)));
+    for (const test of tests) known.add(asCalled(test, version));
+    if (tests.length === 0 || isProgram(version) !== isProgram(trial)) continue;
+    const { passed, reason } = await runTrial(inPlaceOf({ ...version, tests }, trial), place, signal);
+    const whose = `the tests of version ${version.version}, which version ${replaced.version} had to pass as well,`;
+    if (!passed) return { evidence, reason: `${whose} fail: ${reason}` };
+    evidence.push(`${whose} pass`);
+    kept.push(dependencyOn(version));
+  }
+  return { evidence, found: { kept } };
+}
+
+/** Tests of Python call by name; others call whatever the entry point is. */
+const asCalled = (test: SkillTest, { entryPoint }: Pick<Skill, 'entryPoint'>) =>
+  canonicalJson(test.kind === 'python' ? [test, entryPoint] : [test]);
+
+const testsAsCalled = (tested: Pick<Trial, 'tests' | 'entryPoint'>) => tested.tests.map((test) => asCalled(test, tested));
+
+const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === null;
+
+/** The tests of another version on this code, under the name by which they call it. */
+function inPlaceOf(version: Skill, trial: Trial): Trial {
+  const alias = version.entryPoint === trial.entryPoint ? '' : `\n${version.entryPoint} = ${trial.entryPoint}\n`;
+  const step = `v${version.version}-${version.digest.slice(0, 8)}`;
+  const { entryPoint, tests } = version;
+  return { ...trial, step, code: `${trial.code}${alias}`, entryPoint, tests, isAuthors: false };
+}
+
 async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace, signal: AbortSignal): Promise<Stage> {
   const version = `version ${replaced.version}`;
-  if ((replaced.entryPoint === null) !== (trial.entryPoint === null)) {
+  if (isProgram(replaced) !== isProgram(trial)) {
     const kind = replaced.entryPoint === null ? 'a program' : 'a function';
     return { evidence: [], reason: `${version}, which it would replace, is ${kind}, and it is none; give it another name` };
   }
-  const alias = replaced.entryPoint === trial.entryPoint ? '' : `\n${replaced.entryPoint} = ${trial.entryPoint}\n`;
-  const step = `v${replaced.version}-${replaced.digest.slice(0, 8)}`;
-  const held = { ...trial, step, code: `${trial.code}${alias}`, entryPoint: replaced.entryPoint, tests: replaced.tests };
-  const { passed, reason } = await runTrial(held, place, signal);
+  const { passed, reason } = await runTrial(inPlaceOf(replaced, trial), place, signal);
   if (!passed) return { evidence: [], reason: `the tests of ${version}, which it would replace, fail: ${reason}` };
   return { evidence: [`the tests of ${version} pass`], found: { kept: [dependencyOn(replaced)] } };
 }

@@ -6,6 +6,7 @@ import { judge } from '../../evaluation/judge.js';
 import { planRuns } from '../../evaluation/plan-runs.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { evaluatorsOf } from '../writing/skill-tests.js';
+import { failedCall } from './failed-call.js';
 
 /** Runs of one execution: few enough to leave the sandboxes to others in between. */
 const RUNS_MAX = 200;
@@ -29,11 +30,13 @@ export interface Trial {
   readonly load?: (code: string) => string;
   readonly hashSeed?: number;
   readonly limits?: SandboxLimits;
+  /** Whoever hears of the outcome wrote these tests: the reason says what was called, expected and got. */
+  readonly isAuthors?: boolean;
 }
 
 export interface TrialOutcome {
   readonly passed: boolean;
-  /** "test 2 of 3: wrong answer"; empty where all passed. */
+  /** "test 2 of 3: wrong answer", and of the author's own how; empty where all passed. */
   readonly reason: string;
   readonly results: readonly RunResult[];
 }
@@ -117,7 +120,10 @@ export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSign
     results.push(...answers);
     for (const [index, planned] of part.entries()) {
       const failure = failureOf(planned, answers[index]);
-      if (failure !== null) return { passed: false, reason: `test ${at + index + 1} of ${tests.length}: ${failure}`, results };
+      if (failure === null) continue;
+      const number = at + index;
+      const how = trial.isAuthors === true ? failedCall(trial, tests[number], answers[index]) : '';
+      return { passed: false, reason: `test ${number + 1} of ${tests.length}: ${failure}${how}`, results };
     }
     at += part.length;
   }

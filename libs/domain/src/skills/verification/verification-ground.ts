@@ -3,6 +3,7 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { activeVersion } from '../life/approve.js';
+import { earlierVersions } from './earlier-versions.js';
 import { dependencyOn, neededSkills } from '../use/bundle-code.js';
 import { searchSkills } from '../life/find-skill.js';
 
@@ -10,6 +11,8 @@ import { searchSkills } from '../life/find-skill.js';
 export interface VerificationGround {
   /** The active version that this one would replace: it has to pass that one's tests as well. */
   readonly replaced: Skill | null;
+  /** Versions whose tests that one had to pass, and so on back: this one has to pass them as well. Newest first. */
+  readonly earlier?: readonly Skill[];
   /** Skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /** Active skills that call it: their tests have to pass with this version in place of the one they call. */
@@ -49,7 +52,8 @@ export async function gatherGround(skill: Skill, procedural: ProceduralMemory, i
     dependentsOf(skill, needed, procedural, isProven),
     similarTo(skill, procedural, isProven),
   ]);
-  return { replaced, needed, dependents, similar };
+  const earlier = replaced === null ? [] : await earlierVersions(replaced, procedural);
+  return { replaced, earlier, needed, dependents, similar };
 }
 
 async function dependentsOf(
