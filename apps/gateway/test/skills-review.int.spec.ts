@@ -152,25 +152,6 @@ describe('the rest of a life', () => {
     expect((await refusal(skills().rollbackSkill(named('rolled', { toVersion: 9 })))).status).toBe(status.NOT_FOUND);
   });
 
-  it('promotes to more readers, where it waits again; to every tenant for operators', async () => {
-    await store('promoted', { status: 'active' });
-    const asked = named('promoted', { scope: SkillScope.TENANT });
-    const copy = await skills().promoteSkill(asked);
-    expect(copy).toMatchObject({ agent: '@tenant', scope: SkillScope.TENANT, status: SkillStatus.PENDING_REVIEW });
-    expect(await skills().promoteSkill(asked)).toMatchObject({ version: copy.version, digest: copy.digest });
-    await skills().approveSkill({ name: 'skills/promoted', agent: '@tenant', digest: copy.digest });
-    expect(await skills('acme').getSkill({ name: 'skills/promoted', agent: 'elsewhere' })).toMatchObject({ scope: SkillScope.TENANT });
-    const wide = named('promoted', { scope: SkillScope.GLOBAL });
-    expect((await refusal(skills().promoteSkill(wide))).status).toBe(status.PERMISSION_DENIED);
-    const global = await skills('ops').promoteSkill(wide);
-    expect(global).toMatchObject({ agent: '@global', scope: SkillScope.GLOBAL });
-    const approval = { name: 'skills/promoted', agent: '@global', digest: global.digest };
-    expect((await refusal(skills().approveSkill(approval))).status).toBe(status.PERMISSION_DENIED);
-    await skills('ops').approveSkill(approval);
-    expect(await skills('globex').getSkill({ name: 'skills/promoted', agent: 'x' })).toMatchObject({ scope: SkillScope.GLOBAL });
-    expect(await refusal(skills().promoteSkill(named('promoted', { scope: SkillScope.AGENT })))).toMatchObject({ fields: ['scope'] });
-  });
-
   it('is decided by reviewers only', async () => {
     const { digest } = await store('guarded', { status: 'pending_review' });
     const mine = skills('acme');

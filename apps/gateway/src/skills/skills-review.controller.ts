@@ -11,6 +11,7 @@ import type {
   Skills,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { approveSkill, type Decision, rejectSkill, rollbackSkill } from '@etude/domain/skills/life/approve';
@@ -26,6 +27,7 @@ import { z } from 'zod';
 import { contextOf } from '../calls/call-context.js';
 import { NeedsRole } from '../calls/call.guard.js';
 import { MemoryAccess } from '../memory/memory-access.js';
+import { waitMs } from '../tasks/wait-timeout.js';
 import { skillOfName } from '../wire/resource-name.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
@@ -88,15 +90,19 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
       searchSkills(procedural, reader, { text: `${name}\n${description}`, ...SIMILAR }),
       procedural.dependents({ tenant: scope.tenant, agent: scope.agent, name }),
     ]);
+    // Tests are hidden from those who only use a skill: what everybody uses is reviewed by operators.
+    const withTests = scope.tenant !== GLOBAL_TENANT || hasRole(contextOf(call).roles, 'operator');
     return {
       skill: skillMessage(skill),
-      diff: skillDiff(active, skill, { withTests: true }),
-      tests: tests.map((test) => JSON.stringify(test)),
+      diff: skillDiff(active, skill, { withTests }),
+      tests: withTests ? tests.map((test) => JSON.stringify(test)) : [],
       heldOutCount: heldOut.length,
       similar: similar
         .filter((hit) => hit.skill.name !== name)
         .map((hit) => ({ skill: skillMessage(hit.skill), similarity: hit.similarity })),
-      dependents: dependents.map((dependent) => dependencyMessage({ ...dependent, tenant: scope.tenant, agent: scope.agent })),
+      dependents: dependents
+        .filter((dependent) => dependent.scope.tenant === asked.tenant || dependent.scope.tenant === GLOBAL_TENANT)
+        .map((dependent) => dependencyMessage({ ...dependent, tenant: dependent.scope.tenant, agent: dependent.scope.agent })),
     };
   }
 
@@ -182,7 +188,10 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const skill = await meantVersion(memory.procedural, asked, request, ['active']);
     const { isRepeat: _isRepeat, version } = await claimSkillRequest(memory, requestOf(call, 'PromoteSkill', request), skill);
     const meant = (await versionsOf(memory.procedural, skill)).find((one) => one.version === version) ?? skill;
-    return skillMessage(await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope }));
+    const copy = await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope });
+    const { signal, deadlineMs } = contextOf(call);
+    const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
+    return skillMessage(await this.services.parts.registration.settled(memory.procedural, copy, patience));
   }
 
   #by(call: ServerCall): Pick<Decision, 'by' | 'at'> {

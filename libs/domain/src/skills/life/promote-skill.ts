@@ -2,20 +2,19 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import type { SkillMove } from '../../ports/skill-registry.js';
 import type { Decision } from './approve.js';
 import { isReadBy, ownerOf, scopeOf } from './owners.js';
-import { isProofOf, keyOf } from './skill-life.js';
+import { isProofOf } from './skill-life.js';
 
 /** What is not for more readers: what was asked for before, and what became of it. */
-const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1, statusReason: '' } satisfies Partial<Skill>;
+const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 /** Whoever approved it did so for fewer readers. */
 const FOR_MORE = 'it was promoted, and approved for fewer readers only';
 
 /**
- * Stores a copy of a skill for more readers, with its proof; there it waits for review. What it was asked for stays where it was. The
- * same again finds the copy, and goes on where a crash has left it.
+ * Stores a copy of a skill for more readers, a candidate there: it is verified beside what they read, since its evidence names what
+ * only those before them could, and then waits for review. What it was asked for stays where it was. The same again finds the copy.
  *
  * @throws EtudeError INVALID_ARGUMENT for readers that are not more; FAILED_PRECONDITION for a skill that is not in use or has no proof
  *   for its content, and where it calls a skill that the new readers can't see
@@ -35,26 +34,10 @@ export async function promoteSkill(
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
   const untrusted = [...new Set([...(skill.untrusted ?? []), FOR_MORE])];
-  const copy = { ...skill, ...ANEW, untrusted, scope: owner, createdAt: decision.at, updatedAt: decision.at };
-  const stored = await procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by: decision.by });
-  return toReview(procedural, stored, skill, decision);
-}
-
-async function toReview(procedural: ProceduralMemory, stored: Skill, origin: Skill, { by, reason, at }: Decision): Promise<Skill> {
-  const why = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
-  const move: Omit<SkillMove, 'to'> = { key: keyOf(stored), by, reason: why, at };
-  const found = {
-    evidence: origin.evidence,
-    ...(origin.proof === undefined ? {} : { proof: origin.proof }),
-    ...(origin.contract === undefined ? {} : { contract: origin.contract }),
-  };
-  const moves: SkillMove[] = [
-    ...(stored.status === 'candidate' ? [{ ...move, to: 'verified', from: ['candidate'], ...found } as const] : []),
-    ...(stored.status === 'candidate' || stored.status === 'verified'
-      ? [{ ...move, to: 'pending_review', from: ['verified'] } as const]
-      : []),
-  ];
-  return (await procedural.move(moves)).at(-1) ?? stored;
+  const { by, reason, at } = decision;
+  const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
+  const copy = { ...skill, ...ANEW, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
+  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by });
 }
 
 function requireWider(skill: Skill, scope: SkillScope): void {

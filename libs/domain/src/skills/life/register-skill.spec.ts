@@ -71,24 +71,21 @@ describe('registerSkill', () => {
 describe('promoteSkill', () => {
   const shared = { ...SCOPE, agent: '@tenant' };
 
-  it('stores a copy with its proof that waits for review, and leaves behind what was asked for', async () => {
+  it('stores a copy that has to be verified and reviewed anew, and leaves behind what was asked for, and what was found', async () => {
     const procedural = new FakeProceduralMemory();
     const own = await storeAt(procedural, skillOf({ status: 'active', scope: { ...SCOPE, user: 'ann' } }));
     const copy = await promoteSkill(procedural, own, { ...decision(1), scope: 'tenant' });
     expect(copy).toMatchObject({
-      status: 'pending_review',
+      status: 'candidate',
       scope: shared,
-      proof: own.proof,
+      evidence: [],
       cues: [],
       fingerprints: [],
       executionCount: 0,
       untrusted: ['it was promoted, and approved for fewer readers only'],
     });
-    expect(copy.history?.map(({ by, to }) => [by, to])).toEqual([
-      ['ann', 'candidate'],
-      ['ann', 'verified'],
-      ['ann', 'pending_review'],
-    ]);
+    expect(copy).not.toHaveProperty('proof');
+    expect(copy.history).toMatchObject([{ by: 'ann', to: 'candidate', reason: 'shared by ann: useful' }]);
     expect(await promoteSkill(procedural, own, { ...decision(2), scope: 'tenant' })).toEqual(copy);
     expect(await procedural.versions(shared, 'sum_even')).toHaveLength(1);
   });
@@ -104,7 +101,7 @@ describe('promoteSkill', () => {
       code: 'FAILED_PRECONDITION',
     });
     const everybody = await promoteSkill(procedural, own, { ...decision(1), scope: 'global' });
-    expect(everybody).toMatchObject({ scope: { tenant: '@global', agent: '@tenant', user: null }, status: 'pending_review' });
+    expect(everybody).toMatchObject({ scope: { tenant: '@global', agent: '@tenant', user: null }, status: 'candidate' });
   });
 
   it('needs what it calls to be seen by its new readers', async () => {
@@ -117,6 +114,6 @@ describe('promoteSkill', () => {
     await storeAt(procedural, skillOf({ name: 'parse', status: 'active', scope: shared }));
     const copy = await share();
     expect(copy.dependencies).toEqual([{ ...pin, agent: '@tenant' }]);
-    expect(copy).toMatchObject({ digest: own.digest, proof: own.proof });
+    expect(copy).toMatchObject({ digest: own.digest });
   });
 });

@@ -6,6 +6,7 @@ import { activeVersion } from '../life/approve.js';
 import { earlierVersions } from './earlier-versions.js';
 import { dependencyOn, neededSkills } from '../use/bundle-code.js';
 import { searchSkills } from '../life/find-skill.js';
+import { isReadBy } from '../life/owners.js';
 
 /** Everything that a verification looks at beside the skill. */
 export interface VerificationGround {
@@ -15,7 +16,10 @@ export interface VerificationGround {
   readonly earlier?: readonly Skill[];
   /** Skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
-  /** Active skills that call it: their tests have to pass with this version in place of the one they call. */
+  /**
+   * Active skills that call it, and that whoever reads it can read as well: their tests have to pass with this version in place of the
+   * one they call. Those of others stay with the version that they call until one that is pinned to this one has passed.
+   */
   readonly dependents: readonly DependentSkill[];
   /** Skills that read much the same, most similar first. */
   readonly similar: readonly SimilarSkill[];
@@ -62,7 +66,7 @@ async function dependentsOf(
   procedural: ProceduralMemory,
   isProven?: IsProven,
 ): Promise<readonly DependentSkill[]> {
-  const calling = await activeDependents(skill, procedural);
+  const calling = (await activeDependents(skill, procedural)).filter(({ scope }) => isReadBy(scope, skill.scope));
   return Promise.all(
     calling.map(async (dependent) => {
       const others = (dependent.dependencies ?? []).filter((pin) => !isPinOf(pin, skill));

@@ -1,0 +1,62 @@
+import type { Scope, Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { keyOf } from '../life/skill-life.js';
+import { skillOf } from '../use/bundle-fixture.js';
+import { proven } from '../use/proven-fixture.js';
+import { admissionDeps } from './admission-fixture.js';
+import { admitSkill } from './admit-skill.js';
+
+const signal = new AbortController().signal;
+const OWN: Scope = { tenant: 'acme', agent: 'solver', user: null };
+const ANNS: Scope = { ...OWN, user: 'ann' };
+const TENANT: Scope = { ...OWN, agent: '@tenant' };
+const GLOBAL: Scope = { ...TENANT, tenant: '@global' };
+
+const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });
+
+/** Below zero the new version does otherwise, which the tests of its caller alone notice. */
+function lives(scope: Scope, caller: Scope) {
+  const step = proven(skillOf('step', 'def step(n):\n    return n + 1', { scope, tests: [test(1, 2), test(5, 6)] }));
+  const code = 'def step(n):\n    return 1 + abs(n)';
+  const next = skillOf('step', code, { scope, version: 2, status: 'candidate', tests: [test(1, 2), test(7, 8)] });
+  const secret = skillOf('secret_project', 'from skills import step\ndef secret_project(n):\n    return step(n)', {
+    scope: caller,
+    tests: [test(-3, -2)],
+    needs: [step],
+  });
+  return { step, next, secret: proven(secret) };
+}
+
+async function admitted(scope: Scope, caller: Scope) {
+  const { step, next, secret } = lives(scope, caller);
+  const procedural = new FakeProceduralMemory().keep(step, secret, next);
+  const requested: Skill[] = [];
+  const deps = admissionDeps(procedural, {}, requested);
+  const skill = await admitSkill(keyOf(next), deps, signal);
+  for (const one of requested) await admitSkill(keyOf(one), deps, signal);
+  return { skill, callers: (await procedural.versions(caller, 'secret_project')).toReversed() };
+}
+
+describe('what verification says of a skill', () => {
+  it.each([
+    ['another tenant’s', GLOBAL, OWN],
+    ['one agent’s', TENANT, OWN],
+    ['one user’s', OWN, ANNS],
+  ])('names, and is stopped by, nothing %s that not all its readers see', async (_whose, scope, caller) => {
+    const { skill, callers } = await admitted(scope, caller);
+    expect(skill).toMatchObject({ status: 'active', proof: { kept: [{ name: 'step', version: 1 }] } });
+    expect(JSON.stringify(skill)).not.toContain('secret_project');
+    expect(callers.map(({ status }) => status)).toEqual(['active', 'rejected']);
+    expect(callers[0]?.dependencies).toMatchObject([{ name: 'step', version: 1 }]);
+  });
+
+  it.each([
+    ['everybody', GLOBAL, GLOBAL],
+    ['the tenant', TENANT, TENANT],
+    ['the same user', ANNS, OWN],
+  ])('is stopped by what %s reads as well', async (_whose, scope, caller) => {
+    const { skill } = await admitted(scope, caller);
+    expect(skill).toMatchObject({ status: 'rejected', statusReason: expect.stringContaining('secret_project@1') as string });
+  });
+});
