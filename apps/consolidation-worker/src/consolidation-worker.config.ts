@@ -35,7 +35,7 @@ export const consolidationWorkerConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Share of the copies broken on purpose that a skill's tests have to notice, 0 to 1; one of them in any case. */
+      /** Share of a skill's mutants that its tests have to notice, 0 to 1; one of them in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: z

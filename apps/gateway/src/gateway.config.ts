@@ -30,7 +30,7 @@ export const gatewayConfig = requireMemory(
         .max(100)
         .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
         .default('Etude.Skill'),
-      /** Share of the broken copies of a skill that its tests have to notice, as the consolidation worker has it; `CheckSkill` says by it. */
+      /** Share of the mutants of a skill that its tests have to notice, as the consolidation worker has it; `CheckSkill` says by it. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** JSON file of hashed API keys; read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),

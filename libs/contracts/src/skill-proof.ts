@@ -95,7 +95,7 @@ export const SkillProof = z.strictObject({
   verifiedAt: z.number().int(),
   testsPassed: z.number().int().min(0),
   heldOutPassed: z.number().int().min(0),
-  /** Copies that were broken on purpose, those that the tests noticed, and in a phrase each those that they did not. */
+  /** Mutants: copies that were broken in one place; those that the tests noticed, and in a phrase each those that they did not. */
   mutantsMade: z.number().int().min(0),
   mutantsNoticed: z.number().int().min(0),
   mutantsSurvived: z.array(z.string()),

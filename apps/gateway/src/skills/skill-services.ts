@@ -14,7 +14,7 @@ export interface SkillParts {
   readonly outbox: MemoryOutbox;
   readonly checker: ProofChecker;
   readonly analyser: CodeAnalyser & { close(): Promise<void> };
-  /** Share of the broken copies that tests have to notice. */
+  /** Share of the mutants that tests have to notice. */
   readonly mutationScoreMin: number;
   /** Which kind of sandbox has the packages of a skill. */
   readonly templateFor: TemplateFor;

@@ -170,6 +170,26 @@ def parameter_of(argument, default, descriptions):
             parameter["description"] = (parameter["description"] + " Default: " + ast.unparse(default)[:200]).strip()
     return parameter
 
+def parameters_text(args):
+    """As the style guide of Python writes them: ast.unparse leaves the spaces around "=" out, also behind an annotation."""
+    def text(argument, default=None):
+        annotation = "" if argument.annotation is None else ": " + ast.unparse(argument.annotation)
+        equals = " = " if annotation else "="
+        return argument.arg + annotation + ("" if default is None else equals + ast.unparse(default))
+    by_place = args.posonlyargs + args.args
+    defaults = [None] * (len(by_place) - len(args.defaults)) + args.defaults
+    parts = [text(argument, default) for argument, default in zip(by_place, defaults)]
+    if args.posonlyargs:
+        parts.insert(len(args.posonlyargs), "/")
+    if args.vararg is not None:
+        parts.append("*" + text(args.vararg))
+    elif args.kwonlyargs:
+        parts.append("*")
+    parts += [text(argument, default) for argument, default in zip(args.kwonlyargs, args.kw_defaults)]
+    if args.kwarg is not None:
+        parts.append("**" + text(args.kwarg))
+    return ", ".join(parts)
+
 def contract_of(function):
     args = function.args
     docstring = (ast.get_docstring(function) if not isinstance(function, ast.Lambda) else None) or ""
@@ -201,7 +221,7 @@ def contract_of(function):
     returns = None if isinstance(function, ast.Lambda) else function.returns
     result = schema_of(returns, True) if returns is not None else {}
     name = request["entryPoint"] if isinstance(function, ast.Lambda) else function.name
-    signature = "def %s(%s)%s" % (name, ast.unparse(args), "" if returns is None else " -> " + type_text(returns))
+    signature = "def %s(%s)%s" % (name, parameters_text(args), "" if returns is None else " -> " + type_text(returns))
     return {"parameters": parameters, "inputSchema": schema, "outputSchema": result or None, "signature": signature, "docstring": docstring}
 
 def used_skills(module, problems):

@@ -81,6 +81,12 @@ describe('inspectCode', () => {
   it('takes other arguments only where the code does', async () => {
     expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
     expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
+    for (const signature of [
+      "def f(a, b: str = 'x', /, c: int = 60, *rest: int, d, e=1, g: float = 0.5, **more: int) -> int",
+      'def f(a=1, *, b: int = 2)',
+      'def f()',
+    ])
+      expect((await read(`${signature}:\n    return 1`)).contract.signature).toBe(signature);
   });
 
   it('finds the entry point', async () => {

@@ -52,7 +52,7 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
 }
 
 /**
- * How much the evidence says, from 0 to 1: the share of broken copies that the tests noticed, times what the number of tests adds (half
+ * How much the evidence says, from 0 to 1: the share of mutants that the tests noticed, times what the number of tests adds (half
  * of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95 for each warning of an analyser. 0 where an
  * analyser found an error, so that no threshold lets it through.
  */

@@ -52,7 +52,7 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
   const at = clock.now();
   const next: Skill = { ...dependent, ...UNCOUNTED, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
   if (skillDigest(next) === dependent.digest) return null;
-  const changed = dependencies.filter((pin, at) => pin.version !== dependent.dependencies?.[at]?.version);
+  const changed = dependencies.filter((pin, index) => pin.version !== dependent.dependencies?.[index]?.version);
   const statusReason = `calls ${changed.map(({ name, version }) => `${name}@${version}`).join(', ')}`;
   return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification' });
 }

@@ -43,7 +43,7 @@ const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps
   verifySkill(skill, { sandboxes, analyser, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps }, new AbortController().signal);
 
 describe('verifySkill', () => {
-  it('passes a program whose tests notice broken copies', async () => {
+  it('passes a program whose tests notice mutants', async () => {
     const verification = await verify(skillOf('n = int(input())\nprint(n * 2)', [io('2', '4'), io('5', '10')]));
     expect(verification).toMatchObject({
       passed: true,
@@ -52,7 +52,7 @@ describe('verifySkill', () => {
         'the code parses',
         'static analysis found nothing',
         'its tests pass twice with the same results (2)',
-        'its tests fail on 4 of 4 copies broken on purpose',
+        'its tests fail on 4 of 4 mutants',
       ],
       found: { testsPassed: 2, mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] },
     });
@@ -73,6 +73,21 @@ describe('verifySkill', () => {
     });
   });
 
+  it('tells an author what was called, expected and got, and nobody else', async () => {
+    const double = skillOf('def double(n, by=2):\n    return n * 3', [call([2], 4)], 'double');
+    const told = async (skill: Skill) => (await verify({ ...skill, origin: 'person' })).reason;
+    expect(await told(double)).toBe('its tests fail: test 1 of 1: wrong answer; double(2) gave 6, not 4');
+    expect((await verify(double)).reason).toBe('its tests fail: test 1 of 1: wrong answer');
+    const long = { kind: 'call' as const, args: [], kwargs: { n: 'a\n'.repeat(200), by: 1 }, expected: '', tolerance: 0 };
+    expect(await told({ ...double, tests: [long] })).toMatch(/; double\(n="a\\n.*…, by=1\) gave ".*…, not ""$/);
+    expect(await told(skillOf('print(3)', [io('2', '4')]))).toContain('wrong answer; with the input "2" it gave "3\\n", not "4"');
+    expect(await told(skillOf('def f(n):\n    return 1 // n', [call([0], 4)], 'f'))).toMatch(
+      /ZeroDivisionError.*; f\(0\), where 4 is expected$/,
+    );
+    const heldOut = await told({ ...skillOf('def f(n):\n    return n + 1', [call([1], 2), call([4], 5)], 'f'), heldOut: [call([77], 4)] });
+    expect(heldOut).toBe('its held-out tests fail: wrong answer');
+  });
+
   it('rejects code whose tests fail', async () => {
     expect(await verify(skillOf('print(3)', [io('2', '4')]))).toMatchObject({
       passed: false,
@@ -81,11 +96,11 @@ describe('verifySkill', () => {
     });
   });
 
-  it('rejects tests that no broken copy fails', async () => {
+  it('rejects tests that no mutant fails', async () => {
     const idle = skillOf('def idle(n):\n    return None', [call([1], null)], 'idle');
-    expect(await verify(idle)).toMatchObject({ passed: false, reason: 'its tests prove nothing: no broken copy could be made' });
+    expect(await verify(idle)).toMatchObject({ passed: false, reason: 'its tests prove nothing: no mutant could be made' });
     const weak = skillOf('def double(n):\n    return n * 2', [{ kind: 'python', setup: '', tests: 'assert callable(double)' }], 'double');
-    expect(await verify(weak)).toMatchObject({ passed: false, reason: 'its tests prove nothing: they pass on every broken copy' });
+    expect(await verify(weak)).toMatchObject({ passed: false, reason: 'its tests prove nothing: they pass on every mutant' });
   });
 
   it('rejects answers that change with the hash seed', async () => {
@@ -142,7 +157,7 @@ describe('verifySkill', () => {
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
     expect(await verify(snippet, sandboxes)).toMatchObject({
       passed: true,
-      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run'],
+      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run; its tests are not run (1)'],
     });
     expect(sandboxes.requests).toHaveLength(1);
   });
@@ -224,7 +239,7 @@ describe('what else speaks against a skill', () => {
   it('is a share of unnoticed copies that is too large', async () => {
     const loose = skillOf('def double(n):\n    return n * 2 if n < 100 else n + 50', [call([2], 4)], 'double');
     const { reason, found } = await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0.9 });
-    expect(reason).toMatch(/^its tests notice \d of \d copies broken on purpose, and at least \d are wanted; not noticed: line 2: /);
+    expect(reason).toMatch(/^its tests notice \d of \d mutants, and at least \d are wanted; not noticed: line 2: /);
     expect(found.mutantsSurvived.length).toBe(found.mutantsMade - found.mutantsNoticed);
     expect(await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0 })).toMatchObject({ passed: true });
   });

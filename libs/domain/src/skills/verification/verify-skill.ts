@@ -31,7 +31,7 @@ import type { Stage } from './verification-stage.js';
 export interface VerificationDeps {
   readonly sandboxes: Sandboxes;
   readonly analyser: CodeAnalyser;
-  /** Share of the broken copies that the tests have to notice, 0 to 1; one of them in any case. */
+  /** Share of the mutants that the tests have to notice, 0 to 1; one of them in any case. */
   readonly mutationScoreMin: number;
   readonly ground: VerificationGround;
   /** Which kind of sandbox has these packages; absent: all run in the default one. */
@@ -148,9 +148,16 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
       reason: `the code has ${inspected.entryPoint} to call, so it is a function, which needs tests, and no snippet`,
     };
   const evidence = ['the code parses', findingText(findings)];
-  if (skill.kind !== 'function') return { evidence: [...evidence, `a ${skill.kind} is shown, never run`], found };
+  if (skill.kind !== 'function') return { evidence: [...evidence, notRunText(skill)], found };
   const reason = declaredOtherwise(skill, inspected);
   return reason === null ? { evidence, found } : { evidence, found, reason };
+}
+
+/** Code with nothing to call is a snippet, whatever its author meant, who may have given tests. */
+function notRunText({ kind, tests, heldOut = [] }: Skill): string {
+  const count = tests.length + heldOut.length;
+  const notRun = count === 0 ? '' : `; its tests are not run (${count})`;
+  return `a ${kind} is shown, never run${notRun}`;
 }
 
 function findingText(findings: readonly SkillFinding[]): string {
@@ -185,7 +192,14 @@ async function runStages(
 ): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
   const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
-  const trial: Trial = { step: 'first', code: skill.code, entryPoint: inspected.entryPoint, tests: skill.tests, load };
+  const trial: Trial = {
+    step: 'first',
+    code: skill.code,
+    entryPoint: inspected.entryPoint,
+    tests: skill.tests,
+    load,
+    isAuthors: isByAuthor(skill),
+  };
   const first = await runTrial(trial, place, signal);
   if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
   return inOrder([
@@ -195,6 +209,9 @@ async function runStages(
     compareAlike(skill, trial, ground.similar, place, signal),
   ]);
 }
+
+/** Tests of rollouts and of consolidation are a task's cases, and hidden ones among them. */
+const isByAuthor = ({ origin = 'rollout' }: Skill) => origin !== 'rollout' && origin !== 'consolidation';
 
 /** All of them, ended: nothing goes on behind an answer. The first error in this order is thrown. */
 async function inOrder(stages: ReadonlyArray<Promise<Stage>>): Promise<readonly Stage[]> {
@@ -220,12 +237,12 @@ async function noticeMutants(
   signal: AbortSignal,
 ): Promise<Stage> {
   const { made, noticed, survived } = await countMutants(mutants, trial, results, place, signal);
-  const evidence = [`its tests fail on ${noticed} of ${made} copies broken on purpose`];
+  const evidence = [`its tests fail on ${noticed} of ${made} mutants`];
   if (survived.length > 0) evidence.push(`not noticed: ${survived.join('; ')}`);
   const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: [...survived] } };
-  if (made === 0) return { ...stage, reason: 'its tests prove nothing: no broken copy could be made' };
-  if (noticed === 0) return { ...stage, reason: 'its tests prove nothing: they pass on every broken copy' };
+  if (made === 0) return { ...stage, reason: 'its tests prove nothing: no mutant could be made' };
+  if (noticed === 0) return { ...stage, reason: 'its tests prove nothing: they pass on every mutant' };
   if (noticed / made >= min) return stage;
-  const wanted = `its tests notice ${noticed} of ${made} copies broken on purpose, and at least ${Math.ceil(min * made)} are wanted`;
+  const wanted = `its tests notice ${noticed} of ${made} mutants, and at least ${Math.ceil(min * made)} are wanted`;
   return { ...stage, reason: `${wanted}; not noticed: ${survived.join('; ')}` };
 }
