@@ -30,6 +30,8 @@ export interface Registration {
   readonly baseVersion: number;
   /** For the history. */
   readonly by: string;
+  /** Whoever registers it may approve it as well. */
+  readonly isReviewer?: boolean;
 }
 
 /** The way in for what people and agents write: looked at by Python's parser, pinned, stored as a candidate, sent to verification. */
@@ -74,11 +76,15 @@ export class SkillRegistration {
 
   /** @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many */
   async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
-    const { reader, baseVersion, by } = registration;
+    const { reader, baseVersion, by, isReviewer = false } = registration;
     const candidate = await this.completed(procedural, registration, signal);
     const { settings } = await this.parts.settings.get(reader.tenant, candidate.scope.agent);
     const base = baseVersion === 0 ? {} : { baseVersion };
-    const stored = await registerSkill(candidate, { ...base, by }, { procedural, settings, clock: { now: Date.now } });
+    const stored = await registerSkill(
+      candidate,
+      { ...base, by, isReviewed: isReviewer },
+      { procedural, settings, clock: { now: Date.now } },
+    );
     if (stored.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(stored));
     return stored;
   }

@@ -67,7 +67,7 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
 
   @GrpcMethod('Skills')
   async registerSkill(request: RegisterSkillRequest, _metadata: Metadata, call: ServerCall) {
-    const { tenant, name: by, signal, deadlineMs } = contextOf(call);
+    const { tenant, name: by, roles, signal, deadlineMs } = contextOf(call);
     const { draft, reader } = authored(request.skill, call);
     const { baseVersion, requestId } = request;
     if (baseVersion < 0) throw invalidField('base_version', `must be the version that was edited, or 0; it is ${baseVersion}`);
@@ -76,7 +76,8 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     const claimed = { tenant, requestId, method: 'RegisterSkill', body: { ...body, isProgram: draft.isProgram, baseVersion } };
     await claimSkillRequest(memory, claimed, { scope: { ...draft.skill.scope, agent: reader.agent }, version: baseVersion });
     const { registration } = this.services.parts;
-    const stored = await registration.register(memory.procedural, { draft, reader, baseVersion, by }, signal);
+    const isReviewer = hasRole(roles, 'reviewer');
+    const stored = await registration.register(memory.procedural, { draft, reader, baseVersion, by, isReviewer }, signal);
     if (!request.wait) return skillMessage(stored);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await registration.settled(memory.procedural, stored, patience));

@@ -67,6 +67,8 @@ export interface StoreSkillOptions {
   readonly by?: string;
   /** The newest version that its author looked at. Absent: whatever is newest. */
   readonly baseVersion?: number;
+  /** A reviewer stores it, or it is a copy of what one approved: marks of versions before it don't go on. */
+  readonly isReviewed?: boolean;
 }
 
 /** Skills with versions and status. Not in it: verification, approval. */

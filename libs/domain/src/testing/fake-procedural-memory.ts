@@ -9,6 +9,7 @@ import type { SkillKey, SkillMove, SkillOwner } from '../ports/skill-registry.js
 import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
+import { withCarriedMarks } from '../skills/hygiene/carried-marks.js';
 import { movedSkill, newSkill, noSuchSkill } from '../skills/life/skill-life.js';
 import { afterOffer, ownerOfUse } from '../skills/life/skill-usage.js';
 import { staleEdit } from '../skills/life/stale-edit.js';
@@ -35,10 +36,11 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return this;
   }
 
-  async store(given: Skill, { by, baseVersion }: StoreSkillOptions = {}): Promise<Skill> {
+  async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
+    const { by, baseVersion } = options;
     requireScope(wholeTenant(given.scope));
     const versions = this.#versions(given.scope, given.name);
-    const stored = newSkill(given, (versions[0]?.version ?? 0) + 1, by);
+    const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
     const same = versions.find(({ digest, scope }) => digest === stored.digest && scope.user === stored.scope.user);
     if (same !== undefined) return same;
     const stale = baseVersion === undefined ? null : staleEdit(given.name, baseVersion, versions);

@@ -36,6 +36,28 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.get(ALL, 'sum_odd')).toBeNull();
     });
 
+    it('carries marks on to later versions, unless a reviewer stores them', async () => {
+      const memory = await start(make);
+      const untrusted = ['imported'];
+      const lines = "def total(xs):\n    return '#'";
+      const edit = (more: string, options = {}) => memory.store(skillOf({ code: `${lines}${more}` }), options);
+      await memory.store(skillOf({ code: lines, untrusted }));
+      expect(await edit('\n\n# mine', { baseVersion: 1 })).toMatchObject({ version: 2, untrusted });
+      expect(await edit('\n\nONE = 1', { isReviewed: true })).not.toHaveProperty('untrusted');
+      expect(await edit('\n\nTWO = 2')).toMatchObject({ version: 4, untrusted });
+      const ofAnn = await memory.store(skillOf({ code: code('c'), scope: { ...SCOPE, user: 'ann' } }));
+      expect(ofAnn).not.toHaveProperty('untrusted');
+    });
+
+    it('carries marks on from what was rejected only where that is edited, or stored again', async () => {
+      const memory = await start(make);
+      const untrusted = ['imported'];
+      await storeAt(memory, skillOf({ code: code('a'), untrusted, status: 'rejected' }));
+      expect(await memory.store(skillOf({ code: code('b') }), { isReviewed: true })).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ code: code('c') }))).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
+    });
+
     it('counts versions per agent', async () => {
       const memory = await start(make);
       await memory.store(skillOf());

@@ -4,6 +4,7 @@ import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
 import type { SkillKey, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { withCarriedMarks } from '@etude/domain/skills/hygiene/carried-marks';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { ownerOfUse } from '@etude/domain/skills/life/skill-usage';
 import { staleEdit } from '@etude/domain/skills/life/stale-edit';
@@ -39,7 +40,8 @@ export class RecordProceduralLayer implements ProceduralLayer {
     this.#deps = deps;
   }
 
-  async store(given: Skill, { by, baseVersion }: StoreSkillOptions = {}): Promise<Skill> {
+  async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
+    const { by, baseVersion } = options;
     const { embedder, store } = this.#deps;
     const { scope, name } = given;
     requireScope(wholeTenant(scope));
@@ -50,7 +52,7 @@ export class RecordProceduralLayer implements ProceduralLayer {
       if (same !== undefined) return same;
       const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
       if (stale !== null) throw stale;
-      const stored = newSkill(given, (versions[0]?.version ?? 0) + 1, by);
+      const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
       const [taken] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(stored, [])]));
       return taken ? stored : null;
     });
