@@ -303,6 +303,25 @@ describe('a use', () => {
       .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
   });
 
+  it('that was refused leaves its request id to the call that is put right', async () => {
+    const requestId = 'use-put-right';
+    await expect(use({ parameters: { a: 'x' }, requestId })).rejects.toMatchObject({ code: 3 });
+    expect(await use({ parameters: { a: 2, b: 7 }, requestId })).toMatchObject({ success: true, version: 1 });
+    await expect(use({ parameters: { a: 2, b: 8 }, requestId })).rejects.toMatchObject({ code: 6 });
+  });
+
+  it('that comes again runs the version that it ran first', async () => {
+    const name = 'add_again';
+    const first = await skills().registerSkill({ skill: draftOf(name), wait: true });
+    const again = { name: `skills/${name}`, requestId: 'use-again' };
+    expect(await use(again)).toMatchObject({ version: 1 });
+    const draft = draftOf(name, { code: ADD.replace('Adds two', 'Adds up two') });
+    const second = await skills().registerSkill({ skill: draft, baseVersion: first.version, wait: true });
+    expect(second).toMatchObject({ version: 2, status: SkillStatus.ACTIVE });
+    expect(await use(again)).toMatchObject({ version: 1 });
+    expect(await use({ name: `skills/${name}` })).toMatchObject({ version: 2 });
+  });
+
   it('puts what has no name for Python in its place, and answers as the schema says', async () => {
     const code = 'def spread(least: int, /, *more: int) -> set[int]:\n    return {least + one for one in more}\n';
     const listOf = (...members: number[]) => ({ kind: { case: 'listValue', value: { values: members.map(value) } } }) as const;
@@ -325,6 +344,12 @@ describe('a use', () => {
     expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
     expect(missing.wantedSkill).toMatch(/^wantedSkills\/w/);
     expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
+  });
+
+  it('of a misspelled name asks for nothing, and says what was meant', async () => {
+    const near = await use({ name: 'skills/spraed' });
+    expect(near).toMatchObject({ success: false, error: expect.stringContaining('did you mean "spread"?') as string });
+    expect(near).toMatchObject({ skillRequestSubmitted: false, wantedSkill: '' });
   });
 
   it('makes its agent an active one, whose wishes go before those of others', async () => {

@@ -5,11 +5,15 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { LoadFunctionsRequest, Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
+import { Scope } from '@etude/contracts/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import { knownNames } from '@etude/domain/skills/life/known-names';
 import { loadFunctions } from '@etude/domain/skills/use/load-functions';
+import { misspelledOf } from '@etude/domain/skills/use/nearest-name';
+import { notFoundBut } from '@etude/domain/tools/use-skill-tool';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
-import { useSkill } from '@etude/domain/skills/use/use-skill';
-import { claimRequest } from '@etude/memory/layers/request-claims';
+import { type SkillCall, useSkill } from '@etude/domain/skills/use/use-skill';
+import { claimRequest, earlierRequest } from '@etude/memory/layers/request-claims';
 import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -46,11 +50,11 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     if (reader === null) return notFound(request.name);
     await this.#requireEnabled(reader);
     if (request.agent !== '') await this.tools.calls.note(reader.tenant, reader.agent);
-    const useId = await useIdOf(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
+    const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     const { sandboxes, outbox, checker, templateFor } = this.services.parts;
     const deps = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
-    const used = await useSkill({ reader, name, parameters, useId, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
-    if (used.outcome === 'not_found') return this.#missing(request, reader, parameters);
+    const used = await useSkill({ reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
+    if (used.outcome === 'not_found') return this.#missing(request, reader, { memory, example: parameters });
     const { success, version, output, error, durationMs } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
     return { success, version, output, error, durationMs, ...result, name: skillResourceName(used.name) };
@@ -94,8 +98,11 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
   }
 
   /** It is asked for, so that it may be there the next time; nobody vouches for what a use says. */
-  async #missing(request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
-    const wanted = await this.tools.wishes.request(reader, { name: skillOfName(request.name), description: '', example });
+  async #missing(request: UseSkillRequest, reader: SkillReader, { memory, example }: { memory: Memory; example: JsonObject }) {
+    const name = skillOfName(request.name);
+    const meant = misspelledOf(name, await knownNames(memory.procedural, reader, 'active'));
+    if (meant !== null) return { ...notFound(request.name), error: notFoundBut(meant) };
+    const wanted = await this.tools.wishes.request(reader, { name, description: '', example });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
   }
 }
@@ -107,15 +114,29 @@ interface Use {
   readonly content: unknown;
 }
 
-/** @throws EtudeError ALREADY_EXISTS where the request id was used for something else */
-async function useIdOf(
+const Meant = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
+
+/** With a request id, what a repeat goes by. Its methods throw EtudeError ALREADY_EXISTS where it was used for something else. */
+function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,
   { requestId, content }: Use,
-): Promise<string> {
+): Pick<SkillCall, 'useId' | 'claim'> {
   const key = optionalRequestId(requestId);
-  if (key === null) return randomUUID();
+  if (key === null) return { useId: randomUUID() };
   const digest = contentDigest({ method: 'UseSkill', agent, user, content });
-  await claimRequest(store, { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() });
-  return key;
+  const request = { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() } as const;
+  return {
+    useId: key,
+    claim: {
+      async find() {
+        const note = await earlierRequest(store, request);
+        return note === null || note === '' ? null : Meant.parse(JSON.parse(note));
+      },
+      async take(meant) {
+        const { note } = await claimRequest(store, { ...request, note: JSON.stringify(meant) });
+        return note === '' ? meant : Meant.parse(JSON.parse(note));
+      },
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SkillName } from '@etude/contracts/ids';
+import { misspelledOf } from '../skills/use/nearest-name.js';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillFinder, SkillRunner, SkillWishes } from './tool-ports.js';
@@ -38,7 +39,7 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's.
+ * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's and is no misspelled one.
  *
  * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
  */
@@ -57,6 +58,9 @@ export async function useSkillByTool(
     ? null
     : await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal);
   if (used === null) {
+    const known = (await finder.list(context)).map((skill) => skill.name);
+    const meant = misspelledOf(name, known);
+    if (meant !== null) return { success: false, error: notFoundBut(meant) };
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
     const id = await wishes.request(context, { name, description: asked.description, example });
     return { success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: id } };
@@ -65,6 +69,10 @@ export async function useSkillByTool(
   const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
+
+/** What is said in place of asking for one more of nearly the same name. */
+export const notFoundBut = (meant: string) =>
+  `Skill not found; did you mean "${meant}"? Nothing was asked for; request a skill of the other name where it is another one.`;
 
 export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   return defineTool({

@@ -7,7 +7,7 @@ import { FakeSandboxes, type FakeRun } from '../../testing/fake-sandboxes.js';
 import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import { registryOf } from './bundle-fixture.js';
 import { proven, provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
-import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
+import { type MeantVersion, type SkillCall, type UseClaim, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
@@ -59,6 +59,18 @@ describe('useSkill', () => {
     expect([runs, uses().length]).toEqual([3, 3]);
   });
 
+  it('claims nothing for what is refused, and runs for a repeat what the first time meant', async () => {
+    const newer = provenSkillOf('add', 'def add(a, c): return c', { a: { type: 'integer' }, c: { type: 'integer' } }, { version: 2 });
+    let meant: MeantVersion | null = null;
+    const claim: UseClaim = { find: async () => meant, take: async (now) => (meant ??= now) };
+    expect(await errorOf(world([ADD]).use({ claim, parameters: { x: 1 } }))).toMatch(/^INVALID_ARGUMENT/);
+    expect(meant).toBeNull();
+    expect(await world([ADD]).use({ claim })).toMatchObject({ version: 1, result: 11 });
+    expect(meant).toEqual({ scope: ADD.scope, name: 'add', version: 1 });
+    expect(await world([{ ...ADD, status: 'deprecated' }, newer]).use({ claim })).toMatchObject({ version: 1, result: 11 });
+    expect(await errorOf(world([{ ...ADD, status: 'archived' }, newer]).use({ claim }))).toMatch(/add@1, which is archived/);
+  });
+
   it('brings in what the skill needs, as pinned', async () => {
     const twice = provenSkillOf(
       'twice',
@@ -80,14 +92,20 @@ describe('useSkill', () => {
   });
 
   it('answers that there is none, and counts nothing', async () => {
-    const { use, uses } = world([{ ...ADD, status: 'rejected' }]);
-    expect(await use()).toEqual({ outcome: 'not_found' });
+    const { use, uses } = world([ADD]);
     expect(await use({ name: 'other' })).toEqual({ outcome: 'not_found' });
     expect(uses()).toEqual([]);
   });
 
-  it('refuses what is not active yet', async () => {
-    expect(await errorOf(world([{ ...ADD, status: 'pending_review' }]).use())).toMatch(/^FAILED_PRECONDITION: .*pending_review/);
+  it('refuses what was rejected, and says why', async () => {
+    const { use, uses } = world([{ ...ADD, status: 'rejected', statusReason: 'its tests fail' }]);
+    expect(await errorOf(use())).toMatch(/^FAILED_PRECONDITION: Skill add is rejected, .* It was rejected: its tests fail$/);
+    expect(uses()).toEqual([]);
+  });
+
+  it('refuses what is not active yet, or not any more', async () => {
+    for (const status of ['pending_review', 'deprecated', 'archived'] as const)
+      expect(await errorOf(world([{ ...ADD, status }]).use())).toMatch(`FAILED_PRECONDITION: Skill add is ${status}`);
   });
 
   it.each<[string, (skill: Skill) => Skill]>([

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
 import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/crash.js';
 import type { Clock } from '../../ports/clock.js';
@@ -23,6 +23,23 @@ export interface SkillCall {
   readonly stdin?: string;
   /** The same again, with the same input, is run and counted once. */
   readonly useId: string;
+  /** Absent: nothing is remembered of this use. */
+  readonly claim?: UseClaim;
+}
+
+/** Which version of a skill, and whose. */
+export interface MeantVersion {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly version: number;
+}
+
+/** What a repeat of a use goes by. */
+export interface UseClaim {
+  /** What the first time meant; null: this is the first time. */
+  find(): Promise<MeantVersion | null>;
+  /** Claims the use once nothing is wrong with it. Answers what is meant: of two at once, what the first one meant. */
+  take(meant: MeantVersion): Promise<MeantVersion>;
 }
 
 export interface UseSkillDeps {
@@ -71,13 +88,10 @@ const REASON_MAX = 300;
  * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
-  const skill = await findSkill(deps.procedural, call.reader, call.name);
-  if (skill === null) return whyNotActive(call, deps);
-  requireProven(skill, deps.checker);
-  const { code, packages } = await wholeCode(skill, deps);
-  const executable = executableOf(skill, call, code);
-  const { run, input } = executable;
-  const result = await execute(skill, { ...executable, packages }, call, deps, signal);
+  const prepared = await claimedUse(call, deps);
+  if (prepared === null) return whyNotActive(call, deps);
+  const { skill, run, input } = prepared;
+  const result = await execute(skill, prepared, call, deps, signal);
   const error = errorOf(result, run);
   await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
   return {
@@ -93,6 +107,43 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   };
 }
 
+interface PreparedUse extends Executable {
+  readonly skill: Skill;
+  readonly packages: readonly string[];
+}
+
+/** Nothing is claimed for what is refused. null where there is no such skill in use. */
+async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
+  const earlier = (await call.claim?.find()) ?? null;
+  if (earlier !== null) return preparedUse(await versionMeant(earlier, deps), call, deps);
+  const skill = await findSkill(deps.procedural, call.reader, call.name);
+  if (skill === null) return null;
+  const prepared = await preparedUse(skill, call, deps);
+  const taken = (await call.claim?.take({ scope: skill.scope, name: skill.name, version: skill.version })) ?? skill;
+  if (taken.version === skill.version && taken.name === skill.name && contentDigest(taken.scope) === contentDigest(skill.scope))
+    return prepared;
+  return preparedUse(await versionMeant(taken, deps), call, deps);
+}
+
+async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse> {
+  requireProven(skill, deps.checker);
+  const { code, packages } = await wholeCode(skill, deps);
+  return { ...executableOf(skill, call, code), skill, packages };
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where it may not be run any more */
+async function versionMeant({ scope, name, version }: MeantVersion, { procedural }: UseSkillDeps): Promise<Skill> {
+  const known = (await procedural.versions(scope, name)).find(
+    (one) => one.version === version && one.scope.agent === scope.agent && one.scope.user === scope.user,
+  );
+  if (known?.status === 'active' || known?.status === 'deprecated') return known;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `This request_id used ${name}@${version}, which is ${known?.status ?? 'gone'} and not run any more; use a new request_id.`,
+    { field: 'request_id' },
+  );
+}
+
 /** @throws EtudeError FAILED_PRECONDITION */
 export function requireProven(skill: Skill, checker: ProofChecker): void {
   if (!isProven(skill, checker))
@@ -102,10 +153,10 @@ export function requireProven(skill: Skill, checker: ProofChecker): void {
     );
 }
 
-/** Asking for a skill that is being written, waits for somebody, or was turned down would only make another one. */
+/** Asking for a skill that is being written, waits for somebody, or was turned down or away would only make another one. */
 async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
-  if (known === null || known.status === 'archived') return { outcome: 'not_found' };
+  if (known === null) return { outcome: 'not_found' };
   const { status, statusReason } = known;
   const why = status === 'rejected' && statusReason !== '' ? ` It was rejected: ${statusReason.slice(0, REASON_MAX)}` : '';
   throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
@@ -140,7 +191,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
 
 async function execute(
   skill: Skill,
-  { run, input, packages }: Executable & { readonly packages: readonly string[] },
+  { run, input, packages }: PreparedUse,
   { reader, useId }: SkillCall,
   { sandboxes, limits, templateFor }: UseSkillDeps,
   signal: AbortSignal,
