@@ -34,9 +34,9 @@ function foundOf({ tests }: Skill) {
   return { testsPassed: tests.length, heldOutPassed: 0, ...mutants, findings: [], kept: [], alike: [] };
 }
 
-/** Stores a skill and takes it to its status, with a proof as verification signs it. */
+/** Stores a skill and takes it to its status, with a proof as verification signs it; what was active before makes room for it. */
 export async function storeSkill(
-  procedural: Pick<ProceduralMemory, 'store' | 'move'>,
+  procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,
   signer: ProofSigner,
   contract?: SkillContract,
@@ -44,6 +44,11 @@ export async function storeSkill(
   let stored = await procedural.store(skill);
   for (const to of WAYS[skill.status]) {
     const proof = to === 'verified' ? { proof: signProof(stored, foundOf(stored), signer, stored.createdAt) } : {};
+    const active = to === 'active' ? await procedural.versions(stored.scope, stored.name, 'active') : [];
+    const away = active.filter((version) => version.scope.user === stored.scope.user && version.version !== stored.version);
+    await procedural.move(
+      away.map((version) => ({ key: keyOf(version), to: 'deprecated', by: 'verification', reason: '', at: stored.createdAt })),
+    );
     const move = { key: keyOf(stored), to, by: 'verification', reason: '', at: stored.createdAt, ...proof };
     stored = (await procedural.move([contract === undefined ? move : { ...move, contract }]))[0] ?? stored;
   }

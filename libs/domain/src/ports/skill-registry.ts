@@ -39,8 +39,9 @@ export interface SkillMove {
  * The life of skills: versions, and the only way from one status to another.
  *
  * A skill is stored as a candidate and moves by the table of `skill-life.ts` alone. What becomes verified or active has a proof for
- * exactly its content: the digest is made again from code, contract, tests and dependencies, whatever the record says.
- * @throws EtudeError NOT_FOUND, ABORTED (another status or content than was looked at), FAILED_PRECONDITION (no proof for it)
+ * exactly its content: the digest is made again from code, contract, tests and dependencies, whatever the record says. Of one owner's
+ * versions, those of one user, at most one is active.
+ * @throws EtudeError NOT_FOUND, ABORTED (another status or content than was looked at, or another version is active), FAILED_PRECONDITION (no proof for it)
  * Not in it: finding skills, verification, signatures, who may do what.
  */
 export interface SkillRegistry {

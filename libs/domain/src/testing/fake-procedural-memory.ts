@@ -9,6 +9,7 @@ import type { SkillKey, SkillMove, SkillOwner } from '../ports/skill-registry.js
 import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
+import { requireOnlyActive } from '../skills/life/one-active.js';
 import { withCarriedMarks } from '../skills/hygiene/carried-marks.js';
 import { movedSkill, newSkill, noSuchSkill } from '../skills/life/skill-life.js';
 import { afterOffer, ownerOfUse } from '../skills/life/skill-usage.js';
@@ -90,6 +91,8 @@ export class FakeProceduralMemory implements ProceduralMemory {
         const known = this.#find(move.key);
         return [known, this.#replace(known, movedSkill(known, structuredClone(move), this.#checker))] as const;
       });
+      for (const [known, skill] of moved)
+        if (known.status !== 'active' && skill.status === 'active') requireOnlyActive(skill, this.#skills);
       return moved.map(([{ scope, name, version }]) => structuredClone(this.#find({ ...scope, name, version })));
     } catch (error) {
       this.#skills = before;

@@ -274,7 +274,7 @@ async function expectOwnOnly(
 ): Promise<void> {
   const own = [...model]
     .filter(([key]) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`))
-    .flatMap(([key, digests]) => digests.map((_, i) => `${key}@${i + 1}`))
+    .map(([key, digests]) => `${key}@${digests.length}`)
     .toSorted();
   const found = await memory.search(scope, { text: 'even odd numbers', limit: 50 });
   expect(found.map(({ skill }) => ownerKey(skill)).toSorted()).toEqual(own);

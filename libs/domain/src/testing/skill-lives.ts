@@ -2,6 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { skillDigest } from '../skills/life/skill-digest.js';
+import { isVersionOf } from '../skills/life/one-active.js';
 import { keyOf } from '../skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
@@ -37,16 +38,24 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   rejected: ['rejected'],
 };
 
-/** Stores a skill and moves it to its status. */
-export async function storeAt(procedural: Pick<ProceduralMemory, 'store' | 'move'>, skill: Skill, at = NEW_YEAR): Promise<Skill> {
+/** Stores a skill and moves it to its status. What was active of the same owner before makes room where it comes to be active. */
+export async function storeAt(
+  procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
+  skill: Skill,
+  at = NEW_YEAR,
+): Promise<Skill> {
   const stored = await procedural.store(skill);
-  const moves = WAYS[skill.status].map((to) => ({
+  const way = WAYS[skill.status];
+  const decision = { by: 'verification', reason: '', at };
+  const active =
+    stored.status === 'candidate' && way.includes('active') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
+  const away = active.filter((version) => version.version !== stored.version && isVersionOf(version, stored));
+  const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision }) as const);
+  const moves = way.map((to) => ({
     key: keyOf(stored),
     to,
-    by: 'verification',
-    reason: '',
-    at,
+    ...decision,
     ...(to === 'verified' ? { proof: proofOf(stored) } : {}),
   }));
-  return (await procedural.move(moves)).at(-1) ?? stored;
+  return (await procedural.move([...room, ...moves])).at(-1) ?? stored;
 }
