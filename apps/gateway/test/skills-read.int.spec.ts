@@ -71,6 +71,31 @@ describe('a list of skills', () => {
     expect(await names({}, 'rev')).toContain('of_ann/coder');
   });
 
+  it('has a line for each user’s skill of one name, where a reviewer names no user', async () => {
+    for (const user of ['ann', 'bob', 'cid']) await store({ name: 'own_ways', ...owned('@user', user) });
+    const listed = async (request: object) => {
+      const page = await skills('rev').listSkills(request);
+      return { ...page, users: page.skills.filter(({ name }) => name === 'skills/own_ways').map(({ user }) => user) };
+    };
+    for (const agent of ['', '@user', 'coder']) expect((await listed({ agent })).users).toEqual(['ann', 'bob', 'cid']);
+    const paged: string[] = [];
+    for (let pageToken = ''; ;) {
+      const page = await listed({ agent: '@user', pageSize: 1, pageToken });
+      paged.push(...page.users);
+      if ((pageToken = page.nextPageToken) === '') break;
+    }
+    expect(paged).toEqual(['ann', 'bob', 'cid']);
+    const named = { name: 'skills/own_ways', agent: '@user' };
+    expect(await refusal(skills('rev').getSkill(named))).toMatchObject({
+      status: status.FAILED_PRECONDITION,
+      message: expect.stringContaining('ann, bob, cid. Name the user') as string,
+    });
+    expect((await refusal(skills('rev').listSkillVersions(named))).status).toBe(status.FAILED_PRECONDITION);
+    expect(await skills('rev').getSkill({ ...named, version: 2 })).toMatchObject({ user: 'bob' });
+    expect((await skills('rev').listSkillVersions({ ...named, user: 'cid' })).skills).toMatchObject([{ version: 3, user: 'cid' }]);
+    expect((await skills('rev').listSkills({ agent: '@user', user: 'bob' })).skills).toMatchObject([{ user: 'bob' }]);
+  });
+
   it('shows the version in use, whatever came after it', async () => {
     const listed = async (request: object) =>
       (await skills().listSkills({ agent: 'coder', ...request })).skills.filter(({ name }) => name === 'skills/versions');

@@ -26,6 +26,8 @@ interface Asking {
   readonly user: string;
 }
 
+/** Users that a message names. */
+const NAMED_MAX = 10;
 const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TENANT]);
 
 /** @throws EtudeError INVALID_ARGUMENT */
@@ -60,7 +62,7 @@ export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readon
  * The newest version, whatever its status, or the one asked for; of equal names the narrowest owner's.
  *
  * @param name "skills/{skill}"
- * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND
+ * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION where a reviewer names no user, and several have one
  */
 export async function skillNamed(procedural: ProceduralMemory, asked: AskedSkills, name: string, version = 0): Promise<Skill> {
   const skillName = skillOfName(name);
@@ -79,9 +81,24 @@ async function asReader(procedural: ProceduralMemory, { tenant, agent, user }: A
 async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: string, version?: number): Promise<Skill | null> {
   for (const view of viewsOf(asked)) {
     const skill = await procedural.get(view, name, version);
-    if (skill !== null) return skill;
+    if (skill !== null) return asked.everyUser && version === undefined ? oneUsers(procedural, skill) : skill;
   }
   return null;
+}
+
+/** Nobody's in particular, else that of the only user who has one. @throws EtudeError FAILED_PRECONDITION where several users have one */
+async function oneUsers(procedural: ProceduralMemory, newest: Skill): Promise<Skill> {
+  const { scope, name } = newest;
+  const versions = newest.version === 1 ? [newest] : await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
+  const nobodys = versions.find((one) => one.scope.user === null);
+  const users = [...new Set(versions.flatMap((one) => one.scope.user ?? []))].toSorted();
+  if (nobodys !== undefined || users.length <= 1) return nobodys ?? newest;
+  const some = users.slice(0, NAMED_MAX).join(', ');
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `Several users of "${scope.agent}" have a skills/${name}: ${some}${users.length > NAMED_MAX ? ', …' : ''}. Name the user whose it is, or the version.`,
+    { field: 'user', metadata: { name: `skills/${name}` } },
+  );
 }
 
 export function checkedVersion(version: number, field: string): number {

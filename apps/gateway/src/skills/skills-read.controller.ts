@@ -155,15 +155,15 @@ function childOf(parent: string | undefined, category: string | undefined): stri
   return category.split('.').slice(0, depth).join('.');
 }
 
-/** "name/owner" */
+/** "name/owner/user" */
 function placeAfter(after: string | null): ListPlace | null {
-  const [name, owner] = after?.split('/') ?? [];
-  return name === undefined || owner === undefined ? null : { name, owner };
+  const [name, owner, ...user] = after?.split('/') ?? [];
+  return name === undefined || owner === undefined ? null : { name, owner, user: user.join('/') };
 }
 
 /** Names go up from page to page. One that does not, of a damaged record, ends the list, which would begin again else. */
 function nextPlace(last: Skill | undefined, after: ListPlace | null): string | null {
   if (last === undefined || (after !== null && last.name < after.name)) return null;
-  const { name, owner } = placeOf(last);
-  return `${name}/${owner}`;
+  const { name, owner, user } = placeOf(last);
+  return `${name}/${owner}/${user}`;
 }
