@@ -313,4 +313,14 @@ describe('a skill that is missed', () => {
     expect((await skills('globex').listWantedSkills({})).wantedSkills.map(({ skill }) => skill)).not.toContain('skills/unwritable');
     expect((await refusal(skills('globex').getWantedSkill({ name: asked.name }))).status).toBe(status.NOT_FOUND);
   }, 90_000);
+
+  it('tells nobody but reviewers what a user asked for, who does not name them', async () => {
+    for (const user of ['ann', 'bob', '']) await skills().requestSkill({ name: `wish_of_${user || 'nobody'}`, agent: 'wishing', user });
+    const seen = async (key: KeyName, user = '') =>
+      (await skills(key).listWantedSkills({ agent: 'wishing', user })).wantedSkills.map(({ skill }) => skill).toSorted();
+    const [ann, bob, nobody] = ['skills/wish_of_ann', 'skills/wish_of_bob', 'skills/wish_of_nobody'];
+    expect(await seen('acme')).toEqual([nobody]);
+    expect(await seen('acme', 'ann')).toEqual([ann, nobody]);
+    expect(await seen('rev')).toEqual([ann, bob, nobody]);
+  });
 });

@@ -115,10 +115,10 @@ export class WantedSkills {
     return (await this.load(tenant, id))?.wanted ?? null;
   }
 
-  /** Newest first. `after`: `nextAfter` of the page before. */
+  /** Newest first. `after`: `nextAfter` of the page before. `user`: who sees theirs and nobody's in particular; null: nobody's; undefined: every user's. */
   async list(
     tenant: string,
-    { limit, after = null, agent = null }: { limit: number; after?: string | null; agent?: string | null },
+    { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
   ): Promise<WishPage> {
     const { redis, keys } = this.producer;
     const index = keys.wantedSkills(tenant);
@@ -129,7 +129,9 @@ export class WantedSkills {
     for (let start = rank + 1; wishes.length <= limit; start += limit) {
       const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit - 1));
       const found = await Promise.all(ids.map((id) => this.get(tenant, id)));
-      wishes.push(...found.filter((wanted) => wanted !== null).filter((wanted) => agent === null || wanted.agent === agent));
+      const known = found.filter((wanted) => wanted !== null);
+      const seen = known.filter((wanted) => user === undefined || wanted.user === null || wanted.user === user);
+      wishes.push(...seen.filter((wanted) => agent === null || wanted.agent === agent));
       if (ids.length < limit) break;
     }
     const page = wishes.slice(0, limit);

@@ -8,7 +8,7 @@ import type {
   WantedSkillSchema,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { SkillName, skillResourceName } from '@etude/contracts/ids';
+import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { hasRole } from '@etude/platform/auth';
@@ -74,12 +74,14 @@ export class WantedSkillsController implements Pick<GrpcController<typeof Skills
 
   @GrpcMethod('Skills')
   async listWantedSkills(request: ListWantedSkillsRequest, _metadata: Metadata, call: ServerCall) {
-    const { tenant } = contextOf(call);
+    const { tenant, roles } = contextOf(call);
     const limit = boundedCount(request.pageSize, 'page_size', PAGE);
     const agent = optionalAgent(request.agent);
-    const bound = ['ListWantedSkills', tenant, agent];
+    const named = request.user === '' ? null : parseField(UserId, request.user, 'user');
+    const user = named === null && hasRole(roles, 'reviewer') ? undefined : named;
+    const bound = ['ListWantedSkills', tenant, agent, user ?? null, user === undefined];
     const after = afterPageToken(request.pageToken, bound);
-    const { wishes, nextAfter } = await this.wanted.list(tenant, { limit, after, agent });
+    const { wishes, nextAfter } = await this.wanted.list(tenant, { limit, after, agent, ...(user === undefined ? {} : { user }) });
     return { wantedSkills: wishes.map(wantedMessage), nextPageToken: pageToken(nextAfter, bound) };
   }
 }
