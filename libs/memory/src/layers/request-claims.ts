@@ -46,9 +46,26 @@ export async function claimRequest(
   if (isTaken) return { isRepeat: false, note };
   const [known] = await store.load(whole, layer, 'applied', [record.key]);
   if (known?.sources[0] === digest) return { isRepeat: true, note: known.sources[1] ?? '' };
-  throw new EtudeError(
+  throw usedForAnother(requestId);
+}
+
+/**
+ * What an earlier request with this id noted, without claiming it; null where there was none.
+ *
+ * @throws EtudeError ALREADY_EXISTS as `claimRequest`
+ */
+export async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
+  const { layer, scope, requestId, digest, at } = claim;
+  const { record } = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
+  if (known === undefined || known === null) return null;
+  if (known.sources[0] !== digest) throw usedForAnother(requestId);
+  return known.sources[1] ?? '';
+}
+
+const usedForAnother = (requestId: string) =>
+  new EtudeError(
     'ALREADY_EXISTS',
     `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`,
     { field: 'request_id' },
   );
-}
