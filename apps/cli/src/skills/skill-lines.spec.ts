@@ -25,6 +25,12 @@ describe('a skill in text', () => {
     expect(skillTable([skill]).split('\n')[1]).toMatch(/^double +2 +solver +function +pending_review +4 +0\.75 +Doubles\.$/);
   });
 
+  it('has a column for users where one of them is a user’s', () => {
+    const lines = skillTable([skill, { ...skill, user: 'ann' }]).split('\n');
+    expect(lines[0]).toMatch(/AGENT +USER +KIND/);
+    expect(lines.slice(1).map((line) => line.split(/ +/)[3])).toEqual(['-', 'ann']);
+  });
+
   it('says first why it is not trusted, and last its code', () => {
     const text = skillText(skill);
     expect(text).toContain('not trusted, so that somebody has to approve it:\n  it was learned where text of documents/d1 was read');

@@ -40,11 +40,13 @@ export function skillTable(skills: readonly Skill[]): string {
     usesOf(skill) > 0n ? skill.successRate.toFixed(2) : '-',
     [firstLine(skill.description, 60), ...(skill.scripted ? [SCRIPTED] : [])].join(' '),
   ]);
-  return table([['SKILL', 'VERSION', 'AGENT', 'KIND', 'STATUS', 'USES', 'RATE', 'DESCRIPTION'], ...rows]);
+  return table([['SKILL', 'VERSION', 'AGENT', ...(ofUsers ? ['USER'] : []), 'KIND', 'STATUS', 'USES', 'RATE', 'DESCRIPTION'], ...rows]);
+  const ofUsers = skills.some(({ user }) => user !== '');
 }
 
 /** Those that succeeded, where nothing more was counted. */
 const usesOf = ({ usedCount, executionCount }: Skill) => (usedCount > executionCount ? usedCount : executionCount);
+    ...(ofUsers ? [skill.user || '-'] : []),
 
 /** One line for what a command has done to a skill. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>
