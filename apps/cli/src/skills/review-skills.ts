@@ -8,7 +8,7 @@ import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { colouredDiff } from './colour-diff.js';
 import { diffText } from './diff-skills.js';
-import { bareName, doneLine, reviewText, scopeOf, type ScopeWord } from './skill-lines.js';
+import { doneLine, reviewText, scopeOf, type ScopeWord, versionWords } from './skill-lines.js';
 import { type ReaderOptions, skillReference, wholeSkill } from './skill-reference.js';
 
 export interface DecisionOptions extends ReaderOptions {
@@ -27,9 +27,9 @@ export function reviewSkill(cli: Cli, skill: string, reader: ReaderOptions): Pro
     }
     const found = review.skill;
     if (found?.status === SkillStatus.PENDING_REVIEW) {
-      const named = `${bareName(found.name)}@${found.version}`;
-      cli.out.note(`to approve it: ${commandLine(cli, `skills approve ${named} --agent ${found.agent} --digest ${found.digest}`)}`);
-      cli.out.note(`or not: ${commandLine(cli, `skills reject ${named} --agent ${found.agent} --reason TEXT`)}`);
+      const named = versionWords(found);
+      cli.out.note(`to approve it: ${commandLine(cli, `skills approve ${named} --digest ${found.digest}`)}`);
+      cli.out.note(`or not: ${commandLine(cli, `skills reject ${named} --reason TEXT`)}`);
     }
     return EXIT.ok;
   });

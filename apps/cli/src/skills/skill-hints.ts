@@ -2,11 +2,11 @@ import { type Skill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb
 import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import type { Draft } from './skill-draft.js';
-import { bareName } from './skill-lines.js';
+import { versionWords } from './skill-lines.js';
 
 /** What comes next for a skill that was handed in. */
 export function noteNext(cli: Cli, skill: Skill): void {
-  const named = `${bareName(skill.name)}@${skill.version}`;
+  const named = versionWords(skill);
   if (skill.status === SkillStatus.CANDIDATE)
     cli.out.note(`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`);
   if (skill.status === SkillStatus.PENDING_REVIEW) cli.out.note(`a reviewer decides: ${commandLine(cli, `skills review ${named}`)}`);

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { SkillReviewSchema, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { describe, expect, it } from 'vitest';
 import { colouredDiff } from './colour-diff.js';
-import { doneLine, reviewText, skillTable, skillText } from './skill-lines.js';
+import { doneLine, reviewText, skillTable, skillText, versionWords } from './skill-lines.js';
 import { skillReference, wholeSkill } from './skill-reference.js';
 
 const skill = create(SkillSchema, {
@@ -64,6 +64,12 @@ describe('a diff with colours', () => {
 });
 
 describe('the name of a skill', () => {
+  it('is told with whose it is, as a shell takes it', () => {
+    const slug = { name: 'skills/slug', version: 3, agent: '@user', user: '' };
+    expect(versionWords(slug)).toBe('slug@3 --agent @user');
+    expect(versionWords({ ...slug, user: "ann o'hara" })).toBe(`slug@3 --agent @user --user 'ann o'\\''hara'`);
+  });
+
   it('may say a version', () => {
     expect(skillReference('double@3', { agent: 'solver' })).toEqual({ name: 'skills/double', version: 3, agent: 'solver', user: '' });
     expect(skillReference('skills/double')).toEqual({ name: 'skills/double', version: 0, agent: '', user: '' });

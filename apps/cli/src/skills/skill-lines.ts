@@ -29,11 +29,24 @@ export const scopeOf = (word: ScopeWord): SkillScope => SCOPES[word];
 /** "sum_of_squares" of "skills/sum_of_squares". */
 export const bareName = (name: string) => name.replace(/^skills\//, '');
 
+/** A version as commands take it, with whose it is. */
+export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
+  [
+    `${bareName(name)}@${version}`,
+    ...(agent === '' ? [] : ['--agent', quoted(agent)]),
+    ...(user === '' ? [] : ['--user', quoted(user)]),
+  ].join(' ');
+
+const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
+
+/** With a column for users where one of them is a user's. */
 export function skillTable(skills: readonly Skill[]): string {
+  const ofUsers = skills.some(({ user }) => user !== '');
   const rows = skills.map((skill) => [
     bareName(skill.name),
     String(skill.version),
     skill.agent || '-',
+    ...(ofUsers ? [skill.user || '-'] : []),
     skill.kind,
     statusWord(skill.status),
     String(usesOf(skill)),
@@ -41,12 +54,10 @@ export function skillTable(skills: readonly Skill[]): string {
     [firstLine(skill.description, 60), ...(skill.scripted ? [SCRIPTED] : [])].join(' '),
   ]);
   return table([['SKILL', 'VERSION', 'AGENT', ...(ofUsers ? ['USER'] : []), 'KIND', 'STATUS', 'USES', 'RATE', 'DESCRIPTION'], ...rows]);
-  const ofUsers = skills.some(({ user }) => user !== '');
 }
 
 /** Those that succeeded, where nothing more was counted. */
 const usesOf = ({ usedCount, executionCount }: Skill) => (usedCount > executionCount ? usedCount : executionCount);
-    ...(ofUsers ? [skill.user || '-'] : []),
 
 /** One line for what a command has done to a skill. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>

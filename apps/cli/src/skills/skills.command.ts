@@ -173,6 +173,7 @@ function addTransfer(skills: Command, start: Start): void {
     .option('--user <name>', "the user it belongs to (default: nobody's)")
     .addOption(scope())
     .option('--dry-run', 'say what would be stored')
+    .option('--wait', 'until all are verified')
     .action((path: string, options: ImportSkillOptions, command: Command) => start(command, (cli) => importSkill(cli, path, options)));
 }
 

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { toJson } from '@bufbuild/protobuf';
-import { ImportSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { ImportSkillResponseSchema, type Skill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { readBytes } from '../files.js';
+import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
+import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { noteNext } from './skill-hints.js';
 import { bareName, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
@@ -79,6 +82,7 @@ function inside(path: string): string {
 export interface ImportSkillOptions extends ReaderOptions {
   readonly scope?: ScopeWord;
   readonly dryRun?: boolean;
+  readonly wait?: boolean;
   readonly requestId?: string;
 }
 
@@ -88,11 +92,12 @@ const FORMATS: ReadonlyArray<readonly [RegExp, string]> = [
 ];
 
 export function importSkill(cli: Cli, path: string, options: ImportSkillOptions): Promise<number> {
-  const { agent = 'default', user = '', scope = 'agent', dryRun = false, requestId = randomUUID() } = options;
+  const { agent = 'default', user = '', scope = 'agent', dryRun = false, wait = false, requestId = randomUUID() } = options;
   const [format, files] = readSkill(path);
   const head = { agent, user, scope: scopeOf(scope), dryRun, requestId, format };
   return withGateway(cli, async (gateway) => {
-    const done = await ridingOut(cli.signal, () => gateway.skills.importSkill(requestsOf(head, files), transferSettings(cli)));
+    const imported = await ridingOut(cli.signal, () => gateway.skills.importSkill(requestsOf(head, files), transferSettings(cli)));
+    const done = wait && !dryRun ? { ...imported, skills: await settledSkills(cli, gateway, imported.skills) } : imported;
     cli.out.data(
       toJson(ImportSkillResponseSchema, done, { alwaysEmitImplicit: true }),
       done.skills.length > 0 ? skillTable(done.skills) : '',
@@ -103,6 +108,27 @@ export function importSkill(cli: Cli, path: string, options: ImportSkillOptions)
     return done.skills.length > 0 ? EXIT.ok : EXIT.failed;
   });
 }
+
+/** As they are once verification is over, or when there is no more time. */
+async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[]): Promise<Skill[]> {
+  const until = performance.now() + TRANSFER_TIMEOUT_MS;
+  const settled: Skill[] = [];
+  for (const imported of skills) {
+    const { name, agent, user, version } = imported;
+    cli.out.status(`verifying ${bareName(name)} …`);
+    let skill = imported;
+    while (UNSETTLED.has(skill.status) && performance.now() < until) {
+      await setTimeout(POLL_MS, undefined, { signal: cli.signal });
+      skill = await ridingOut(cli.signal, () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)));
+    }
+    settled.push(skill);
+  }
+  cli.out.status('');
+  return settled;
+}
+
+const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
+const POLL_MS = 300;
 
 async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
   yield { part: { case: 'head' as const, value: head } };
