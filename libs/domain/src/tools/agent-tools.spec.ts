@@ -107,6 +107,19 @@ describe('search', () => {
   });
 });
 
+describe('write_todos', () => {
+  it('takes one item in progress, and names what is too much', async () => {
+    const { call } = startTools();
+    const items = (count: number) => Array.from({ length: count }, (_, at) => ({ content: `Step ${at}`, status: 'in_progress' }));
+    expect(await call('write_todos', { todos: items(1) })).toMatchObject({ success: true });
+    expect(await call('write_todos', { todos: items(3) })).toEqual({
+      success: false,
+      error: 'Wrong arguments. "todos" must have at most one item in_progress; it has 3.',
+    });
+    expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: items(1) } });
+  });
+});
+
 describe('use_skill', () => {
   it('runs the skill under an id of this call', async () => {
     const { call, fake } = startTools([skillOf('parse_csv', { category: 'text.csv' })]);
@@ -134,6 +147,14 @@ describe('use_skill', () => {
       success: false,
       error: expect.stringContaining('Skill not found; did you mean "parse_csv"?'),
     });
+    expect(fake.wished).toEqual([]);
+  });
+
+  it('finds a skill without a category behind one, and says so', async () => {
+    const { call, fake } = startTools([skillOf('nd5')]);
+    const outcome = await call('use_skill', { skill_id: 'text.nd5', parameters: { text: 'a' } });
+    const note = 'nd5 has no category; call it "nd5", not "text.nd5".';
+    expect(outcome).toMatchObject({ success: true, result: { skill: 'nd5', result: { text: 'a' }, note } });
     expect(fake.wished).toEqual([]);
   });
 

@@ -16,7 +16,9 @@ const Input = z.strictObject({
     .string()
     .min(1)
     .max(400)
-    .describe('Name of the skill as search tells it, such as "parse_csv"; its category may stand before it: "text.csv.parse_csv".'),
+    .describe(
+      'Name of the skill as search tells it, such as "parse_csv"; its category, where it has one, may stand before it: "text.csv.parse_csv".',
+    ),
   parameters: z.record(z.string(), z.unknown()).default({}).describe('Arguments by name, as the skill declares them.'),
   action_description: z
     .string()
@@ -33,6 +35,7 @@ const Output = z.strictObject({
   result: z.unknown().optional().describe('What the skill returned, as JSON.'),
   output: z.string().optional().describe('What it printed.'),
   duration_ms: z.number().optional(),
+  note: z.string().optional().describe('What to call it by the next time.'),
   skill_request_submitted: z.boolean().optional().describe('There is no such skill, and it was asked for.'),
   request_id: z.string().optional().describe('Of that request.'),
 });
@@ -66,7 +69,8 @@ export async function useSkillByTool(
     return { success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: id } };
   }
   const { version, result, output, durationMs, error } = used;
-  const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs };
+  const note = category === '' ? {} : await noteOfCategory(name, category, context, finder);
+  const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs, ...note };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
 
@@ -99,11 +103,23 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   });
 }
 
-/** There is such a skill, and in another category than the one that was named. */
+/** There is such a skill, and in another category than the one that was named; one that has none is meant by its name alone. */
 async function isElsewhere(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<boolean> {
   if (category === '') return false;
   const found = await finder.find(context, name);
-  return found !== null && found.category !== category;
+  return found?.category !== undefined && found.category !== category;
+}
+
+async function noteOfCategory(
+  name: string,
+  category: string,
+  context: ToolContext,
+  finder: SkillFinder,
+): Promise<{ readonly note?: string }> {
+  const found = await finder.find(context, name);
+  return found === null || found.category !== undefined
+    ? {}
+    : { note: `${name} has no category; call it "${name}", not "${category}.${name}".` };
 }
 
 /** A skill that declares a parameter for what it is to do here, or for how hard that is, is told so. */

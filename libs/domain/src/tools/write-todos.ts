@@ -16,6 +16,8 @@ export function writeTodosTool(sessions: ToolSessions): ToolDefinition {
     readOnly: false,
     idempotent: true,
     async run({ todos }, context) {
+      const begun = todos.filter(({ status }) => status === 'in_progress').length;
+      if (begun > 1) return { success: false, error: `Wrong arguments. "todos" must have at most one item in_progress; it has ${begun}.` };
       await sessions.putTodos(context, todos);
       return { success: true, result: { todos } };
     },
