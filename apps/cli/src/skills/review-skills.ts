@@ -8,7 +8,8 @@ import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { colouredDiff } from './colour-diff.js';
 import { diffText } from './diff-skills.js';
-import { doneLine, reviewText, scopeOf, type ScopeWord, versionWords } from './skill-lines.js';
+import { rollbackError } from './skill-hints.js';
+import { bareName, doneLine, reviewText, scopeOf, type ScopeWord, versionWords } from './skill-lines.js';
 import { type ReaderOptions, skillReference, wholeSkill } from './skill-reference.js';
 
 export interface DecisionOptions extends ReaderOptions {
@@ -35,11 +36,20 @@ export function reviewSkill(cli: Cli, skill: string, reader: ReaderOptions): Pro
   });
 }
 
+/** What now calls it gets a version of its own that is pinned to this one; said, since nobody asked for those. */
+async function noteCallers(cli: Cli, gateway: Gateway, { name, agent, user, version, status }: Skill): Promise<void> {
+  if (status !== SkillStatus.ACTIVE) return;
+  const { dependents } = await gateway.skills.getSkillReview({ name, agent, user, version }, callSettings(cli));
+  const callers = [...new Set(dependents.map((caller) => bareName(caller.name)))];
+  if (callers.length > 0) cli.out.note(`what calls it follows, each with a version that is verified first: ${callers.join(', ')}`);
+}
+
 /** A call that answers the skill as it is afterwards; a repeat after a broken connection is harmless. */
-function decide(cli: Cli, call: (gateway: Gateway) => Promise<Skill>): Promise<number> {
+function decide(cli: Cli, call: (gateway: Gateway) => Promise<Skill>, andCallers = false): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const skill = await ridingOut(cli.signal, () => call(gateway));
     cli.out.data(toJson(SkillSchema, skill), doneLine(skill));
+    if (andCallers) await noteCallers(cli, gateway, skill);
     return EXIT.ok;
   });
 }
@@ -55,7 +65,7 @@ export function approveSkill(
 ): Promise<number> {
   const { reason: _reason, ...request } = decision(skill, options);
   const merged = merge === undefined ? '' : wholeSkill(merge).name;
-  return decide(cli, (gateway) => gateway.skills.approveSkill({ ...request, digest, merge: merged }, callSettings(cli)));
+  return decide(cli, (gateway) => gateway.skills.approveSkill({ ...request, digest, merge: merged }, callSettings(cli)), true);
 }
 
 export function rejectSkill(cli: Cli, skill: string, options: DecisionOptions): Promise<number> {
@@ -63,13 +73,17 @@ export function rejectSkill(cli: Cli, skill: string, options: DecisionOptions): 
   return decide(cli, (gateway) => gateway.skills.rejectSkill(request, callSettings(cli)));
 }
 
-export function rollbackSkill(
+export async function rollbackSkill(
   cli: Cli,
   skill: string,
   { to = 0, ...options }: DecisionOptions & { readonly to?: number },
 ): Promise<number> {
   const { version, ...request } = decision(skill, options);
-  return decide(cli, (gateway) => gateway.skills.rollbackSkill({ ...request, toVersion: to || version }, callSettings(cli)));
+  try {
+    return await decide(cli, (gateway) => gateway.skills.rollbackSkill({ ...request, toVersion: to || version }, callSettings(cli)), true);
+  } catch (error) {
+    throw rollbackError(error);
+  }
 }
 
 export function deprecateSkill(
