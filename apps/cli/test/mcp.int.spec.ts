@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { EtudeError } from '@etude/contracts/errors';
 import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
 import { connectStdio, MODERN, REVISIONS } from '@etude/mcp/testing/official-client';
-import { manifest, refusal } from '@etude/mcp/testing/fake-gateway';
+import { manifest } from '@etude/mcp/testing/fake-gateway';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { etude, isAlive, ROOT } from './etude.js';
@@ -94,7 +95,7 @@ describe('etude mcp', () => {
   });
 
   it('ends at once where its key is refused', async () => {
-    gateway.fake.refuse = refusal(16, 'This API key is not known.');
+    gateway.fake.refuse = new EtudeError('UNAUTHENTICATED', 'This API key is not known.');
     try {
       const outcome = await etude(['mcp', '--address', gateway.address], { ETUDE_API_KEY: 'wrong' });
       expect(outcome).toMatchObject({ exit: 5, stdout: '', stderr: expect.stringContaining('This API key is not known.') as string });
