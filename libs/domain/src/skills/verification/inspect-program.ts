@@ -30,8 +30,8 @@ def top_level(body):
     """Statements that bind names when the code is loaded, also behind conditions; what only a script does is left out."""
     for node in body:
         yield node
-        if isinstance(node, ast.If) and not is_main_guard(node.test):
-            yield from top_level(node.body + node.orelse)
+        if isinstance(node, ast.If):
+            yield from top_level(node.orelse if is_main_guard(node.test) else node.body + node.orelse)
         elif isinstance(node, ast.Try):
             yield from top_level(node.body + [s for handler in node.handlers for s in handler.body] + node.orelse + node.finalbody)
 

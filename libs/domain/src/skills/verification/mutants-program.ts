@@ -112,8 +112,9 @@ def answering_nothing(source, module):
     if entry is None:
         return "pass\n"
     named = [node for node in module.body if isinstance(node, DEFINITIONS) and node.name == entry]
-    if named and not getattr(named[-1].body[0], "decorator_list", None):
-        return source.between(named[-1].body[0], named[-1].body[-1], "return None")
+    # Bound in one place only, so that no other one answers for it.
+    if len(named) == 1 and bound(entry, top_level(module.body)) is named[0] and not getattr(named[0].body[0], "decorator_list", None):
+        return source.between(named[0].body[0], named[0].body[-1], "return None")
     return source.data.decode() + "\n" + entry + " = lambda *args, **kwargs: None\n"
 
 def parts_of(module):
@@ -121,18 +122,24 @@ def parts_of(module):
     if request["entryPoint"] is None:
         return [module]
     known = {}
-    for node in module.body:
+    always = {id(node) for node in module.body}
+    def know(name, node, replaces):
+        known[name] = [node] if replaces and id(node) in always else known.get(name, []) + [node]
+    # Behind a condition, only running tells which of several definitions is the one.
+    for node in top_level(module.body):
         if isinstance(node, DEFINITIONS + (ast.ClassDef,)):
-            known[node.name] = node
-        elif isinstance(node, ast.Assign):
-            known.update({target.id: node for target in node.targets if isinstance(target, ast.Name)})
+            know(node.name, node, True)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        know(name.id, node, name is target)
     found, left = [], [request["entryPoint"]]
     while left:
-        part = known.get(left.pop(0))
-        if part is None or part in found:
-            continue
-        found.append(part)
-        left += [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
+        for part in known.pop(left.pop(0), []):
+            if part not in found:
+                found.append(part)
+                left += [node.id for node in ast.walk(part) if isinstance(node, ast.Name)]
     return sorted(found, key=lambda node: node.lineno)
 
 def evenly(items, count):

@@ -64,6 +64,7 @@ describe('confidenceOf', () => {
   it('grows with tests and noticed copies, and shrinks with warnings', () => {
     expect(confidenceOf(found)).toBe(0.938);
     expect(confidenceOf({ ...found, testsPassed: 1 })).toBe(0.5);
+    expect(confidenceOf({ ...found, mutantsMade: 1, mutantsNoticed: 1 })).toBe(0.234);
     expect(confidenceOf({ ...found, heldOutPassed: 4 })).toBe(0.996);
     expect(confidenceOf({ ...found, mutantsNoticed: 4 })).toBe(0.469);
     expect(confidenceOf({ ...found, findings: [finding('warning'), finding('info')] })).toBe(0.891);

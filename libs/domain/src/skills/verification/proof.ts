@@ -21,6 +21,9 @@ export const NOTHING_FOUND: ProofFindings = {
   alike: [],
 };
 
+/** Mutants of which few say little: that all of them were noticed may be chance, or code that hides from being mutated. */
+export const MANY_MUTANTS = 4;
+
 /** What is signed: all of a proof but the signature, as JSON with its keys in order. */
 export function proofText(proof: SkillProof): string {
   return canonicalJson({ ...proof, signature: undefined });
@@ -52,9 +55,9 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
 }
 
 /**
- * How much the evidence says, from 0 to 1: the share of mutants that the tests noticed, times what the number of tests adds (half
- * of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95 for each warning of an analyser. 0 where an
- * analyser found an error, so that no threshold lets it through.
+ * How much the evidence says, from 0 to 1: the share of mutants that the tests noticed, a quarter of it for each mutant up to
+ * four, times what the number of tests adds (half of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95
+ * for each warning of an analyser. 0 where an analyser found an error, so that no threshold lets it through.
  */
 export function confidenceOf(
   found: Pick<ProofFindings, 'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'findings'>,
@@ -62,7 +65,8 @@ export function confidenceOf(
   const { testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings } = found;
   if (findings.some(({ severity }) => severity === 'error')) return 0;
   const noticed = mutantsMade === 0 ? 0 : mutantsNoticed / mutantsMade;
+  const many = Math.min(1, mutantsMade / MANY_MUTANTS);
   const tested = 1 - 0.5 ** (testsPassed + heldOutPassed);
   const warnings = findings.filter(({ severity }) => severity === 'warning').length;
-  return Math.round(noticed * tested * 0.95 ** warnings * 1_000) / 1_000;
+  return Math.round(noticed * many * tested * 0.95 ** warnings * 1_000) / 1_000;
 }

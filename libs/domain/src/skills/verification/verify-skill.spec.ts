@@ -244,6 +244,14 @@ describe('what else speaks against a skill', () => {
     expect(await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0 })).toMatchObject({ passed: true });
   });
 
+  it('is that only one of many mutants is noticed, however low the share may be', async () => {
+    const code = 'def double(n):\n    yield n * 2\n    yield n + 2\n    yield n - 2';
+    const one = [{ kind: 'python' as const, setup: '', tests: 'assert double(3) is not None' }];
+    expect(await reasonOf(skillOf(code, one, 'double'), { mutationScoreMin: 0 })).toMatch(
+      /^its tests prove little: they notice 1 of \d+ mutants, and 2 are wanted/,
+    );
+  });
+
   it('is a held-out test that fails, of its own or of the version before; nobody is told which', async () => {
     const skill = skillOf(double, tests, 'double');
     expect(await verify({ ...skill, heldOut: [call([9], 18)] })).toMatchObject({ passed: true, found: { heldOutPassed: 1 } });

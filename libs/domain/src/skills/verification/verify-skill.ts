@@ -18,7 +18,7 @@ import {
 } from './inspect-code.js';
 import { compareAlike } from './compare-alike.js';
 import { underOtherClock } from './other-clock.js';
-import { NOTHING_FOUND, type ProofFindings } from './proof.js';
+import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings } from './proof.js';
 import { keepWhatWorked } from './keep-what-worked.js';
 import { ownerOfExecutions, runTrial, sameResults, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import type { TemplateFor } from '../life/skill-packages.js';
@@ -31,7 +31,7 @@ import type { Stage } from './verification-stage.js';
 export interface VerificationDeps {
   readonly sandboxes: Sandboxes;
   readonly analyser: CodeAnalyser;
-  /** Share of the mutants that the tests have to notice, 0 to 1; one of them in any case. */
+  /** Share of the mutants that the tests have to notice, 0 to 1; one of them in any case, and two where four or more could be made. */
   readonly mutationScoreMin: number;
   readonly ground: VerificationGround;
   /** Which kind of sandbox has these packages; absent: all run in the default one. */
@@ -242,6 +242,8 @@ async function noticeMutants(
   const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: [...survived] } };
   if (made === 0) return { ...stage, reason: 'its tests prove nothing: no mutant could be made' };
   if (noticed === 0) return { ...stage, reason: 'its tests prove nothing: they pass on every mutant' };
+  if (made >= MANY_MUTANTS && noticed < 2)
+    return { ...stage, reason: `its tests prove little: they notice 1 of ${made} mutants, and 2 are wanted where there are so many` };
   if (noticed / made >= min) return stage;
   const wanted = `its tests notice ${noticed} of ${made} mutants, and at least ${Math.ceil(min * made)} are wanted`;
   return { ...stage, reason: `${wanted}; not noticed: ${survived.join('; ')}` };
