@@ -61,6 +61,7 @@ describe('queues', () => {
       'memory.write',
       'consolidation.run',
       'skill.verify',
+      'skill.request',
       'memory.upkeep',
     ]);
   });
