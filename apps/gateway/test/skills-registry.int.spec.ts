@@ -305,9 +305,9 @@ describe('a use', () => {
 
   it('that was refused leaves its request id to the call that is put right', async () => {
     const requestId = 'use-put-right';
-    await expect(use({ parameters: { a: 'x' }, requestId })).rejects.toMatchObject({ code: 3 });
+    expect(await refusal(use({ parameters: { a: 'x' }, requestId }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(await use({ parameters: { a: 2, b: 7 }, requestId })).toMatchObject({ success: true, version: 1 });
-    await expect(use({ parameters: { a: 2, b: 8 }, requestId })).rejects.toMatchObject({ code: 6 });
+    expect(await refusal(use({ parameters: { a: 2, b: 8 }, requestId }))).toMatchObject({ code: 'ALREADY_EXISTS' });
   });
 
   it('that comes again runs the version that it ran first', async () => {
