@@ -1,10 +1,11 @@
-import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import type { SkillLikeness } from '@etude/contracts/skill-proof';
 import { bundledCode } from '../use/bundle-code.js';
 import { contentDigest } from '../content-digest.js';
 import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
 import type { SimilarSkill } from './verification-ground.js';
+import { testsByName } from './tests-by-name.js';
 import type { Stage } from './verification-stage.js';
 
 /** Of each other's tests; more tell nothing more. */
@@ -53,9 +54,8 @@ async function likeness(
 /** Whether this code passes those tests, under the name by which they call it. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace, signal: AbortSignal): Promise<boolean> {
   if ((code.entryPoint === null) !== (tested.entryPoint === null)) return false;
-  const tests: readonly SkillTest[] = tested.tests.slice(0, TESTS_MAX);
+  const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);
   if (tests.length === 0) return false;
-  const alias = code.entryPoint === tested.entryPoint ? '' : `\n${tested.entryPoint} = ${code.entryPoint}\n`;
-  const trial = { ...code, step, code: `${code.code}${alias}`, entryPoint: tested.entryPoint, tests, limits: LIMITS };
+  const trial = { ...code, step, tests, limits: LIMITS };
   return (await runTrial(trial, place, signal)).passed;
 }

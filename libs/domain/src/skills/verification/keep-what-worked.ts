@@ -4,6 +4,7 @@ import { bundledCode, dependencyOn } from '../use/bundle-code.js';
 import { canonicalJson, contentDigest } from '../content-digest.js';
 import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
 import type { DependentSkill, VerificationGround } from './verification-ground.js';
+import { testsByName } from './tests-by-name.js';
 import type { Stage } from './verification-stage.js';
 
 /** Dependents whose tests run at the same time. */
@@ -82,10 +83,9 @@ const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === 
 
 /** The tests of another version on this code, under the name by which they call it. */
 function inPlaceOf(version: Skill, trial: Trial): Trial {
-  const alias = version.entryPoint === trial.entryPoint ? '' : `\n${version.entryPoint} = ${trial.entryPoint}\n`;
   const step = `v${version.version}-${version.digest.slice(0, 8)}`;
-  const { entryPoint, tests } = version;
-  return { ...trial, step, code: `${trial.code}${alias}`, entryPoint, tests, isAuthors: false };
+  const tests = testsByName(version.tests, version.entryPoint, trial.entryPoint);
+  return { ...trial, step, tests, isAuthors: false };
 }
 
 async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace, signal: AbortSignal): Promise<Stage> {

@@ -268,6 +268,12 @@ describe('what else speaks against a skill', () => {
       passed: true,
       found: { kept: [{ name: replaced.name, version: 1, digest: replaced.digest }] },
     });
+    const sandboxes = new PythonSandboxes();
+    await verify(renamed, sandboxes, { ground: { ...NO_GROUND, replaced } });
+    const held = sandboxes.requests.find(({ executionId }) => executionId.includes('-v1-'))?.runs;
+    expect(held).toMatchObject([
+      { kind: 'checked', code: renamed.code, entryPoint: 'twice', tests: 'double = twice\nassert double(4) == 8' },
+    ]);
     const program = { ...skillOf('print(int(input()) * 2)', [io('2', '4')]), version: 2 };
     expect(await reasonOf(program, { ground: { ...NO_GROUND, replaced } })).toMatch(/is a function, and it is none/);
   });
