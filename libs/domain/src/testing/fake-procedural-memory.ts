@@ -44,7 +44,14 @@ export class FakeProceduralMemory implements ProceduralMemory {
     const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
     const same = versions.find(({ digest, scope }) => digest === stored.digest && scope.user === stored.scope.user);
     if (same !== undefined) return same;
-    const stale = baseVersion === undefined ? null : staleEdit(given.name, baseVersion, versions);
+    const stale =
+      baseVersion === undefined
+        ? null
+        : staleEdit(
+            given.name,
+            baseVersion,
+            versions.filter((version) => version.scope.user === stored.scope.user),
+          );
     if (stale !== null) throw stale;
     this.#skills.push(stored);
     return structuredClone(stored);

@@ -113,6 +113,17 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([away])).toEqual([back]);
     });
 
+    it("holds nobody's edit against another user's version", async () => {
+      const memory = await start(make);
+      await memory.store(skillOf());
+      await memory.store(skillOf({ ...other('secret'), scope: { ...SCOPE, user: 'bob' } }), { by: 'bob' });
+      const edited = await memory.store(skillOf(other('b')), { baseVersion: 1, by: 'ann' });
+      expect(edited).toMatchObject({ version: 3, scope: { user: null } });
+      const stale: unknown = await memory.store(skillOf(other('c')), { baseVersion: 1 }).catch((error: unknown) => error);
+      expect(errorCode(stale)).toBe('ABORTED');
+      expect(String(stale)).not.toContain('bob');
+    });
+
     it('gives one of two that decide at once the say', async () => {
       const memory = await start(make);
       const waiting = await storeAt(memory, skillOf({ status: 'pending_review' }));

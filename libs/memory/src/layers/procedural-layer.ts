@@ -48,9 +48,10 @@ export class RecordProceduralLayer implements ProceduralLayer {
     const { digest } = newSkill(given, 1);
     return untilTaken(`skill ${name}`, async () => {
       const versions = await this.versions(scope, name);
-      const same = versions.find((version) => version.digest === digest && version.scope.user === scope.user);
+      const own = versions.filter((version) => version.scope.user === scope.user);
+      const same = own.find((version) => version.digest === digest);
       if (same !== undefined) return same;
-      const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
+      const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
       if (stale !== null) throw stale;
       const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
       const [taken] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(stored, [])]));

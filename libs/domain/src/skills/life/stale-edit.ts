@@ -24,7 +24,7 @@ const WRITTEN = {
 /**
  * That somebody edited another version than the newest, with what changed since, by whom and when; null where nobody did.
  *
- * @param versions all of the owner's, newest first
+ * @param versions all of the owner's and the same user's, newest first: nobody is told of another user's
  */
 export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
   const newest = versions[0];
