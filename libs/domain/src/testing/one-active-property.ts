@@ -4,9 +4,8 @@ import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { approveSkill, rollbackSkill, settleVerified } from '../skills/life/approve.js';
 import { archiveSkill, restoreSkill } from '../skills/life/retire.js';
-import { keyOf } from '../skills/life/skill-life.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
-import { proofOf, storeAt } from './skill-lives.js';
+import { storeAt } from './skill-lives.js';
 
 const NAME = 'sum_even';
 const SETTINGS = { approvalMode: 'automatic', skillRegistrationConfidenceThreshold: 0.9 } as const;
