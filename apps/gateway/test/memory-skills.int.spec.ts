@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collect, gatewayForFile, refusal } from './gateway.harness.js';
 import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 
-const rig = gatewayForFile();
+const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const signer = signerAt(writeProofKeys(rig.dir).signingPath);
 const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
 const exported = async () => (await collect(rig.client(Memory).exportMemory({}))).flatMap(({ lines }) => lines);
@@ -60,6 +60,17 @@ describe('an import of skills', () => {
     expect(await outbox.pending('globex')).toBe(3);
     await rig.client(Memory, 'globex').importMemory({ lines });
     expect(await outbox.pending('globex')).toBe(3);
+  });
+
+  it('for more than an agent is for those who may register them', async () => {
+    const shared = skillOf({ name: 'for_all', scope: { tenant: 'acme', agent: '@tenant', user: null }, status: 'active' });
+    await storeSkill(memory.procedural, shared, signer);
+    const lines = (await exported()).filter((line, i) => i === 0 || line.includes('for_all'));
+    const { added, refused } = await rig.client(Memory, 'globex').importMemory({ lines });
+    expect({ added, reasons: refused.map(({ reason }) => reason) }).toEqual({
+      added: 0n,
+      reasons: [expect.stringContaining('a key with the role "reviewer"')],
+    });
   });
 
   it('leaves them what they were for an operator', async () => {

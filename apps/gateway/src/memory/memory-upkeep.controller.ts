@@ -10,12 +10,10 @@ import type {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
-import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/layers/upkeep/import-lines';
 import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
 import { type ErasureSubject, UpkeepStore } from '@etude/queue/upkeep-store';
-import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -27,6 +25,8 @@ import { invalidField, parseField } from '../wire/validation.js';
 import { inMessages } from './export-lines.js';
 import { MemoryAccess } from './memory-access.js';
 import { ownersOf } from './memory-scope.js';
+import { SkillServices } from '../skills/skill-services.js';
+import { proposedSkills } from './proposed-skills.js';
 import { erasureMessage } from './upkeep.mapping.js';
 
 type Methods = 'exportMemory' | 'importMemory' | 'archiveMemory' | 'restoreMemory' | 'eraseMemory' | 'getErasure';
@@ -46,6 +46,7 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
     private readonly access: MemoryAccess,
     private readonly upkeep: UpkeepStore,
     private readonly outbox: RedisMemoryOutbox,
+    private readonly skills: SkillServices,
   ) {}
 
   @GrpcMethod('Memory')
@@ -62,8 +63,9 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
       throw invalidField('lines', `must not have more than ${REQUEST_LINES_MAX} entries; it has ${lines.length}, send fewer at once`);
     }
     const { tenant, signal, roles } = contextOf(call);
-    const { upkeep } = await this.access.open();
-    const trust = roles.includes('operator') ? {} : { proposeSkill: (skill: Skill) => this.#propose(tenant, skill) };
+    const { upkeep, procedural } = await this.access.open();
+    const { settings } = this.skills.parts;
+    const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, settings, outbox: this.outbox }) };
     const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
     return {
       lines: BigInt(report.lines),
@@ -71,11 +73,6 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
       unchanged: BigInt(report.unchanged),
       refused: report.refused.map(({ line, reason }) => ({ line: BigInt(line), reason })),
     };
-  }
-
-  /** Stored by a worker, which verifies it before it can run. */
-  async #propose(tenant: string, skill: Skill): Promise<void> {
-    await this.outbox.put(tenant, `imported.${contentDigest(skill)}`, { kind: 'skill', skill });
   }
 
   @GrpcMethod('Memory')

@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
@@ -235,6 +236,45 @@ describe('a skill of an import', () => {
       ['own', 0],
       ['shared', 1],
     ]);
+  });
+});
+
+describe('a skill that somebody proposes', () => {
+  const proposed: Skill[] = [];
+  const proposeSkill = async (skill: Skill) => void proposed.push(skill);
+  const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
+
+  it('was never run and has no history', async () => {
+    proposed.length = 0;
+    const usage = { offered: 9, used: 9, fellBack: 0, lastUsedAt: NEW_YEAR, failures: [], outputs: [], nondeterministic: false };
+    const history = [{ at: NEW_YEAR, by: 'the boss', from: null, to: 'active', reason: 'approved' }] as const;
+    await taken(linesOf(skillOf({ executionCount: 1_000_000, successRate: 0.99, usage, history: [...history], origin: 'person' })), {
+      proposeSkill,
+    });
+    expect(proposed).toMatchObject([{ executionCount: 0, successRate: 1, origin: 'import', status: 'candidate' }]);
+    for (const name of ['usage', 'history', 'proof']) expect(proposed[0]).not.toHaveProperty(name);
+  });
+
+  it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {
+    const many = (length: number) => Array.from({ length }, (_, i) => `t${i}`);
+    const large = linesOf(skillOf({ tags: many(51) }), skillOf({ examplePrompts: ['x'.repeat(2_001)] }));
+    const { added, refused } = await taken(large, { proposeSkill });
+    expect({ added, refused: refused.map(({ line, reason }) => `${line} ${reason}`) }).toEqual({
+      added: 0,
+      refused: [
+        '2 body.value.tags: must not have more than 50 entries',
+        '3 body.value.examplePrompts: must not have more than 2000 characters in an entry',
+      ],
+    });
+    const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');
+    expect(await taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
+      added: 0,
+      refused: [{ line: 2, reason: 'only reviewers may' }],
+    });
+    const gone = new EtudeError('QUEUE_UNAVAILABLE', 'nobody answers');
+    await expect(taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(gone) })).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+    });
   });
 });
 

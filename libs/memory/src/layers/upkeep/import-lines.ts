@@ -1,5 +1,5 @@
 import { setImmediate as letOthers } from 'node:timers/promises';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
@@ -9,7 +9,7 @@ import { everyRecord } from '../every-record.js';
 import { insertsOf } from '../record-inserts.js';
 import { isErased } from './erasure-marks.js';
 import { type ExportLine, LINE_BYTES_MAX, readHeader, readLine, UNPACKED_BYTES_MAX } from './line-format.js';
-import { type ProposeSkill, runnableSkill } from './proposed-skill.js';
+import { type ProposeSkill, runnableSkill, tooLarge } from './proposed-skill.js';
 import { readRecord } from './read-record.js';
 import { areToldAlike } from './told-content.js';
 
@@ -40,6 +40,19 @@ export const REQUEST_UNPACKED_BYTES_MAX = UNPACKED_BYTES_MAX;
 interface Numbered {
   readonly line: number;
   readonly record: MemoryRecord;
+}
+
+const NOT_REGISTERED: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
+
+/** Why a skill may not be registered; null where it is. @throws whatever else fails */
+async function refusalOf(proposed: Promise<void>): Promise<string | null> {
+  try {
+    await proposed;
+    return null;
+  } catch (error) {
+    if (!NOT_REGISTERED.has(errorCode(error) ?? '') || !(error instanceof Error)) throw error;
+    return error.message;
+  }
 }
 
 /** Records that are embedded and written at once, or one where that has more characters. */
@@ -172,11 +185,13 @@ class Intake {
     const known = everyRecord(this.#deps.store, { tenant, agent }, 'procedural', filter, { size: VERSIONS_PAGE });
     let isKnown = false;
     for await (const { scope } of known) isKnown ||= scope.user === user;
-    if (isKnown) this.#unchanged += 1;
-    else {
-      await propose(skill);
-      this.#added += 1;
+    if (isKnown) {
+      this.#unchanged += 1;
+      return;
     }
+    const refused = tooLarge(skill) ?? (await refusalOf(propose(skill)));
+    if (refused === null) this.#added += 1;
+    else this.#refuse(this.#lines, refused);
   }
 
   async #compare({ line, record }: Numbered): Promise<void> {
