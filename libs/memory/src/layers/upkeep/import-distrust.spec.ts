@@ -210,6 +210,18 @@ describe('a skill of an import', () => {
     expect(await skillNow()).toMatchObject({ status: 'candidate' });
   });
 
+  it('is in use only with a proof that was signed here, where signatures are known', async () => {
+    upkeep = new RecordUpkeep({
+      store,
+      embedder,
+      clock: { now: () => now },
+      proofChecker: { isSigned: (_text, _id, sign) => sign === 'ours' },
+    });
+    const of = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
+    await taken([of('ours', 'ours'), of('forged', 'garbage')].map((skill) => lineOf(skillRecord(skill, []))));
+    expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
+  });
+
   it('keeps its life where it has one, also when it is shared', async () => {
     const scope = { tenant: 'acme', agent: '@tenant', user: null };
     const proven = skillOf({ status: 'active', scope, proof: proofOf(skillOf()) });

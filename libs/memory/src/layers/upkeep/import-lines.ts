@@ -3,6 +3,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { MemoryRecord, RecordStore } from '../../record-store.js';
 import type { ImportReport, Progress } from '../memory-upkeep.js';
 import { everyRecord } from '../every-record.js';
@@ -19,6 +20,7 @@ export interface ImportDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
+  readonly proofChecker?: ProofChecker;
 }
 
 export interface ImportOptions {
@@ -130,7 +132,8 @@ class Intake {
   }
 
   async #takeRecord(line: ExportLine, chars: number): Promise<void> {
-    const read = readRecord({ tenant: this.#tenant, now: this.#deps.clock.now() }, line);
+    const { clock, proofChecker } = this.#deps;
+    const read = readRecord({ tenant: this.#tenant, now: clock.now(), ...(proofChecker && { proofChecker }) }, line);
     if ('refused' in read) return this.#refuse(this.#lines, read.refused);
     if (this.#options.proposeSkill !== undefined && read.record.kind === 'skill') {
       const skill = runnableSkill(read.record);

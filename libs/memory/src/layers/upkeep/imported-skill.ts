@@ -2,7 +2,9 @@ import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { isInWords } from '@etude/domain/skills/life/skill-digest';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
+import { isProven } from '@etude/domain/skills/verification/proof';
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
@@ -18,9 +20,11 @@ export function withOwnPins(skill: Skill, tenant: string): Skill {
  * wrong with it.
  *
  * @param at ms since 1970
+ * @param checker believes signatures under proofs; absent: who runs a skill looks at them
  */
-export function unprovenAsCandidate(skill: Skill, at: number): Skill | null {
-  if (!NEEDS_PROOF.has(skill.status) || isInWords(skill) || isProofOf(skill, skill.proof)) return null;
+export function unprovenAsCandidate(skill: Skill, at: number, checker?: ProofChecker): Skill | null {
+  if (!NEEDS_PROOF.has(skill.status) || isInWords(skill)) return null;
+  if (checker === undefined ? isProofOf(skill, skill.proof) : isProven(skill, checker)) return null;
   const { proof: _proof, contract: _contract, history = [], status, ...kept } = skill;
   const statusReason = `imported; was ${status} where it came from, without a proof for its content`;
   const change = { at, by: 'import', from: status, to: 'candidate', reason: statusReason } as const;

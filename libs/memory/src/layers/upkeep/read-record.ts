@@ -1,4 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { isDeepStrictEqual } from 'node:util';
 import { type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../../record-store.js';
 import { indexedTextsOf } from '../record-texts.js';
@@ -13,6 +14,7 @@ import { storedBodyOf, wrongNumber } from './stored-values.js';
 export interface Reader {
   readonly tenant: string;
   readonly now: number;
+  readonly proofChecker?: ProofChecker;
 }
 
 /** Found by more than one text each. */
@@ -37,7 +39,7 @@ export function readRecord(reader: Reader, line: ExportLine): Rebuilt {
   }
 }
 
-function recordOf({ tenant, now }: Reader, line: ExportLine): Rebuilt {
+function recordOf({ tenant, now, proofChecker }: Reader, line: ExportLine): Rebuilt {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return { refused: `kind: ${line.kind} is no kind of the ${line.layer} layer` };
   const raw = parseJson(line.body);
@@ -56,7 +58,7 @@ function recordOf({ tenant, now }: Reader, line: ExportLine): Rebuilt {
   if ('refused' in made) return made;
   if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made.record).length > RECORD_TEXTS_MAX)
     return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
-  const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now) : null;
+  const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
   if (unproven !== null) return { record: skillRecord(unproven, taken) };
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });

@@ -1,5 +1,6 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Owners, RecordStore, StoreReport } from '../../record-store.js';
 import type { ArchivePolicy, ArchiveReport, ImportReport, MemoryStats, MemoryUpkeep, ReembedReport } from '../memory-upkeep.js';
 import { archiveRecords, restoreRecords } from './archive-records.js';
@@ -16,6 +17,8 @@ export interface UpkeepDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
+  /** Absent: an import looks at what a proof is for, and not at its signature. */
+  readonly proofChecker?: ProofChecker;
 }
 
 /** `MemoryUpkeep` over any record store. */
