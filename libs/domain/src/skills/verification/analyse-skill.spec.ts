@@ -33,5 +33,19 @@ it('looks at files and tests too, and says where it found something', async () =
     [null, 'tests, line 3: found'],
     [null, 'scripts/x.py, line 3: found'],
   ]);
-  expect(calls.slice(2)).toEqual(['python: SECRET', 'text: fine']);
+  expect(calls.slice(3)).toEqual(['python: SECRET', 'text: fine']);
+});
+
+it.each([
+  ['description', { description: 'SECRET' }],
+  ['display name', { displayName: 'SECRET' }],
+  ['category', { category: 'SECRET' }],
+  ['tags', { tags: ['SECRET'] }],
+  ['example prompts', { examplePrompts: ['log in with SECRET'] }],
+  ['parameters', { parameters: [{ name: 'a', type: '', description: 'SECRET', required: true }] }],
+  ['metadata', { metadata: { note: 'SECRET' } }],
+  ['file names', { files: [file('SECRET.md', 'fine')] }],
+])('looks for secrets in what is said of a skill: %s', async (place, said) => {
+  const found = await analyseSkill({ kind: 'function', code: '', tests: [], ...said }, asked().analyser, signal);
+  expect(found.map(({ message }) => message)).toEqual([`${place}, line 3: found`]);
 });

@@ -211,7 +211,7 @@ describe('what else speaks against a skill', () => {
     });
     expect(await found(finding('secret/openai', 'error'))).toMatchObject({
       passed: false,
-      reason: expect.stringMatching(/^the code holds a secret: line 2: it looks odd/),
+      reason: expect.stringMatching(/^the skill holds a secret: line 2: it looks odd/),
     });
   });
 
@@ -326,6 +326,14 @@ describe('skills that call a skill', () => {
 });
 
 describe('words', () => {
+  it('that hold a secret are refused', async () => {
+    const words = { ...skillOf('x', [io('', '')]), kind: 'procedure' as const, code: '', tests: [], description: 'Log in with hunter2.' };
+    const secretive = { analyse: async (text: string) => (text.includes('hunter2') ? [finding('secret/password', 'error')] : []) };
+    expect(await reasonOf(words, { analyser: secretive })).toMatch(
+      /^the skill holds a secret: description, line 2: it looks odd; take it out/,
+    );
+  });
+
   it('are shown, and not parsed', async () => {
     const sandboxes = new PythonSandboxes();
     const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };

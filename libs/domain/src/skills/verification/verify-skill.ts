@@ -69,7 +69,7 @@ export const NO_GROUND: VerificationGround = { replaced: null, needed: [], depen
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
   const otherKind = otherKindReason(skill, deps.ground.replaced);
   if (otherKind !== null) return verificationOf([{ evidence: [], reason: otherKind }], null);
-  if (isInWords(skill)) return verificationOf([{ evidence: ['a procedure in words is shown, never run'] }], null);
+  if (isInWords(skill)) return verificationOf([inWords(await analyseSkill(skill, deps.analyser, signal))], null);
   const template = templateOf(skill, deps);
   if ('reason' in template) return verificationOf([template], null);
   const place = { ...placeOf(skill, deps), ...template };
@@ -125,17 +125,24 @@ async function inspect(skill: Skill, place: TestPlace, signal: AbortSignal): Pro
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, signal);
 }
 
+function inWords(findings: readonly SkillFinding[]): Stage {
+  const secret = secretStage(findings);
+  return secret ?? { evidence: ['a procedure in words is shown, never run'], found: { findings: [...findings] } };
+}
+
+/** null: it holds none. */
+function secretStage(findings: readonly SkillFinding[]): Stage | null {
+  const [secret] = secretFindings(findings);
+  if (secret === undefined) return null;
+  const where = secret.line === null ? '' : `line ${secret.line}: `;
+  const reason = `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`;
+  return { evidence: [], found: { findings: [...findings] }, reason };
+}
+
 function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
   const found = { findings: [...findings] };
-  const [secret] = secretFindings(findings);
-  if (secret !== undefined) {
-    const where = secret.line === null ? '' : `line ${secret.line}: `;
-    return {
-      evidence: [],
-      found,
-      reason: `the code holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`,
-    };
-  }
+  const secret = secretStage(findings);
+  if (secret !== null) return secret;
   if (inspected === null) return { evidence: ['a procedure is shown, never run', findingText(findings)], found };
   if ('problems' in inspected) {
     const problems = problemTexts(inspected.problems).join('; ');
