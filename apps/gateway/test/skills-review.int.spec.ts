@@ -196,3 +196,16 @@ describe('a request id', () => {
     expect(await stateOf('rolled_once', 1)).toBe(SkillStatus.DEPRECATED);
   });
 });
+describe('a request that was refused', () => {
+  it('is not taken for done when it comes again', async () => {
+    const { version } = await store('refused_once', { status: 'active' });
+    const restore = () => skills().restoreSkill(named('refused_once', { version, requestId: 'restore-refused' }));
+    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-1' }));
+    await skills().restoreSkill(named('refused_once', { version }));
+    expect(await refusal(restore())).toMatchObject({ status: status.ABORTED });
+    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-2' }));
+    expect(await restore()).toMatchObject({ status: SkillStatus.ACTIVE });
+    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-3' }));
+    expect(await restore()).toMatchObject({ status: SkillStatus.ARCHIVED });
+  });
+});

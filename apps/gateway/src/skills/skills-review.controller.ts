@@ -209,8 +209,8 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const skill = await meantVersion(memory.procedural, asked, request, from);
     requireOwner(call, skill);
     const by = this.#by(call);
-    const deciding = { request: requestOf(call, method, request), skill, by: by.by, to };
-    const decided = await decideOnce(memory, deciding, (meant) => decide(meant, { ...by, reason }, memory));
+    const deciding = { request: requestOf(call, method, request), skill, ...by, to };
+    const decided = await decideOnce(memory, deciding, (meant, at) => decide(meant, { ...by, at, reason }, memory));
     if (to.includes('active')) await this.services.parts.registration.renewCallers(memory.procedural, decided);
     return skillMessage(decided);
   }
