@@ -7,6 +7,7 @@ import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
+import { OPEN_MAX } from '@etude/queue/wanted-skills';
 import { z } from 'zod';
 import { mcpConfig } from './mcp/mcp-config.js';
 
@@ -32,6 +33,8 @@ export const gatewayConfig = requireMemory(
         .default('Etude.Skill'),
       /** Share of the mutants of a skill that its tests have to notice, as the consolidation worker has it; `CheckSkill` says by it. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
+      /** Missed skills of one agent that wait to be written; more are not taken. */
+      ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),
       /** JSON file of hashed API keys; read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. On loopback only. */

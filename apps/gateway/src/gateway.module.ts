@@ -129,7 +129,7 @@ function skillServices(
     analyser: new RuffSecretlintAnalyser(),
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
     registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
-    wanted: new WantedSkills(producer),
+    wanted: new WantedSkills(producer, config.ETUDE_SKILLS_WISHES_OPEN_MAX),
   });
 }
 

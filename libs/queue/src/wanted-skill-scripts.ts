@@ -2,34 +2,48 @@ import { ONCE, PRELUDE } from './script-parts.js';
 
 /**
  * Asks for a skill. The same wish again is counted; one that is over is tried again, since whoever asks does not have the skill, in its
- * next round while there may be one.
- * KEYS record, index, outbox, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds.
- * Answers {'created'|'known'|'other', id}; 'other' is the same request id for another wish.
+ * next round while there may be one. Of an agent only so many are open, each with a job for a model.
+ * KEYS record, index, outbox, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds,
+ * agent, how many may be open.
+ * Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing is kept of what is 'full'.
  */
 const requestWish = `${PRELUDE}${ONCE}
 local before = once(KEYS[4], ARGV[3], ARGV[1])
 if before then return before end
-if KEYS[4] ~= '' then redis.call('PEXPIRE', KEYS[4], ARGV[6]) end
 local at = now()
 local state = redis.call('HGET', KEYS[1], 'state')
+local prefix = string.gsub(KEYS[1], '[^:]*$', '')
+local isOver = state == 'failed' or state == 'registered'
+local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
+local isNew = not state or (isOver and mayTry)
+if isNew then
+  local open, tenant = 0, string.sub(ARGV[2], 1, -#ARGV[1] - 1)
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+    if string.sub(member, 1, #tenant) == tenant and redis.call('HGET', prefix .. string.sub(member, #tenant + 1), 'agent') == ARGV[8] then
+      open = open + 1
+    end
+  end
+  if open >= tonumber(ARGV[9]) then
+    if KEYS[4] ~= '' then redis.call('DEL', KEYS[4]) end
+    return {'full', ARGV[1]}
+  end
+end
+if KEYS[4] ~= '' then redis.call('PEXPIRE', KEYS[4], ARGV[6]) end
 redis.call('HINCRBY', KEYS[1], 'asked', 1)
 redis.call('HSET', KEYS[1], 'updatedAt', at)
 redis.call('ZADD', KEYS[2], state and 'NX' or 'CH', at, ARGV[1])
 -- The index has no expiry of its own: each wish drops a few of the oldest ids whose record is gone.
-local prefix = string.gsub(KEYS[1], '[^:]*$', '')
 for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 4)) do
   if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', KEYS[2], id) end
 end
-local isOver = state == 'failed' or state == 'registered'
-local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
-if state and not (isOver and mayTry) then
+if not isNew then
   if tonumber(ARGV[5]) > tonumber(redis.call('HGET', KEYS[1], 'priority')) then redis.call('HSET', KEYS[1], 'priority', ARGV[5]) end
   return {'known', ARGV[1]}
 end
 redis.call('PERSIST', KEYS[1])
 redis.call('HDEL', KEYS[1], 'draft')
 redis.call('HINCRBY', KEYS[1], 'round', 1)
-redis.call('HSET', KEYS[1], 'wish', ARGV[4], 'state', 'waiting', 'reason', '', 'registered', '', 'priority', ARGV[5])
+redis.call('HSET', KEYS[1], 'wish', ARGV[4], 'agent', ARGV[8], 'state', 'waiting', 'reason', '', 'registered', '', 'priority', ARGV[5])
 redis.call('HSETNX', KEYS[1], 'createdAt', at)
 redis.call('ZADD', KEYS[3], at, ARGV[2])
 return {'created', ARGV[1]}

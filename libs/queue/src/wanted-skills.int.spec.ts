@@ -56,6 +56,21 @@ describe('WantedSkills', () => {
     expect(new Set([first.id, ...ids]).size).toBe(5);
   });
 
+  it('takes so many open ones of an agent, and another when one is over', async () => {
+    const { producer, queue } = start();
+    const store = new WantedSkills(producer, 2);
+    const first = await store.request(asked({ skill: 'one' }));
+    await store.request(asked({ skill: 'two', user: 'bob' }));
+    const full = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('"coder" has 2 skills asked for') as string };
+    await expect(store.request(asked({ skill: 'three' }, 'r3'))).rejects.toMatchObject(full);
+    expect(await store.request(asked({ skill: 'one' }))).toMatchObject({ id: first.id, asked: 2 });
+    for (const other of [{ agent: 'tester' }, { tenant: 'globex' }]) await store.request(asked({ skill: 'three', ...other }));
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(4);
+    await store.end('acme', first.id, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    expect(await store.request(asked({ skill: 'three' }, 'r3'))).toMatchObject({ state: 'waiting', asked: 1 });
+    await expect(store.request(asked({ skill: 'one' }))).rejects.toMatchObject(full);
+  });
+
   it('answers a repeated request without counting it, and refuses its id for another wish', async () => {
     const { store } = start();
     await store.request(asked({}, 'r1'));

@@ -17,6 +17,8 @@ const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
 /** A model is asked for the same skill so often; after that a person has to write it. */
 export const ROUNDS_MAX = 5;
+/** Of an agent, waiting or being written: each costs a model's time. */
+export const OPEN_MAX = 20;
 /** Wishes that are over are kept that long. */
 export const WISH_KEPT_MS = 30 * 86_400_000;
 
@@ -78,12 +80,16 @@ export function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | '
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class WantedSkills {
-  constructor(private readonly producer: Producer) {}
+  /** @param openMax wishes of one agent that are not over */
+  constructor(
+    private readonly producer: Producer,
+    private readonly openMax: number = OPEN_MAX,
+  ) {}
 
   /**
    * Durable when this returns. The same wish again answers the first one, which counts how often it was asked for.
    *
-   * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish
+   * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish; FAILED_PRECONDITION where so many of the agent's are open
    */
   async request({ wish: asked, priority, requestId }: WishRequest): Promise<WantedSkill> {
     const wish = bounded(asked);
@@ -99,12 +105,27 @@ export class WantedSkills {
         keys.wantedSkillOutbox,
         requestId === '' ? '' : keys.request(tenant, 'wish', requestId),
       ],
-      [id, memberOf(tenant, id), contentDigest(wish), JSON.stringify({ ...wish, id }), priority, RETENTION_MS, ROUNDS_MAX],
+      [
+        id,
+        memberOf(tenant, id),
+        contentDigest(wish),
+        JSON.stringify({ ...wish, id }),
+        priority,
+        RETENTION_MS,
+        ROUNDS_MAX,
+        wish.agent,
+        this.openMax,
+      ],
     );
     if (outcome === 'other')
       throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for another wish; use a new request_id`, {
         field: 'request_id',
       });
+    if (outcome === 'full')
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `Agent "${wish.agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
+      );
     if (outcome === 'created') await this.enqueue(tenant, id, priority);
     const stored = await this.get(tenant, id);
     if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);

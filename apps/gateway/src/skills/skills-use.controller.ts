@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { LoadFunctionsRequest, Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
@@ -102,8 +102,13 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const name = skillOfName(request.name);
     const meant = misspelledOf(name, await knownNames(memory.procedural, reader, 'active'));
     if (meant !== null) return { ...notFound(request.name), error: notFoundBut(meant) };
-    const wanted = await this.tools.wishes.request(reader, { name, description: '', example });
-    return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
+    try {
+      const wanted = await this.tools.wishes.request(reader, { name, description: '', example });
+      return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
+    } catch (error) {
+      if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+      return { ...notFound(request.name), error: `Skill not found. ${(error as Error).message}` };
+    }
   }
 }
 

@@ -141,6 +141,14 @@ describe('use_skill', () => {
     },
   );
 
+  it('says that nothing was asked for where too much is', async () => {
+    const { call, fake } = startTools();
+    fake.wishesMax = 0;
+    const told = { success: false, error: 'Skill not found. Too many are open.', result: { skill_request_submitted: false } };
+    expect(await call('use_skill', { skill_id: 'missing' })).toEqual(told);
+    expect(await call('code_interpreter', { prompt: 'x', operation: 'use_skill', skill_name: 'missing' })).toEqual(told);
+  });
+
   it('asks for nothing where the name was misspelled', async () => {
     const { call, fake } = startTools([skillOf('parse_csv')]);
     expect(await call('use_skill', { skill_id: 'parse_cvs' })).toMatchObject({

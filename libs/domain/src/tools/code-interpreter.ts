@@ -87,9 +87,10 @@ const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_paramete
   if (skillId === '') return { success: false, error: 'Wrong arguments. "skill_name" is missing: name the skill to use.' };
   const outcome = await useSkillByTool({ skillId, parameters, description: prompt.slice(0, 2_000) }, context, deps, signal);
   const { result, output = '', skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
-  const told = asked
-    ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
-    : { results: result === undefined || result === null ? [] : [result], output, files: [] };
+  const told =
+    asked !== undefined
+      ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
+      : { results: result === undefined || result === null ? [] : [result], output, files: [] };
   return outcome.success ? { success: true, result: told } : { success: false, error: outcome.error, result: told };
 };
 

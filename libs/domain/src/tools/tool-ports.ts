@@ -145,6 +145,6 @@ export interface SkillWish {
 
 /** Skills that somebody missed. */
 export interface SkillWishes {
-  /** The same wish again is the first one. Answers its id. */
+  /** The same wish again is the first one. Answers its id. @throws EtudeError FAILED_PRECONDITION where too many of the agent's are open */
   request(reader: ToolReader, wish: SkillWish): Promise<string>;
 }

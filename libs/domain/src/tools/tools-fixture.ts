@@ -1,3 +1,4 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts/skill-proof';
@@ -59,6 +60,7 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
   readonly registered: Array<ToolSkillDraft & { readonly by: string }> = [];
   readonly wished: SkillWish[] = [];
   similarity = 0.9;
+  wishesMax = 100;
   answer: RegisteredSkill = { status: 'registered', reason: '', name: 'parse_csv', version: 1, evidence: ['its tests pass'] };
   problems: string[] = [];
 
@@ -99,6 +101,7 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
     return { ...this.answer, name: draft.name };
   }
   async request(_reader: ToolReader, wish: SkillWish) {
+    if (this.wished.length >= this.wishesMax) throw new EtudeError('FAILED_PRECONDITION', 'Too many are open.');
     this.wished.push(wish);
     return 'w1';
   }

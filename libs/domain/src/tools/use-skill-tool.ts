@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import { misspelledOf } from '../skills/use/nearest-name.js';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
-import type { SkillFinder, SkillRunner, SkillWishes } from './tool-ports.js';
+import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
 
 export interface UseSkillToolDeps {
   readonly finder: SkillFinder;
@@ -65,13 +66,23 @@ export async function useSkillByTool(
     const meant = misspelledOf(name, known);
     if (meant !== null) return { success: false, error: notFoundBut(meant) };
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
-    const id = await wishes.request(context, { name, description: asked.description, example });
-    return { success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: id } };
+    return askFor({ name, description: asked.description, example }, context, wishes);
   }
   const { version, result, output, durationMs, error } = used;
   const note = category === '' ? {} : await noteOfCategory(name, category, context, finder);
   const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs, ...note };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
+}
+
+/** An agent that has asked for many is told that this one was not. */
+async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes): Promise<ToolOutcome<UsedSkill>> {
+  try {
+    const id = await wishes.request(context, wish);
+    return { success: false, error: 'Skill not found', result: { skill_request_submitted: true, request_id: id } };
+  } catch (error) {
+    if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    return { success: false, error: `Skill not found. ${(error as Error).message}`, result: { skill_request_submitted: false } };
+  }
 }
 
 /** What is said in place of asking for one more of nearly the same name. */
