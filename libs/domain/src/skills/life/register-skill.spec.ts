@@ -56,7 +56,7 @@ describe('registerSkill', () => {
 
   it('refuses names that nobody can import', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
-    for (const name of ['class', 'Sum', '1st', '', 'a-b'])
+    for (const name of ['class', 'Sum', '1st', '', 'a-b', 'os', 'sys', 'skills', 'json'])
       await expect(registerSkill(skillOf({ name }), {}, deps)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 

@@ -20,6 +20,12 @@ const KEYWORDS = new Set(
     ' ',
   ),
 );
+/** Modules that code imports, which a skill of the same name would be taken for. */
+const MODULES = new Set(
+  'abc ast asyncio base64 builtins collections contextlib copy csv ctypes dataclasses datetime decimal enum fractions functools glob hashlib heapq html http importlib inspect io itertools json logging math multiprocessing operator os pathlib pickle random re secrets shutil signal site skills socket sqlite3 ssl statistics string struct subprocess sys tempfile textwrap threading time traceback types typing unittest urllib uuid warnings weakref xml zipfile zlib'.split(
+    ' ',
+  ),
+);
 /** Of versions that take up no room. */
 const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
@@ -79,7 +85,9 @@ function requireName(name: string): void {
   const wrong = parsed.success
     ? KEYWORDS.has(name)
       ? 'is a word of Python itself'
-      : null
+      : MODULES.has(name)
+        ? 'is that of a module that code imports'
+        : null
     : (parsed.error.issues[0]?.message ?? 'is wrong');
   if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', `the name ${JSON.stringify(name)} ${wrong}`, { field: 'name' });
 }
