@@ -107,6 +107,14 @@ describe('an import', () => {
     await expect(skills().getSkill({ name: 'skills/dry', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
   });
 
+  it('of a dry run is refused for a name that an import would be refused for', async () => {
+    const files = { 'SKILL.md': text('import') };
+    for (const dryRun of [true, false])
+      expect(await refusal(send(files, { agent: 'files', dryRun }))).toMatchObject({
+        message: expect.stringContaining('a word of Python itself') as string,
+      });
+  });
+
   it('of many skills takes them all, and says what it left out', async () => {
     const zip = await zipOf(filesOf({ 'a/SKILL.md': text('many-a'), 'b/SKILL.md': text('many-b'), 'README.md': 'x', '.DS_Store': 'x' }));
     const { skills: found, notes } = await send(archive(zip), { format: 'zip' });

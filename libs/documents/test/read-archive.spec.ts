@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
@@ -164,6 +164,20 @@ describe('a hostile tar.gz', () => {
     ['has a reserved name', { name: 'aux.py' }],
   ])('with an entry that %s is refused', async (_, entry) => {
     await expect(read(await tarOf([{ name: 'SKILL.md', data: 'x' }, entry]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
+  });
+
+  it.each(['S', 'M', 'V', 'D', 'Z'])('with an entry of type %s is refused', async (type) => {
+    const tar = gunzipSync(await tarOf([{ name: 'SKILL.md', data: 'x' }]));
+    tar.write(type, 156);
+    tar.write('        ', 148);
+    const sum = tar.subarray(0, 512).reduce((all, byte) => all + byte, 0);
+    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    await expect(read(gzipSync(tar), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /unknown type/));
+  });
+
+  it('with a file of holes is refused', async () => {
+    const sparse = { name: 'SKILL.md', data: 'x', pax: { 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0' } };
+    await expect(read(await tarOf([sparse]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /is a sparse file/));
   });
 
   it('with the same name twice is refused', async () => {

@@ -242,6 +242,11 @@ describe('what is refused', () => {
   });
 
   it.each([
+    [
+      'a tolerance below 0',
+      '[{"kind":"call","args":[],"kwargs":{},"expected":1,"tolerance":-1}]',
+      /cases\.json\.0\.tolerance: must be 0 or more/,
+    ],
     ['tests that are no tests', '{"kind": "call"}', /cases\.json/],
     [
       'tests that are nested too deep',

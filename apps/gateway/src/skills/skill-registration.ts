@@ -6,7 +6,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { pinDependencies } from '@etude/domain/skills/use/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/verification/inspect-code';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
-import { registerSkill } from '@etude/domain/skills/life/register-skill';
+import { registerSkill, requireName } from '@etude/domain/skills/life/register-skill';
 import { reverifyDependents } from '@etude/domain/skills/verification/reverify-dependents';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
@@ -52,6 +52,7 @@ export class SkillRegistration {
   /** What the code says of itself, and the names of the skills that it calls, whether or not they are there. @throws as `completed` */
   async read({ draft, reader }: Registration, signal: AbortSignal): Promise<{ readonly named: Skill; readonly uses: readonly string[] }> {
     const { skill, isProgram } = draft;
+    requireName(skill.name);
     this.parts.templateFor(skill.packages ?? []);
     // Somebody's words, and not Python.
     if (skill.kind === 'procedure') return { named: skill, uses: [] };

@@ -82,13 +82,19 @@ async function untar(bytes: Uint8Array, collector: FileCollector, limits: Folder
     if (++entries > 4 * limits.filesMax) throw tooLarge(`the archive has more than ${4 * limits.filesMax} entries`);
     const path = name.replace(/^\.\//, '').replace(/\/$/, '');
     const folder = type === 'directory';
-    refuseUnlessPlain(name, type === 'contiguous-file' ? 'file' : (type ?? 'file'));
+    refuseUnlessPlain(name, tarKind(entry.header));
     if ((folder && (path === '' || path === '.')) || !collector.wants(path) || folder) {
       entry.resume();
       continue;
     }
     collector.add(path, await bytesOf(entry, path, collector.bytesLeft, () => undefined));
   }
+}
+
+/** A type that is not known, and a file with holes, would come out as other bytes than tar makes of them. */
+function tarKind({ type, pax }: Header): string {
+  if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'sparse file';
+  return type === 'contiguous-file' ? 'file' : (type ?? 'entry of an unknown type');
 }
 
 /** In one piece: a stream that is broken off in the middle of an entry would leave its reader waiting. */

@@ -95,6 +95,8 @@ function metadataOf({
 
 function testsIn(files: readonly FolderFile[]): Skill['tests'] {
   const cases = files.some(({ path }) => path === CASES) ? parsed(CASES, Skill.shape.tests, jsonIn(CASES, textOf(files, CASES))) : [];
+  for (const [at, test] of cases.entries())
+    if (test.kind !== 'python' && test.tolerance < 0) throw wrong(`${CASES}.${at}.tolerance: must be 0 or more`);
   return [...cases, ...pythonTests(files)];
 }
 

@@ -80,7 +80,8 @@ function requireNotGivenUp({ name, version, status, scope, proof }: Skill, versi
   );
 }
 
-function requireName(name: string): void {
+/** @throws EtudeError INVALID_ARGUMENT for a name that nobody could import */
+export function requireName(name: string): void {
   const parsed = SkillName.safeParse(name);
   const wrong = parsed.success
     ? KEYWORDS.has(name)
