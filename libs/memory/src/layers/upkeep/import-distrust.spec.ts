@@ -107,6 +107,8 @@ function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: obj
 
 const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIGEST }, chunk), change);
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
+const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
+const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
 const packedLine = (line: string) => {
   const { layer, kind, key } = JSON.parse(line) as Record<string, unknown>;
   return JSON.stringify({ layer, kind, key, packed: gzipSync(line).toString('base64') });
@@ -217,8 +219,7 @@ describe('a skill of an import', () => {
       clock: { now: () => now },
       proofChecker: { isSigned: (_text, _id, sign) => sign === 'ours' },
     });
-    const of = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
-    await taken([of('ours', 'ours'), of('forged', 'garbage')].map((skill) => lineOf(skillRecord(skill, []))));
+    await taken([signedWith('ours', 'ours'), signedWith('forged', 'garbage')].map((skill) => lineOf(skillRecord(skill, []))));
     expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
   });
 
@@ -254,7 +255,6 @@ describe('a skill of an import', () => {
 describe('a skill that somebody proposes', () => {
   const proposed: Skill[] = [];
   const proposeSkill = async (skill: Skill) => void proposed.push(skill);
-  const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 
   it('was never run and has no history', async () => {
     proposed.length = 0;
@@ -268,8 +268,8 @@ describe('a skill that somebody proposes', () => {
   });
 
   it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {
-    const many = (length: number) => Array.from({ length }, (_, i) => `t${i}`);
-    const large = linesOf(skillOf({ tags: many(51) }), skillOf({ examplePrompts: ['x'.repeat(2_001)] }));
+    const many = Array.from({ length: 51 }, (_, i) => `t${i}`);
+    const large = linesOf(skillOf({ tags: many }), skillOf({ examplePrompts: ['x'.repeat(2_001)] }));
     const { added, refused } = await taken(large, { proposeSkill });
     expect({ added, refused: refused.map(({ line, reason }) => `${line} ${reason}`) }).toEqual({
       added: 0,

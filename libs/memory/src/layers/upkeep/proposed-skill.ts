@@ -39,9 +39,10 @@ export function runnableSkill(record: MemoryRecord): Skill | null {
   };
 }
 
+const over = (field: string, count: number, what: string) => `body.value.${field}: must not have more than ${count} ${what}`;
+
 /** What is larger than an author may make it; null where nothing is. */
 export function tooLarge(skill: Skill): string | null {
-  const over = (field: string, count: number, what: string) => `body.value.${field}: must not have more than ${count} ${what}`;
   for (const field of Object.keys(LISTS) as Array<keyof typeof LISTS>)
     if ((skill[field]?.length ?? 0) > LISTS[field]) return over(field, LISTS[field], 'entries');
   for (const field of Object.keys(TEXT_CHARS) as Array<keyof typeof TEXT_CHARS>)
