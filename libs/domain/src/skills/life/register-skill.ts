@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
 import { canonicalJson } from '../content-digest.js';
 import { otherKindReason } from './other-kind.js';
+import { changedFields } from './stale-edit.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
@@ -59,7 +60,27 @@ export async function registerSkill(candidate: Skill, options: StoreSkillOptions
   const given = { ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) };
   const stored = await procedural.store(given, options);
   requireNotGivenUp(stored, versions);
+  // What a model words anew each time is nobody's wish.
+  if (candidate.origin !== 'request') requireTaken(candidate, stored);
   return stored;
+}
+
+/**
+ * What is neither code nor anything else of the content makes no version, and is never lost without a word.
+ *
+ * @throws EtudeError FAILED_PRECONDITION naming what was not taken
+ */
+function requireTaken(given: Skill, stored: Skill): void {
+  const { metadata = given.metadata, dependencies = given.dependencies, heldOut = [] } = stored;
+  const tests = distinct([...heldOut, ...(given.heldOut ?? [])]);
+  const asked = { ...given, heldOut: tests, ...(metadata && { metadata }), ...(dependencies && { dependencies }) };
+  const lost = changedFields({ ...stored, heldOut }, asked);
+  if (lost.length === 0) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `version ${stored.version} of skill "${stored.name}" has this code, with these tests, already; other ${lost.join(', ')} alone make no new version, and were not taken. Change the content with them, a test for example.`,
+    { field: 'skill', metadata: { version: String(stored.version), not_taken: lost.join(', ') } },
+  );
 }
 
 /** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */
