@@ -107,16 +107,17 @@ describe('search', () => {
   });
 });
 
+const begunTodos = (count: number) => Array.from({ length: count }, (_, at) => ({ content: `Step ${at}`, status: 'in_progress' }));
+
 describe('write_todos', () => {
   it('takes one item in progress, and names what is too much', async () => {
     const { call } = startTools();
-    const items = (count: number) => Array.from({ length: count }, (_, at) => ({ content: `Step ${at}`, status: 'in_progress' }));
-    expect(await call('write_todos', { todos: items(1) })).toMatchObject({ success: true });
-    expect(await call('write_todos', { todos: items(3) })).toEqual({
+    expect(await call('write_todos', { todos: begunTodos(1) })).toMatchObject({ success: true });
+    expect(await call('write_todos', { todos: begunTodos(3) })).toEqual({
       success: false,
       error: 'Wrong arguments. "todos" must have at most one item in_progress; it has 3.',
     });
-    expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: items(1) } });
+    expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
   });
 });
 
