@@ -44,9 +44,10 @@ function findingOf({ code, message, start_location: { row } }: Diagnostic): Skil
   return { analyser: RUFF, rule, severity: RUFF_SEVERITY[rule] ?? 'warning', line: row, message };
 }
 
+/** Python reads names in this normal form: letters that look otherwise are the same name. */
 function hiddenNames(code: string): SkillFinding[] {
   return code.split('\n').flatMap((line, index) =>
-    [...new Set(line.match(HIDDEN_NAMES))].map((name) => ({
+    [...new Set(line.normalize('NFKC').match(HIDDEN_NAMES))].map((name) => ({
       analyser: 'etude',
       rule: 'dynamic-code',
       severity: 'error' as const,

@@ -24,6 +24,7 @@ describe('what is dangerous', () => {
     ['from builtins import eval as e\ne("1")', 'error dynamic-code 1'],
     ['__import__("os").remove("x")', 'error dynamic-code 1'],
     ['().__class__.__base__.__subclasses__()', 'error dynamic-code 1'],
+    ['().__class__.__base__.__ſubclasses__()', 'error dynamic-code 1'],
     ['import os\nos.system("ls")', 'error start-process-with-a-shell 2'],
     ['import os\nos.execv("/bin/ls", [])', 'error start-process-with-no-shell 2'],
     ['import subprocess\nsubprocess.run("ls", shell=True)', 'error subprocess-popen-with-shell-equals-true 2'],
