@@ -150,7 +150,11 @@ describe('revokeSource', () => {
       provenSkill('old', { sources: [POISON], status: 'deprecated' }),
     ]);
     const registry = { ...shelf.procedural, countNames: async () => 0, dependents: async () => [], countOffers: async () => undefined };
-    const versionOf = async (name: string) => (await registry.versions(SCOPE, name))[0] ?? expect.unreachable('it is there');
+    const versionOf = async (name: string) => {
+      const [newest] = await registry.versions(SCOPE, name);
+      if (newest === undefined) throw new Error(`there is no ${name}`);
+      return newest;
+    };
     const decision = { by: 'ann', reason: '', at: 10 };
     for (const name of ['bad', 'old']) {
       const revoked = await versionOf(name);

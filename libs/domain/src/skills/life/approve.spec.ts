@@ -1,5 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
+import { dependencyOn } from '../use/bundle-code.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { proofOf, storeAt } from '../../testing/skill-lives.js';
@@ -65,8 +66,10 @@ describe('settleVerified', () => {
     const procedural = new FakeProceduralMemory();
     const again = async (skill: Skill, at: number) => {
       const [candidate] = await procedural.move([{ key: keyOf(skill), to: 'candidate', by: 'bob', reason: '', at: NEW_YEAR + at }]);
-      const found = { passed: true, evidence: [], reason: '', proof: proofOf(candidate!) };
-      const back = await recordVerification(procedural, candidate!, found, NEW_YEAR + at);
+      if (candidate === undefined) throw new Error('nothing moved');
+      const kept = (await procedural.versions(SCOPE, skill.name, 'active')).map(dependencyOn);
+      const found = { passed: true, evidence: [], reason: '', proof: proofOf(candidate, { kept }) };
+      const back = await recordVerification(procedural, candidate, found, NEW_YEAR + at);
       return settleVerified(procedural, back, AUTOMATIC, NEW_YEAR + at);
     };
     const failed = await recordVerification(

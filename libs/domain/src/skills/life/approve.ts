@@ -1,8 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillContract, SkillDependency, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { activatedAt, otherActive } from './one-active.js';
 import { keyOf, reasonsForReview, VERIFIER, wasActive } from './skill-life.js';
 
 /** Somebody's decision about a skill. */
@@ -33,7 +34,7 @@ export interface Verified {
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, reason, contract, proof } = found;
-  const again = skill.status === 'active' || skill.status === 'pending_review' ? skill.status : null;
+  const again = skill.status === 'candidate' ? null : skill.status;
   const newErrors = again === 'active' && passed ? errorsBeside(skill, proof) : [];
   const failed = !passed || newErrors.length > 0;
   const decision = { by: VERIFIER, at, reason: newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : reason };
@@ -53,8 +54,17 @@ function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly str
  * The next status of a verified skill, by the agent's settings. What is marked, or has a finding that is an error, waits for a person
  * whatever they say. Where it becomes active, the version it replaces stops being used.
  * Repeating it after a crash finishes what was begun.
+ *
+ * @param replaced the version in use that it was verified against; null: there was none. Absent: whichever is in use
+ * @throws EtudeError ABORTED where another version is in use by now
  */
-export async function settleVerified(procedural: SkillRegistry, skill: Skill, settings: Approval, at: number): Promise<Skill> {
+export async function settleVerified(
+  procedural: SkillRegistry,
+  skill: Skill,
+  settings: Approval,
+  at: number,
+  replaced?: Skill | null,
+): Promise<Skill> {
   if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
   if (skill.status !== 'verified') return skill;
   const reason = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
@@ -62,7 +72,16 @@ export async function settleVerified(procedural: SkillRegistry, skill: Skill, se
     const waits = reason === '' ? 'waits for review' : `waits for review: ${reason}`;
     return moveOne(procedural, skill, { to: 'pending_review', from: ['verified'], by: VERIFIER, reason: waits, at });
   }
-  return activate(procedural, skill, { by: VERIFIER, reason: 'approved automatically after verification', at });
+  const decision = { by: VERIFIER, reason: 'approved automatically after verification', at };
+  return activate(procedural, skill, decision, replaced === undefined ? {} : { replaced });
+}
+
+/** Whether its evidence holds the tests of this version, which it would replace. */
+export function isVerifiedAgainst({ kind, proof }: Skill, replaced: Skill | null): boolean {
+  if (replaced === null || kind !== 'function' || replaced.kind !== 'function') return true;
+  const { name, version, digest, scope } = replaced;
+  const isIt = (one: SkillDependency) => one.version === version && one.digest === digest;
+  return (proof?.kept ?? []).some((one) => one.name === name && one.tenant === scope.tenant && one.agent === scope.agent && isIt(one));
 }
 
 /** null: nothing keeps it from being used at once. Empty: nothing but the setting. */
@@ -106,11 +125,21 @@ export async function approveSkill(
       `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`,
       { field: 'name' },
     );
+  const replaced = (await activeVersions(procedural, skill)).find(({ version }) => version < skill.version) ?? null;
+  if (skill.status === 'pending_review' && !isVerifiedAgainst(skill, replaced)) throw outdated(skill, replaced);
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
   const moves = merged.map((other) =>
     moveOf(other, { ...decision, reason: `merged into ${skill.name}`, to: 'deprecated', replacedBy: skill.name }),
   );
-  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, moves);
+  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, { also: moves });
+}
+
+function outdated({ name, version }: Skill, replaced: Skill | null): EtudeError {
+  return new EtudeError(
+    'ABORTED',
+    `Version ${version} of skill "${name}" was not held to the tests of version ${replaced?.version}, which came into use meanwhile. Verify it again, then approve it.`,
+    { field: 'version' },
+  );
 }
 
 /** @throws EtudeError INVALID_ARGUMENT, FAILED_PRECONDITION where somebody reads the other skill who does not read this one */
@@ -185,11 +214,25 @@ function noVersion(name: string, version: number | undefined, archived: readonly
   return new EtudeError('FAILED_PRECONDITION', why, { field: 'to_version' });
 }
 
-/** Versions of the same owner in use now are replaced by it, in one call; `also` goes with them. */
-async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
+interface Activation {
+  /** Moves that go with it. */
+  readonly also?: readonly SkillMove[];
+  /** The only version that it may replace; null: none. Absent: any. */
+  readonly replaced?: Skill | null;
+}
+
+/** Versions of the same owner in use now are replaced by it, in one call. @throws EtudeError ABORTED where another one is in use */
+async function activate(
+  procedural: SkillRegistry,
+  skill: Skill,
+  decision: Decision,
+  { also = [], replaced: expected }: Activation = {},
+): Promise<Skill> {
   const others = (await activeVersions(procedural, skill)).filter(
     (other) => skill.status !== 'active' || activatedAt(other) <= activatedAt(skill),
   );
+  const unknown = expected === undefined ? undefined : others.find(({ version }) => version !== expected?.version);
+  if (unknown !== undefined) throw otherActive(skill, unknown);
   const replaced = others.map((other) =>
     moveOf(other, { ...decision, to: 'deprecated', from: ['active'], reason: `replaced by version ${skill.version}` }),
   );
@@ -197,11 +240,6 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
   const moves = [...own, ...replaced, ...also];
   const moved = moves.length === 0 ? [] : await procedural.move(moves);
   return own.length === 0 ? skill : (moved[0] ?? skill);
-}
-
-/** When it was taken into use last; ms since 1970. */
-function activatedAt({ history = [], version }: Skill): number {
-  return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
 }
 
 /** Active versions of the same owner beside this one, newest first: nobody replaces what is another's. */

@@ -12,13 +12,13 @@ import { withMarks } from '../hygiene/untrusted.js';
  * What may become of a skill, by what it is. Nothing else changes a status.
  *
  * `active` to `active` is verification again: the skill stays in use and gets its new proof, or is deprecated where there is none; so
- * it is for what waits for review. `deprecated` to `deprecated` names what is used in its place; `archived` to `archived` takes its
+ * it is for what waits for review, and for what was verified against a version that is in use no more. `deprecated` to `deprecated` names what is used in its place; `archived` to `archived` takes its
  * proof away. What nobody uses or reviews is verified again as a candidate, without the proof that it had. `archived` to
  * `pending_review` or `rejected` undoes archiving: only where it was that before.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
-  verified: ['active', 'pending_review', 'rejected', 'archived'],
+  verified: ['verified', 'active', 'pending_review', 'rejected', 'archived'],
   pending_review: ['active', 'pending_review', 'rejected', 'archived'],
   active: ['active', 'deprecated', 'archived'],
   deprecated: ['active', 'deprecated', 'candidate', 'archived'],

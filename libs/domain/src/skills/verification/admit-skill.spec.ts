@@ -99,6 +99,25 @@ describe('admitSkill', () => {
     expect(await statuses()).toEqual(['deprecated', 'active']);
   });
 
+  it('holds two versions that come at once to the tests of each other', async () => {
+    const version = (n: number, answer: number) =>
+      candidate({
+        version: n,
+        code: `n = int(input())\nprint(${answer} if n == 10 else n * 2)`,
+        tests: [io, { ...io, stdin: '10', expectedStdout: String(answer) }],
+      });
+    const [two, three] = [version(2, 50), version(3, 99)];
+    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), two, three);
+    await Promise.all([admit(two, procedural), admit(three, procedural)]);
+    const [first, ...others] = await statuses();
+    expect(first).toBe('deprecated');
+    // The third is refused by the tests of the second, or was there first and the second waits.
+    expect([
+      ['active', 'rejected'],
+      ['pending_review', 'active'],
+    ]).toContainEqual(others);
+  });
+
   it('keeps the active version where the new one is worse', async () => {
     const worse = candidate({ version: 2, code: 'print(5)' });
     const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), worse);

@@ -5,7 +5,7 @@ import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
-import { activeVersion, recordVerification, settleVerified, type Verified } from '../life/approve.js';
+import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/approve.js';
 import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
 import { isProven, signProof } from './proof.js';
@@ -18,6 +18,9 @@ export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, Rev
   readonly checker: ProofChecker;
 }
 
+/** How often another version may come into use while one is verified. */
+const TURNS_MAX = 5;
+
 /** `round`: the content is verified again, whatever was found before. */
 export type Admission = SkillKey & { readonly round?: number | undefined };
 
@@ -25,15 +28,28 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
  * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
  *
+ * Where another version came into use meanwhile, whose tests it was not held to, it is verified once more.
+ *
  * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
  * is no longer known, or from before there was any.
  * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
  *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  for (let turn = 1; ; turn += 1) {
+    try {
+      return await admitOnce(key, deps, signal);
+    } catch (error) {
+      if (turn === TURNS_MAX || errorCode(error) !== 'ABORTED') throw error;
+    }
+  }
+}
+
+async function admitOnce(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const skill = await loadSkill(key, deps.procedural);
   const replaced = await activeVersion(deps.procedural, skill);
-  const verified = isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
+  const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
+  const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
   return settle(verified, replaced, deps);
 }
 
@@ -70,7 +86,7 @@ function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { sig
 async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
-  const settled = await settleVerified(procedural, skill, settings, clock.now());
+  const settled = await settleVerified(procedural, skill, settings, clock.now(), replaced);
   const admitted = wasRejectedByPerson(settled) ? settled : await carryApprovalOver(settled, replaced, deps);
   await reverifyDependents(admitted, deps);
   return admitted;
