@@ -5,6 +5,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ProofSigner } from '@etude/domain/ports/proof-signer';
+import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
 import { signProof } from '@etude/domain/skills/verification/proof';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { fileProofSigner } from '@etude/platform/proof-keys';
@@ -28,10 +29,10 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   rejected: ['rejected'],
 };
 
-/** What verification would have found. */
-function foundOf({ tests }: Skill) {
+/** What verification would have found, held to the tests of what is active. */
+function foundOf({ tests }: Skill, active: readonly Skill[]) {
   const mutants = { mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] };
-  return { testsPassed: tests.length, heldOutPassed: 0, ...mutants, findings: [], kept: [], alike: [] };
+  return { testsPassed: tests.length, heldOutPassed: 0, ...mutants, findings: [], kept: active.map(dependencyOn), alike: [] };
 }
 
 /** Stores a skill and takes it to its status, with a proof as verification signs it; what was active before makes room for it. */
@@ -43,9 +44,10 @@ export async function storeSkill(
 ): Promise<Skill> {
   let stored = await procedural.store(skill);
   for (const to of WAYS[skill.status]) {
-    const proof = to === 'verified' ? { proof: signProof(stored, foundOf(stored), signer, stored.createdAt) } : {};
-    const active = to === 'active' ? await procedural.versions(stored.scope, stored.name, 'active') : [];
-    const away = active.filter((version) => version.scope.user === stored.scope.user && version.version !== stored.version);
+    const active = await procedural.versions(stored.scope, stored.name, 'active');
+    const proof = to === 'verified' ? { proof: signProof(stored, foundOf(stored, active), signer, stored.createdAt) } : {};
+    const inItsPlace = to === 'active' ? active : [];
+    const away = inItsPlace.filter((version) => version.scope.user === stored.scope.user && version.version !== stored.version);
     await procedural.move(
       away.map((version) => ({ key: keyOf(version), to: 'deprecated', by: 'verification', reason: '', at: stored.createdAt })),
     );
