@@ -13,6 +13,8 @@ const rig = new GatewayRig();
 const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const signer = signerAt(signingPath);
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+const versionsListed = async (request: object) =>
+  (await skills().listSkills({ agent: 'coder', ...request })).skills.filter(({ name }) => name === 'skills/versions');
 const names = async (request: object, key: KeyName = 'acme') =>
   (await skills(key).listSkills(request)).skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`);
 
@@ -97,10 +99,8 @@ describe('a list of skills', () => {
   });
 
   it('shows the version in use, whatever came after it', async () => {
-    const listed = async (request: object) =>
-      (await skills().listSkills({ agent: 'coder', ...request })).skills.filter(({ name }) => name === 'skills/versions');
-    expect(await listed({})).toMatchObject([{ version: 1, status: SkillStatus.ACTIVE }]);
-    expect(await listed({ status: SkillStatus.PENDING_REVIEW })).toMatchObject([{ version: 2 }]);
+    expect(await versionsListed({})).toMatchObject([{ version: 1, status: SkillStatus.ACTIVE }]);
+    expect(await versionsListed({ status: SkillStatus.PENDING_REVIEW })).toMatchObject([{ version: 2 }]);
   });
 
   it('has every agent’s where none is named, page by page', async () => {

@@ -69,6 +69,8 @@ async function call(tool: string, args: JsonObject, { key = 'acme', ...caller }:
   return { success, error, result: (result ?? {}) as Record<string, unknown> };
 }
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+const wishesSeen = async (key: KeyName, user = '') =>
+  (await skills(key).listWantedSkills({ agent: 'wishing', user })).wantedSkills.map(({ skill }) => skill).toSorted();
 const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
   call(
     'register_skill',
@@ -316,11 +318,9 @@ describe('a skill that is missed', () => {
 
   it('tells nobody but reviewers what a user asked for, who does not name them', async () => {
     for (const user of ['ann', 'bob', '']) await skills().requestSkill({ name: `wish_of_${user || 'nobody'}`, agent: 'wishing', user });
-    const seen = async (key: KeyName, user = '') =>
-      (await skills(key).listWantedSkills({ agent: 'wishing', user })).wantedSkills.map(({ skill }) => skill).toSorted();
     const [ann, bob, nobody] = ['skills/wish_of_ann', 'skills/wish_of_bob', 'skills/wish_of_nobody'];
-    expect(await seen('acme')).toEqual([nobody]);
-    expect(await seen('acme', 'ann')).toEqual([ann, nobody]);
-    expect(await seen('rev')).toEqual([ann, bob, nobody]);
+    expect(await wishesSeen('acme')).toEqual([nobody]);
+    expect(await wishesSeen('acme', 'ann')).toEqual([ann, nobody]);
+    expect(await wishesSeen('rev')).toEqual([ann, bob, nobody]);
   });
 });
