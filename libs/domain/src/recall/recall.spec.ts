@@ -1,6 +1,6 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
-import type { MemoryHit, SearchQuery } from '../ports/memory.js';
+import type { MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
 import { skillOf } from '../rollout/skill-fixture.js';
 import { recall } from './recall.js';
 
@@ -92,10 +92,10 @@ it('shows skills of all owners that may be shown, and says which they are', asyn
 });
 
 function ownedBy(...skills: ReadonlyArray<ReturnType<typeof skillOf>>) {
-  return ({ tenant, agent }: { tenant: string; agent: string | null }) =>
+  return ({ tenant, agent, also = [] }: ReadScope) =>
     Promise.resolve(
       skills
-        .filter(({ scope }) => scope.tenant === tenant && scope.agent === agent)
+        .filter(({ scope }) => scope.tenant === tenant && (scope.agent === agent || also.includes(scope.agent)))
         .map((skill) => ({ skill, similarity: 0.9, score: 0.9 })),
     );
 }
