@@ -1,3 +1,4 @@
+import { isRetryable } from '@etude/contracts/errors';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { createReadStream, writeFileSync, appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -14,12 +15,23 @@ const [role, place = '', name = '', other = ''] = process.argv.slice(2);
 const memory = await openMemory({ store: JSON.parse(place) as MemoryPlace, embedder: new LexicalEmbedder() });
 console.log('opened');
 if (role === 'write') await write();
-if (role === 'erase') await memory.upkeep.erase({ tenant: TENANT, user: name });
+if (role === 'erase') await erase();
 if (role === 'export') await exportTo(name);
 if (role === 'import') await memory.upkeep.importLines(TENANT, createInterface({ input: createReadStream(name) }), { onProgress: tell });
 if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: tell });
 console.log('done');
 await memory.close();
+
+/** Tries again as the job of an erasure does: on a busy machine others may read an old state of the file for longer than it waits. */
+async function erase(): Promise<void> {
+  for (let left = 5; ; left -= 1) {
+    try {
+      return void (await memory.upkeep.erase({ tenant: TENANT, user: name }));
+    } catch (error) {
+      if (left === 0 || !isRetryable(error)) throw error;
+    }
+  }
+}
 
 async function write(): Promise<void> {
   for (let i = 0; ; i += 1) {
