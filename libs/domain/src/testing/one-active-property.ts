@@ -53,7 +53,7 @@ export async function decideAtOnce(
 /** Three that were in use, the last of them still; two that wait for review; one that verification has just found good. */
 async function storeVersions(registry: ProceduralMemory): Promise<void> {
   const statuses = ['active', 'active', 'active', 'pending_review', 'pending_review', 'verified'] as const;
-  for (const [i, status] of statuses.entries()) await storeAt(registry, skillOf({ code: `print('${i}')`, status }), NEW_YEAR + i);
+  for (const [i, status] of statuses.entries()) await storeAt(registry, skillOf({ code: `print('${i}')`, status }), { at: NEW_YEAR + i });
 }
 
 async function decide(registry: ProceduralMemory, { what, version }: Decided, versions: readonly Skill[], at: number): Promise<unknown> {

@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { skillDigest } from '../skills/life/skill-digest.js';
 import { isVersionOf } from '../skills/life/one-active.js';
@@ -38,24 +38,34 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   rejected: ['rejected'],
 };
 
+/** How a stored skill comes to its status. */
+export interface SkillLife {
+  readonly at?: number;
+  /** What verification found of it, held to the tests of what is `active`. */
+  readonly proof?: (stored: Skill, active: readonly Skill[]) => SkillProof;
+  readonly contract?: SkillContract;
+}
+
 /** Stores a skill and moves it to its status. What was active of the same owner before makes room where it comes to be active. */
 export async function storeAt(
   procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,
-  at = NEW_YEAR,
+  { at = NEW_YEAR, proof = (stored) => proofOf(stored), contract }: SkillLife = {},
 ): Promise<Skill> {
   const stored = await procedural.store(skill);
   const way = WAYS[skill.status];
   const decision = { by: 'verification', reason: '', at };
   const active =
-    stored.status === 'candidate' && way.includes('active') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
-  const away = active.filter((version) => version.version !== stored.version && isVersionOf(version, stored));
+    stored.status === 'candidate' && way.includes('verified') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
+  const inItsPlace = way.includes('active') ? active : [];
+  const away = inItsPlace.filter((version) => version.version !== stored.version && isVersionOf(version, stored));
   const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision }) as const);
   const moves = way.map((to) => ({
     key: keyOf(stored),
     to,
     ...decision,
-    ...(to === 'verified' ? { proof: proofOf(stored) } : {}),
+    ...(to === 'verified' ? { proof: proof(stored, active) } : {}),
+    ...(contract === undefined ? {} : { contract }),
   }));
   return (await procedural.move([...room, ...moves])).at(-1) ?? stored;
 }
