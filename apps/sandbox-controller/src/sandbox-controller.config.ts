@@ -19,6 +19,8 @@ const driverConfig = {
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
   /** `local`: controls that this machine need not enforce, by name; without it the controller refuses to start where one is missing. */
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
+  /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
+  ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
   /** `kubernetes`, outside a cluster: path of a kubeconfig. */

@@ -32,6 +32,7 @@ async function startLocal(config: SandboxControllerConfig): Promise<StartedDrive
   const { driver } = await LocalSandboxes.start({
     warm: config.ETUDE_SANDBOX_WARM,
     allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
+    overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,
   });
   return { driver, free: () => driver.warmCount, check: () => Promise.resolve() };
 }

@@ -5,6 +5,8 @@ const MIB = 1024 * 1024;
 const BUNDLE = '/run/etude/bundle';
 /** For shared memory and named semaphores of the standard library. */
 const SHARED_MEMORY_MIB = 8;
+/** Where pods have their image's, too. */
+const PACKAGES = '/opt/etude/packages';
 
 /** Controls that an operator may do without, each by name in `ETUDE_SANDBOX_ALLOW_MISSING`. */
 export const OPTIONAL_CONTROLS = ['network', 'nested-namespaces', 'syscalls', 'disk'] as const;
@@ -18,6 +20,8 @@ export interface BubblewrapOptions {
   /** bwrap of 0.7 and later sets the size of a tmpfs. */
   readonly sizes: boolean;
   readonly missing: ReadonlySet<OptionalControl>;
+  /** Folder of this machine with what code may import beyond the standard library; it can't write there. */
+  readonly packagesPath?: string;
 }
 
 /** One sandbox with the supervisor as process 1. The filter is read from FIRST_FREE_FD. */
@@ -53,7 +57,7 @@ export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buf
 }
 
 /** What both have in common. */
-function walls({ bwrapPath, missing }: BubblewrapOptions): string[] {
+function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[] {
   return [
     bwrapPath,
     '--unshare-all',
@@ -86,6 +90,7 @@ function walls({ bwrapPath, missing }: BubblewrapOptions): string[] {
     '--ro-bind-try',
     '/etc/alternatives',
     '/etc/alternatives',
+    ...(packagesPath === undefined ? [] : ['--ro-bind', packagesPath, PACKAGES]),
     '--proc',
     '/proc',
     '--dev',
@@ -108,8 +113,12 @@ function bundle(): string[] {
 
 const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
 
-function python({ pythonPath, safePath }: BubblewrapOptions, statement: string): string[] {
-  return [pythonPath, '-s', '-S', '-B', ...(safePath ? ['-P'] : []), '-X', 'utf8', '-c', LOAD + statement];
+/** Behind the standard library, of which a package hides nothing. Listed first: a folder that can't be read would look like an empty one. */
+const APPEND = `import os,sys;os.listdir(${JSON.stringify(PACKAGES)});sys.path.append(${JSON.stringify(PACKAGES)});`;
+
+function python({ pythonPath, safePath, packagesPath }: BubblewrapOptions, statement: string): string[] {
+  const path = packagesPath === undefined ? '' : APPEND;
+  return [pythonPath, '-s', '-S', '-B', ...(safePath ? ['-P'] : []), '-X', 'utf8', '-c', LOAD + path + statement];
 }
 
 /** How a supervisor starts an interpreter anew, as Python source. */

@@ -8,6 +8,8 @@ export interface WarmPool {
   readonly warm: number;
   /** Shape of the ready ones; others are opened when they are asked for. */
   readonly warmShape: SandboxShape;
+  /** Of templates other than that of the ready ones. */
+  readonly others?: ReadonlyMap<string, SandboxSource>;
 }
 
 const NEVER = new AbortController().signal;
@@ -32,17 +34,10 @@ export class BubblewrapDriver implements SandboxDriver {
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
-    if (shape.template !== this.settings.warmShape.template)
-      throw new EtudeError(
-        'INVALID_ARGUMENT',
-        `there is no sandbox template "${shape.template}" here; local sandboxes know "default" alone`,
-        {
-          field: 'template',
-        },
-      );
+    const source = this.sourceOf(shape);
     this.claimsOpen += 1;
     try {
-      const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, signal));
+      const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, source, signal));
       const claim = newClaim();
       // Not waited for: nobody else can reach a sandbox that hangs on a pipe.
       link.send({ type: 'bind', claim });
@@ -60,7 +55,7 @@ export class BubblewrapDriver implements SandboxDriver {
   /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
   async warmUp(): Promise<void> {
     const starts = Array.from({ length: Math.max(0, this.settings.warm - this.pool.length) }, () =>
-      this.startFor(this.settings.warmShape, NEVER),
+      this.startFor(this.settings.warmShape, this.source, NEVER),
     );
     this.pool.push(...starts.map((start) => this.announce(start)));
     await Promise.all(starts);
@@ -70,12 +65,22 @@ export class BubblewrapDriver implements SandboxDriver {
     this.closed = true;
     this.pool.length = 0;
     this.readyCount = 0;
-    await this.source.close();
+    await Promise.all([this.source, ...(this.settings.others?.values() ?? [])].map((source) => source.close()));
+  }
+
+  private sourceOf({ template }: SandboxShape): SandboxSource {
+    const { warmShape, others = new Map<string, SandboxSource>() } = this.settings;
+    const source = template === warmShape.template ? this.source : others.get(template);
+    if (source !== undefined) return source;
+    const known = [warmShape.template, ...others.keys()].map((name) => JSON.stringify(name));
+    const there = known.length === 1 ? `there is ${known[0]} alone` : `there are ${known.join(', ')}`;
+    throw new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${template}" here; ${there}`, { field: 'template' });
   }
 
   /** The oldest of the pool, even if it is just being started: that is sooner than starting another. */
   private async takeReady(shape: SandboxShape): Promise<SandboxLink | null> {
-    if (shape.diskMiB !== this.settings.warmShape.diskMiB) return null;
+    const { template, diskMiB } = this.settings.warmShape;
+    if (shape.diskMiB !== diskMiB || shape.template !== template) return null;
     for (let start = this.pool.shift(); start; start = this.pool.shift()) {
       const link = await start;
       if (link) this.readyCount = Math.max(0, this.readyCount - 1);
@@ -100,9 +105,9 @@ export class BubblewrapDriver implements SandboxDriver {
     return entry;
   }
 
-  private async startFor(shape: SandboxShape, signal: AbortSignal): Promise<SandboxLink> {
+  private async startFor(shape: SandboxShape, source: SandboxSource, signal: AbortSignal): Promise<SandboxLink> {
     if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down');
-    const link = this.source.open(shape);
+    const link = source.open(shape);
     const stop = () => void link.destroy();
     signal.addEventListener('abort', stop, { once: true });
     try {

@@ -7,7 +7,7 @@ import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { NestSource } from './nest-source.js';
 import { RunAssembly } from './run-assembly.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
-import type { SandboxSource } from './sandbox-link.js';
+import { expectHello, type SandboxSource } from './sandbox-link.js';
 import { seccompFilter } from './seccomp.js';
 import { SingleSource, type SourceSettings } from './single-source.js';
 
@@ -31,12 +31,22 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
   [/seccomp/i, 'syscalls'],
 ];
 
+export interface ProvenSource {
+  readonly source: SandboxSource;
+  /**
+   * A source behind the same walls, in which the template's packages are as well; one sandbox was opened.
+   *
+   * @throws EtudeError FAILED_PRECONDITION naming the template and what its folder lacks
+   */
+  withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
+}
+
 /**
  * A source of sandboxes in which every control is enforced, found by trying each in a sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
-export async function provenSource(input: ControlCheckInput): Promise<SandboxSource> {
+export async function provenSource(input: ControlCheckInput): Promise<ProvenSource> {
   const allowed = new Set(input.allowMissingControls.map(optionalControl));
   const [interpreter, version, probe] = await Promise.all([
     buildBundle(input.pythonPath),
@@ -64,19 +74,46 @@ async function proveAll(
   probe: string,
   allowed: ReadonlySet<OptionalControl>,
   missing: Set<OptionalControl>,
-): Promise<SandboxSource> {
+): Promise<ProvenSource> {
+  const make = (more: Partial<SourceSettings> = {}) =>
+    single ? new SingleSource({ ...settings, ...more }) : new NestSource({ ...settings, ...more });
   for (;;) {
-    const source = single ? new SingleSource(settings) : new NestSource(settings);
+    const source = make();
     try {
       const failures = await tryProbe(source, probe, settings.diskMiB);
       for (const [control, why] of Object.entries(failures)) accept(control, why, allowed, missing);
-      return source;
+      const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
+        openable(make({ packagesPath }), { template, packagesPath, diskMiB: settings.diskMiB, uid: settings.uid });
+      return { source, withPackages };
     } catch (error) {
       await source.close();
       const failed = START_FAILURES.find(([pattern, control]) => pattern.test((error as Error).message) && !missing.has(control));
       if (!failed || (error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') throw startFailure(error as Error);
       accept(failed[1], (error as Error).message, allowed, missing);
     }
+  }
+}
+
+async function openable(
+  source: SandboxSource,
+  { template, packagesPath, diskMiB, uid }: { template: string; packagesPath: string; diskMiB: number; uid: number | undefined },
+): Promise<SandboxSource> {
+  const link = source.open({ template, memoryMiB: 1, diskMiB });
+  try {
+    await expectHello(link);
+    await link.destroy();
+    return source;
+  } catch (error) {
+    await source.close();
+    const who = uid === undefined ? 'the user that runs this' : `user ${uid}`;
+    // Python's own words come last.
+    const why = (error as Error).message.trimEnd().split('\n').at(-1);
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `the sandbox template "${template}" can't be used: ${why}. Its packages in ${packagesPath} have to be readable to ${who}, and so have the folders above.`,
+      {},
+      { cause: error },
+    );
   }
 }
 

@@ -3,7 +3,9 @@ import { SandboxLimits, type ExecutionRequest, type ExecutionResult } from '@etu
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { DrivenSandboxes } from './driven-sandboxes.js';
-import { provenSource } from './control-check.js';
+import { provenSource, type ProvenSource } from './control-check.js';
+import { type Overlays, readOverlays } from './overlays.js';
+import type { SandboxSource } from './sandbox-link.js';
 
 export interface LocalSandboxesOptions {
   /** Sandboxes kept ready; default 2. */
@@ -18,9 +20,14 @@ export interface LocalSandboxesOptions {
   readonly allowMissingControls?: readonly string[];
   /** 'nest' opens sandboxes from a warm interpreter, 'single' starts one for each; default 'auto', the former where it works. */
   readonly isolation?: 'auto' | 'nest' | 'single';
+  /** Folder whose folders are packages of templates by their names; see `readOverlays`. Without it there is "default" alone. */
+  readonly overlaysPath?: string | undefined;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
 }
+
+const DEFAULT = 'default';
+const NONE: Overlays = new Map();
 
 /**
  * Untrusted Python in local processes under bubblewrap, one fresh sandbox per execution.
@@ -37,20 +44,23 @@ export class LocalSandboxes implements Sandboxes {
   /**
    * Proves every control by trying it, then fills the pool.
    *
-   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it where there is one
+   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it where there is one;
+   *   FAILED_PRECONDITION for packages that can't be used
    */
   static async start(options: LocalSandboxesOptions = {}): Promise<LocalSandboxes> {
     const warm = options.warm ?? 2;
     const { memoryMiB, diskMiB } = SandboxLimits.parse({});
-    const warmShape = { template: 'default', memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
-    const source = await provenSource({
+    const warmShape = { template: DEFAULT, memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
+    const overlays = options.overlaysPath === undefined ? NONE : await readOverlays(options.overlaysPath);
+    const proven = await provenSource({
       bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
       pythonPath: options.pythonPath ?? '/usr/bin/python3',
       allowMissingControls: options.allowMissingControls ?? [],
       diskMiB: warmShape.diskMiB,
       isolation: options.isolation ?? 'auto',
     });
-    const driver = new BubblewrapDriver(source, { warm, warmShape });
+    const { source, others } = await withOverlays(proven, overlays);
+    const driver = new BubblewrapDriver(source, { warm, warmShape, others });
     await driver.warmUp();
     const concurrencyMax = options.concurrencyMax ?? Math.min(32, 2 * availableParallelism());
     return new LocalSandboxes(driver, new DrivenSandboxes(driver, { concurrencyMax, waitingMax: options.waitingMax ?? 1_000 }));
@@ -70,4 +80,24 @@ export class LocalSandboxes implements Sandboxes {
     this.driven.close();
     await this.driver.close();
   }
+}
+
+/** Sources by template. Where one can't be opened, none is left running. */
+async function withOverlays(proven: ProvenSource, overlays: Overlays) {
+  const others = new Map<string, SandboxSource>();
+  let { source } = proven;
+  try {
+    for (const [template, path] of overlays) {
+      const opened = await proven.withPackages(template, path);
+      if (template !== DEFAULT) others.set(template, opened);
+      else {
+        await source.close();
+        source = opened;
+      }
+    }
+  } catch (error) {
+    await Promise.all([source, ...others.values()].map((one) => one.close()));
+    throw error;
+  }
+  return { source, others };
 }

@@ -52,8 +52,9 @@ export class SupervisorProcess {
   /**
    * @param env settings beside those that every pod has
    * @param before Python that its process 1 runs first
+   * @param packagesPath folder that stands for the packages of its image
    */
-  static async start(env: Readonly<Record<string, string>> = {}, before = ''): Promise<SupervisorProcess> {
+  static async start(env: Readonly<Record<string, string>> = {}, before = '', packagesPath?: string): Promise<SupervisorProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'etude-supervisor-'));
     cpSync(fileURLToPath(new URL('../runner', import.meta.url)), folder, {
       recursive: true,
@@ -71,7 +72,7 @@ export class SupervisorProcess {
       ...env,
     };
     const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-    const [program = '', ...args] = command(folder, settings, before);
+    const [program = '', ...args] = command({ folder, settings, before, packagesPath });
     const child = spawn(program, args, { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'], ...user });
     return new SupervisorProcess(child, folder, port);
   }
@@ -221,7 +222,14 @@ export class Peer {
   }
 }
 
-function command(folder: string, settings: Readonly<Record<string, string>>, before: string): string[] {
+interface PodCommand {
+  readonly folder: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly before: string;
+  readonly packagesPath: string | undefined;
+}
+
+function command({ folder, settings, before, packagesPath }: PodCommand): string[] {
   const start = `${before}
 import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()`;
   const walls =
@@ -235,6 +243,7 @@ import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packag
     '--ro-bind',
     folder,
     '/opt/etude/runner',
+    ...(packagesPath === undefined ? [] : ['--ro-bind', packagesPath, '/opt/etude/packages']),
     '--remount-ro',
     '/dev',
     '--remount-ro',

@@ -12,6 +12,13 @@ it('has templates that a controller reads', async () => {
   expect(others).toEqual({});
 });
 
+it('has templates with packages, and allows skills what they have', async () => {
+  const templates = Object.entries(await readTemplates(join(root, 'k8s/templates-with-packages.example.yaml')));
+  const having = templates.filter(([, { packages }]) => packages.length > 0).map(([name, { packages }]) => [name, packages]);
+  expect(having).toHaveLength(1);
+  expect(JSON.parse(textOf('k8s/sandbox-packages.example.json'))).toEqual(Object.fromEntries(having));
+});
+
 it('gives the controller settings that it knows, and all that it needs', () => {
   const known = `${textOf('apps/sandbox-controller/src/sandbox-controller.config.ts')}${textOf('libs/platform/src/config.ts')}`;
   const given = [...textOf('k8s/controller.example.yaml').matchAll(/- name: (ETUDE_\w+)/g)].map(([, name = '']) => name);
@@ -25,4 +32,27 @@ it('gives the controller settings that it knows, and all that it needs', () => {
       'ETUDE_SANDBOX_INTERNAL_TOKEN',
     ]),
   );
+});
+
+/** What a service reads. */
+async function settingsOf(app: string): Promise<ReadonlySet<string>> {
+  const config = (await import(join(root, `apps/${app}/src/${app}.config.ts`))) as Readonly<Record<string, { shape?: object }>>;
+  return new Set(Object.values(config).flatMap(({ shape = {} }) => Object.keys(shape)));
+}
+
+it.each([
+  ['gateway', 1],
+  ['rollout-worker', 2],
+  ['consolidation-worker', 3],
+])('tells the %s of settings that it reads, and of no others', async (app, column) => {
+  const known = await settingsOf(app);
+  const [, section = ''] = textOf('docs/kubernetes.md').split('## The other services');
+  const rows = [...section.matchAll(/^\| (`.*)\|$/gm)].map(([, row = '']) => row.split(' | '));
+  expect(rows.length).toBeGreaterThan(10);
+  const named = rows.flatMap(([names = '', ...cells]) => {
+    const told = cells[column - 1] !== 'no';
+    return [...names.matchAll(/\b(?:ETUDE|OPENAI)_\w+/g)].map(([name]) => ({ name, told }));
+  });
+  const read = named.map(({ name }) => ({ name, told: known.has(name) }));
+  expect(named).toEqual(read);
 });

@@ -1,0 +1,158 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import { templatesOf } from '@etude/domain/skills/life/skill-packages';
+import { registryOf, skillOf } from '@etude/domain/skills/use/bundle-fixture';
+import { proven, TEST_SIGNER } from '@etude/domain/skills/use/proven-fixture';
+import { useSkill } from '@etude/domain/skills/use/use-skill';
+import { NO_GROUND, verifySkill } from '@etude/domain/skills/verification/verify-skill';
+import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
+import { call, program, requestOf } from './sandbox-fixture.js';
+import { SupervisorProcess } from './supervisor-fixture.js';
+
+const signal = new AbortController().signal;
+const PACKAGE = 'roman-digits==1.4.0';
+const CODE = 'from roman_digits import digits\ndef double(n: int) -> str:\n    return digits(n * 2)\n';
+const TESTS: SkillTest[] = [
+  { kind: 'call', args: [2], kwargs: {}, expected: 'IIII', tolerance: 0 },
+  { kind: 'call', args: [3], kwargs: {}, expected: 'IIIIII', tolerance: 0 },
+  { kind: 'python', setup: 'import roman_digits\n', tests: 'assert double(1) == roman_digits.digits(2)' },
+];
+const templateFor = templatesOf({ default: [], numerals: [PACKAGE] });
+const needing = (packages: string[], code = CODE): Skill => skillOf('double', code, { tests: TESTS, packages });
+
+let overlaysPath = '';
+let sandboxes: LocalSandboxes | null = null;
+const started = () => sandboxes as LocalSandboxes;
+
+beforeAll(async () => {
+  overlaysPath = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
+  // As `pip install --target` leaves it: readable to whoever runs the code.
+  const folder = join(overlaysPath, 'numerals', 'roman_digits');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, '__init__.py'), 'def digits(n):\n    return "I" * n\n');
+  await chmod(overlaysPath, 0o755);
+  sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2, overlaysPath });
+}, 60_000);
+afterAll(async () => {
+  await sandboxes?.close();
+  await rm(overlaysPath, { recursive: true, force: true });
+});
+
+const verify = (skill: Skill) =>
+  verifySkill(
+    skill,
+    { sandboxes: started(), analyser: { analyse: async () => [] }, mutationScoreMin: 0.5, ground: NO_GROUND, attempt: 1, templateFor },
+    signal,
+  );
+const run = async (template: string | undefined, ...runs: Parameters<typeof requestOf>[0]) =>
+  (await started().execute(requestOf(runs, template === undefined ? {} : { template }), signal)).runs;
+const startWith = async (options: LocalSandboxesOptions) => {
+  const other = await LocalSandboxes.start({ warm: 0, ...options });
+  await other.close();
+};
+
+describe('a skill with a package', () => {
+  it('is verified and used in the sandbox that has it', async () => {
+    const skill = needing([PACKAGE]);
+    const verification = await verify(skill);
+    expect(verification).toMatchObject({ passed: true, reason: '', found: { testsPassed: 3 } });
+    const active = proven({ ...skill, ...(verification.contract === null ? {} : { contract: verification.contract }) });
+    const deps = { procedural: registryOf(active), sandboxes: started(), outbox: new FakeMemoryOutbox(), checker: TEST_SIGNER };
+    const used = await useSkill(
+      { reader: active.scope, name: 'double', parameters: { n: 4 }, useId: 'u1' },
+      { ...deps, templateFor, clock: { now: () => 5 } },
+      signal,
+    );
+    expect(used).toMatchObject({ outcome: 'used', success: true, result: 'IIIIIIII' });
+  });
+
+  it('is refused with what there is where no sandbox has the package', async () => {
+    expect(await verify(needing(['roman-digits==1.5.0']))).toMatchObject({
+      passed: false,
+      reason: 'No sandbox has roman-digits==1.5.0. Allowed are, together: roman-digits==1.4.0 (numerals).',
+    });
+  });
+
+  it('is not verified where it does not declare what it imports', async () => {
+    const { passed, reason } = await verify(needing([]));
+    expect({ passed, reason }).toEqual({ passed: false, reason: expect.stringMatching(/No module named 'roman_digits'/) });
+  });
+});
+
+describe('packages of a pod', () => {
+  it('are there in every interpreter of its supervisor', async () => {
+    const supervisor = await SupervisorProcess.start({}, '', join(overlaysPath, 'numerals'));
+    onTestFinished(() => supervisor.stop());
+    const peer = await supervisor.bound();
+    const looking = program('import roman_digits; print(roman_digits.__file__)');
+    const stdout = '/opt/etude/packages/roman_digits/__init__.py\n';
+    expect(await peer.run(looking)).toMatchObject({ stdout });
+    expect(await peer.run(looking, { hashSeed: 7 })).toMatchObject({ stdout });
+  });
+});
+
+describe('packages of a local sandbox', () => {
+  it('are there in their template alone, in every interpreter of it', async () => {
+    const looking = program('import roman_digits; print(roman_digits.__file__)');
+    const where = '/opt/etude/packages/roman_digits/__init__.py\n';
+    const [warm, called] = await run('numerals', looking, call(`import roman_digits\ndef f(n):\n    return roman_digits.digits(n)`, [2]));
+    expect([warm?.stdout, called?.value]).toEqual([where, 'II']);
+    const request = { ...requestOf([looking], { template: 'numerals' }), hashSeed: 7 };
+    expect((await started().execute(request, signal)).runs[0]?.stdout).toBe(where);
+    expect((await run(undefined, looking))[0]?.stderr).toContain("No module named 'roman_digits'");
+  });
+
+  it('hide no module of the standard library, and cannot be changed', async () => {
+    const writing = program('open("/opt/etude/packages/roman_digits/__init__.py", "a").write("x")');
+    const [first] = await run('numerals', writing);
+    expect(first?.stderr).toMatch(/Read-only file system|Permission denied/);
+    await writeFile(join(overlaysPath, 'numerals', 'json.py'), 'raise SystemExit("hidden")\n');
+    const [result] = await run('numerals', program('import json; print(json.dumps([1]))'));
+    await rm(join(overlaysPath, 'numerals', 'json.py'));
+    expect(result?.stdout).toBe('[1]\n');
+  });
+
+  it('are there in single sandboxes, and in those of the default template', async () => {
+    const everywhere = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
+    await chmod(everywhere, 0o755);
+    await mkdir(join(everywhere, 'default'));
+    await writeFile(join(everywhere, 'default', 'tiny.py'), 'ONE = 1\n');
+    const single = await LocalSandboxes.start({ warm: 1, isolation: 'single', overlaysPath: everywhere });
+    const { runs } = await single.execute(requestOf([program('import tiny; print(tiny.ONE)')]), signal);
+    await single.close();
+    await rm(everywhere, { recursive: true });
+    expect(runs[0]?.stdout).toBe('1\n');
+  });
+
+  it('are refused before anything runs where their folder is of no use', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
+    await chmod(folder, 0o755);
+    const starting = () => startWith({ overlaysPath: folder });
+    await mkdir(join(folder, 'Not_A_Name'));
+    await expect(starting()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('"Not_A_Name"') });
+    await rm(join(folder, 'Not_A_Name'), { recursive: true });
+    await writeFile(join(folder, 'requirements.txt'), '');
+    await expect(starting()).resolves.toBeUndefined();
+    await expect(startWith({ overlaysPath: join(folder, 'nowhere') })).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringMatching(/ETUDE_SANDBOX_OVERLAYS_PATH.*nowhere/),
+    });
+    await mkdir(join(folder, 'locked'), { mode: 0o000 });
+    await expect(starting()).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringMatching(/template "locked" can't be used: PermissionError.*have to be readable to (user 65534|the user)/),
+    });
+    await rm(folder, { recursive: true });
+  });
+
+  it('names the templates that there are to who asks for another', async () => {
+    await expect(run('science', program('1'))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'there is no sandbox template "science" here; there are "default", "numerals"',
+    });
+  });
+});
