@@ -41,6 +41,8 @@ export const gatewayConfig = requireMemory(
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
       /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+      /** Open sandboxes of a tenant, whoever opened them, beyond which sessions of tools open no other; 0: never. */
+      ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),
       /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
       ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
     }),

@@ -141,8 +141,10 @@ export class GatewayModule {
     const sessions = new SandboxSessionStore(producer.redis, producer.keys);
     const settings = new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config));
     const skills = skillServices(config, parts, settings);
-    const tools = new ToolServices({ producer, memory, embedder, skills: skills.parts, provider: config.ETUDE_REST_PROVIDER });
     const sandboxes = sandboxRouter(config, producer, sessions);
+    const codeSessions = { router: sandboxes, sandboxes: sessions, openMax: config.ETUDE_TOOLS_SANDBOXES_OPEN_MAX };
+    const provider = config.ETUDE_REST_PROVIDER;
+    const tools = new ToolServices({ producer, memory, embedder, skills: skills.parts, codeSessions, provider });
     const authenticate = authenticator(config, logger);
     return {
       module: GatewayModule,
@@ -172,7 +174,7 @@ export class GatewayModule {
         { provide: TaskStore, useValue: tasks },
         { provide: TaskWatcher, useValue: new TaskWatcher(tasks, redisEvents(producer)) },
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
-        { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate, { provider: config.ETUDE_REST_PROVIDER }) },
+        { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate, { provider }) },
         { provide: McpServer, useValue: mcpServerFrom(config, authenticate, logger) },
         { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },

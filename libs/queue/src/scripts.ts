@@ -2,6 +2,7 @@ import { AGENT_SETTINGS_SCRIPTS } from './agent-settings-scripts.js';
 import { ERASURE_SCRIPTS } from './erasure-scripts.js';
 import { SANDBOX_SCRIPTS } from './sandbox-scripts.js';
 import { ONCE, PRELUDE } from './script-parts.js';
+import { TOOL_SESSION_SCRIPTS } from './tool-session-scripts.js';
 import { UPKEEP_SCRIPTS } from './upkeep-scripts.js';
 import { WANTED_SKILL_SCRIPTS } from './wanted-skill-scripts.js';
 
@@ -189,27 +190,49 @@ return redis.call('HDEL', KEYS[1], ARGV[1])
 `;
 
 /**
- * KEYS execution, the task that it is for or '', marks of erasures. ARGV request, ttl ms. The first request stays. Answers the result if
- * there is one that is the code's own, else false: one that the infrastructure spoilt makes way for another try. 'gone' where the task
- * may have been erased.
+ * KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, channel of who waits or ''.
+ * The first request stays; everybody who waits is told. Answers {the result if there is one that is the code's own, else '', 1 where that
+ * job was there before}: a result that the infrastructure spoilt makes way for another try. {'gone'} where the task may have been erased.
  */
 const prepareExecution = `
-if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end
+if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
 redis.call('HSETNX', KEYS[1], 'request', ARGV[1])
-local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt')
-if found[1] and not found[2] then return found[1] end
+local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt', 'waiters')
+if found[1] and not found[2] then return {found[1], 1} end
 redis.call('HDEL', KEYS[1], 'cancelRequested', 'result', 'spoilt')
+local waiters = found[3] or ''
+if ARGV[3] ~= '' and not string.find(waiters, ARGV[3], 1, true) then redis.call('HSET', KEYS[1], 'waiters', waiters .. ARGV[3] .. ' ') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return false
+return {'', redis.call('EXISTS', KEYS[4])}
 `;
 
-/** KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0). The first result stays; of what is gone, none. */
-const saveExecution = `
-if redis.call('HEXISTS', KEYS[1], 'request') == 0 then return 0 end
+/** Says a message to everybody who waits for an execution. */
+const TELL_WAITERS = `
+local function tell(waiters, message)
+  for channel in string.gmatch(waiters or '', '%S+') do redis.call('PUBLISH', channel, message) end
+end
+`;
+
+/**
+ * KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), name for those who wait, bytes of a result that is
+ * handed to them. The first result stays; of what is gone, none.
+ */
+const saveExecution = `${TELL_WAITERS}
+local found = redis.call('HMGET', KEYS[1], 'request', 'waiters')
+if not found[1] then return 0 end
 local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
 if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
+redis.call('HDEL', KEYS[1], 'waiters')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local handed = saved == 1 and #ARGV[1] <= tonumber(ARGV[5])
+tell(found[2], handed and ARGV[4] .. '\\n' .. ARGV[1] or ARGV[4])
 return saved
+`;
+
+/** KEYS execution. ARGV name for those who wait: they are told that it ended, or was stopped, without a result. */
+const endExecution = `${TELL_WAITERS}
+tell(redis.call('HGET', KEYS[1], 'waiters'), ARGV[1])
+return 1
 `;
 
 /** KEYS execution. ARGV channel, message. Answers 0 when there is nothing left to cancel. */
@@ -241,8 +264,9 @@ export const SCRIPTS = {
   cancelTask: { numberOfKeys: 6, lua: cancelTask },
   putMemoryWrite: { numberOfKeys: 3, lua: putMemoryWrite },
   removeMemoryWrite: { numberOfKeys: 2, lua: removeMemoryWrite },
-  prepareExecution: { numberOfKeys: 3, lua: prepareExecution },
+  prepareExecution: { numberOfKeys: 4, lua: prepareExecution },
   saveExecution: { numberOfKeys: 1, lua: saveExecution },
+  endExecution: { numberOfKeys: 1, lua: endExecution },
   cancelExecution: { numberOfKeys: 1, lua: cancelExecution },
   createConsolidation: { numberOfKeys: 2, lua: createConsolidation },
   ...AGENT_SETTINGS_SCRIPTS,
@@ -250,6 +274,7 @@ export const SCRIPTS = {
   ...UPKEEP_SCRIPTS,
   ...ERASURE_SCRIPTS,
   ...WANTED_SKILL_SCRIPTS,
+  ...TOOL_SESSION_SCRIPTS,
 };
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -30,6 +30,18 @@ describe('RedisToolSessions', () => {
     const others = [{ tenant: 'globex' }, { agent: 'tester' }, { user: 'bob' }, { session: 's2' }];
     for (const other of others) expect((await sessions.read({ ...KEY, ...other })).loaded).toEqual([]);
   });
+
+  it('opens one sandbox for all who ask at once, and another once that was seen to end', async () => {
+    const { sessions } = start();
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
+    const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, id)));
+    expect(new Set(first).size).toBe(1);
+    await sessions.putSandbox(KEY, 's00000001');
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: first[0], sandbox: 's00000001' });
+    const next = await Promise.all(['d', 'e'].map((id) => sessions.claimSandbox(KEY, first[0] ?? '', id)));
+    expect(new Set([...next, ...first]).size).toBe(2);
+    expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toEqual({ requestId: null, sandbox: null });
+  });
 });
 
 describe('ToolCalls', () => {

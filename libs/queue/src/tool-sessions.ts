@@ -15,6 +15,7 @@ import { z } from 'zod';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import { whileRedisAnswers } from './redis.js';
+import { runScript } from './run-script.js';
 import { memberOf } from './task-keys.js';
 
 /** A session that is not used for so long is forgotten. */
@@ -32,6 +33,12 @@ const Outcome = z.union([
   z.strictObject({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
 ]);
 const Answer = z.strictObject({ digest: z.string(), outcome: Outcome, at: z.number() });
+
+/** Which sandbox a session of tools opened last, and by which request id it opens one; null: none yet. */
+export interface ToolSandbox {
+  readonly requestId: string | null;
+  readonly sandbox: string | null;
+}
 
 /** Field of a loaded function; the rest of the hash has other names. */
 const LOADED = 'loaded:';
@@ -56,6 +63,21 @@ export class RedisToolSessions implements ToolSessions {
   async load(key: SessionKey, pins: readonly SkillDependency[]): Promise<readonly SkillDependency[]> {
     await this.#put(key, Object.fromEntries(pins.map((pin) => [`${LOADED}${pin.name}`, JSON.stringify(pin)])));
     return (await this.read(key)).loaded;
+  }
+
+  async readSandbox(key: SessionKey): Promise<ToolSandbox> {
+    const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
+    const [requestId = null, sandbox = null] = await whileRedisAnswers(this.redis, read);
+    return { requestId, sandbox };
+  }
+
+  /** The request id to open a sandbox with in place of the last one: `requestId`, or that of whoever was first. */
+  async claimSandbox(key: SessionKey, last: string | null, requestId: string): Promise<string> {
+    return runScript(this.redis, 'claimToolSandbox', [this.#of(key)], [last ?? '', requestId, SESSION_KEPT_MS]);
+  }
+
+  async putSandbox(key: SessionKey, sandbox: string): Promise<void> {
+    await this.#put(key, { sandbox });
   }
 
   async #put(key: SessionKey, fields: Readonly<Record<string, string>>): Promise<void> {

@@ -7,6 +7,7 @@ import { RedisToolSessions, ToolCalls } from '@etude/queue/tool-sessions';
 import type { MemoryAccess } from '../memory/memory-access.js';
 import type { SkillParts } from '../skills/skill-services.js';
 import { GatewaySkillWishes } from '../skills/skill-wishes.js';
+import { type CodeSessionParts, SandboxCodeSessions } from './sandbox-code-sessions.js';
 import { AgentSkillRegistrar } from './tool-registrar.js';
 import { MemorySkillFinder, ProvenSkillRunner } from './tool-skills.js';
 
@@ -15,6 +16,7 @@ export interface ToolServicesParts {
   readonly memory: MemoryAccess;
   readonly embedder: Embedder;
   readonly skills: SkillParts;
+  readonly codeSessions: Omit<CodeSessionParts, 'sessions'>;
   /** `{provider}` in the paths of skills as resources. */
   readonly provider: string;
 }
@@ -26,12 +28,13 @@ export class ToolServices {
   readonly wishes: GatewaySkillWishes;
   readonly settings: AgentSettingsStore;
 
-  constructor({ producer, memory, embedder, skills, provider }: ToolServicesParts) {
+  constructor({ producer, memory, embedder, skills, codeSessions, provider }: ToolServicesParts) {
     const { redis, keys } = producer;
     const { sandboxes, outbox, checker, registration, wanted, settings, templateFor } = skills;
     this.calls = new ToolCalls(redis, keys);
     this.wishes = new GatewaySkillWishes(wanted, this.calls);
     this.settings = settings;
+    const sessions = new RedisToolSessions(redis, keys);
     this.registry = agentTools({
       embedder,
       sandboxes,
@@ -39,7 +42,8 @@ export class ToolServices {
       runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker, templateFor }),
       registrar: new AgentSkillRegistrar({ memory, registration, checker, templateFor }),
       wishes: this.wishes,
-      sessions: new RedisToolSessions(redis, keys),
+      sessions,
+      codeSessions: new SandboxCodeSessions({ ...codeSessions, sessions }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
     });
   }

@@ -4,6 +4,7 @@ import type { CallToolRequest, ListToolsRequest, Tools } from '@etude/contracts/
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/tool-sessions';
 import type { Metadata } from '@grpc/grpc-js';
@@ -18,8 +19,6 @@ import { outcomeMessage, toolMessage } from './tool-definition.mapping.js';
 import { ToolServices } from './tool-services.js';
 
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
-/** Of calls that name no session. */
-const NO_SESSION = 'default';
 const ToolName = z.string().min(1).max(128);
 /** Of the arguments of a call, as JSON. */
 const ARGUMENTS_MAX_CHARS = 1_048_576;

@@ -291,16 +291,10 @@ describe('list_skills and its like', () => {
 describe('code_interpreter', () => {
   it('executes by default', async () => {
     const { call } = startTools([], () => ({ value: { value: 3 }, stdout: 'x\n' }));
-    expect(await call('code_interpreter', { prompt: '1 + 2' })).toEqual({
+    expect(await call('code_interpreter', { prompt: '1 + 2' }, {}, { session: 'default' })).toEqual({
       success: true,
       result: { results: [3], output: 'x\n', files: [] },
     });
-  });
-
-  it('refuses files that there are not, by their names', async () => {
-    const { call } = startTools();
-    const outcome = await call('code_interpreter', { prompt: '1', file_names: ['data.csv'] });
-    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/"file_names".*data\.csv/) });
   });
 
   it('searches, uses and registers with the answers that callers know', async () => {

@@ -1,13 +1,14 @@
 import { SkillName } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
+import { executeInSession, NO_SESSION, type SessionCodeDeps } from './execute-in-session.js';
 import { registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
-export type CodeInterpreterDeps = ExecuteCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
+export type CodeInterpreterDeps = ExecuteCodeDeps & SessionCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
 
 const Input = z.strictObject({
   prompt: z.string().min(1).max(CODE_MAX_CHARS).describe('The task to search for, or the Python code to execute or to register.'),
@@ -15,7 +16,7 @@ const Input = z.strictObject({
     .array(z.string().min(1).max(512))
     .max(100)
     .default([])
-    .describe('Files of the session; there are none in this installation, leave it empty.'),
+    .describe('For execute: files of the session that the code reads. One that is not there is told before anything runs.'),
   operation: z.enum(['execute', 'search_skills', 'use_skill', 'register_skill']).default('execute'),
   skill_name: z.string().max(400).default('').describe('For use_skill and register_skill.'),
   skill_description: z.string().max(4_000).default('').describe('For register_skill: what it does and when it is useful.'),
@@ -30,7 +31,9 @@ type Input = z.output<typeof Input>;
 const Output = z.strictObject({
   results: z.array(z.unknown()).optional().describe('Value of the last expression, or what the skill returned; empty where there is none.'),
   output: z.string().optional().describe('What was printed.'),
-  files: z.array(z.string()).optional(),
+  files: z.array(z.string()).optional().describe('Paths of the files that the session has now.'),
+  sandbox: z.string().optional().describe("The session's sandbox, by whose name files are put in and fetched."),
+  note: z.string().optional().describe('What was not kept since the call before, and why.'),
   skills: z.array(FoundSkill).optional(),
   status: z.enum(['registered', 'pending_review', 'rejected', 'pending_verification']).optional(),
   reason: z.string().optional(),
@@ -48,6 +51,7 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     title: 'Code interpreter',
     description: ({ enabled, preferSkills, skillSearchThreshold }) =>
       'Executes Python code, and finds, uses and registers skills: verified functions that answer without a model. ' +
+      'In a session that has a name, names and files stay from one execution to the next for some minutes. ' +
       (enabled && preferSkills
         ? `Search first (operation search_skills). With a similarity above ${skillSearchThreshold} use the skill (use_skill); otherwise execute. Register what worked and can be reused (register_skill). Say so when you used a skill.`
         : 'Operations: execute (the default), search_skills, use_skill, register_skill. Say so when you used a skill.'),
@@ -56,24 +60,47 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     async run(args, context, signal) {
-      if (args.file_names.length > 0)
+      const { operation, file_names: files } = args;
+      if (files.length > 0 && operation !== 'execute')
         return {
           success: false,
-          error: `"file_names" must be empty: this session has no files, so ${args.file_names.join(', ').slice(0, 300)} can't be made available. Put the data into the code.`,
+          error: `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
         };
-      return OPERATIONS[args.operation](args, context, deps, signal);
+      return OPERATIONS[operation](args, context, deps, signal);
     },
   });
 }
 
 type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, signal: AbortSignal) => Promise<Answer>;
 
-const execute: Operation = async ({ prompt }, context, deps, signal) => {
-  const { error, result } = await executeCode(prompt, context, deps, signal);
-  const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
-  const told = { results: result.result === undefined ? [] : [result.result], output, files: [] };
+/** In the session's sandbox; in a fresh one, where the session has none and no file of it is needed. */
+const execute: Operation = async ({ prompt: code, file_names: fileNames }, context, deps, signal) => {
+  const execution = await executeInSession({ code, fileNames }, context, deps, signal);
+  if (execution.outcome === 'refused') return { success: false, error: execution.error };
+  if (execution.outcome === 'unavailable') return executeAfresh(code, { fileNames, why: execution.why }, context, deps, signal);
+  const { error, results, output, files, sandbox, note } = execution;
+  const told = { results: [...results], output, files: [...files], sandbox, ...(note === '' ? {} : { note }) };
   return error === '' ? { success: true, result: told } : { success: false, error, result: told };
 };
+
+async function executeAfresh(
+  code: string,
+  { fileNames, why }: { readonly fileNames: readonly string[]; readonly why: string },
+  context: ToolContext,
+  deps: CodeInterpreterDeps,
+  signal: AbortSignal,
+): Promise<Answer> {
+  if (fileNames.length > 0)
+    return {
+      success: false,
+      error: `"file_names" can't be made available (${fileNames.join(', ').slice(0, 300)}): ${why}. Name a session that has them, or put the data into the code.`,
+    };
+  const { error, result } = await executeCode(code, context, deps, signal);
+  const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
+  const note = context.session === NO_SESSION ? {} : { note: `Nothing is kept of this call for the session: ${why}.` };
+  const told = { results: result.result === undefined ? [] : [result.result], output, files: [], ...note };
+  return error === '' ? { success: true, result: told } : { success: false, error, result: told };
+}
 
 const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
   const off = skillsAreOff(context);

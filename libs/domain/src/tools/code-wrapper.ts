@@ -65,14 +65,19 @@ export interface ReadRun {
   readonly value?: unknown;
 }
 
-export function readWrappedRun({ exit, exitCode, signal, value, error }: RunResult): ReadRun {
-  const answer = Answer.safeParse(value);
+export function readWrappedRun(run: RunResult): ReadRun {
+  const answer = Answer.safeParse(run.value);
   if (answer.success && 'error' in answer.data) return { error: sentenceOf(answer.data.error) };
-  if (exit === 'ok' && answer.success && !('error' in answer.data))
+  if (run.exit === 'ok' && answer.success && !('error' in answer.data))
     return { error: '', ...(answer.data.value === undefined ? {} : { value: answer.data.value }) };
-  if (error !== undefined) return { error: sentenceOf(error) };
+  return { error: endingOf(run) };
+}
+
+/** Why code did not run to its end, for a model. */
+export function endingOf({ exit, exitCode, signal, error }: Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'error'>): string {
+  if (error !== undefined) return sentenceOf(error);
   const how = exitCode === null ? (signal === null ? '' : ` (signal ${signal})`) : ` (exit code ${exitCode})`;
-  return { error: `${ENDINGS[exit] ?? `The code ended with "${exit}"`}${how}` };
+  return `${ENDINGS[exit] ?? `The code ended with "${exit}"`}${how}`;
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {

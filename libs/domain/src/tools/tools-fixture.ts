@@ -5,6 +5,7 @@ import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts
 import { LexicalEmbedder } from '../retrieval/lexical-embedder.js';
 import { FakeSandboxes } from '../testing/fake-sandboxes.js';
 import { agentTools } from './agent-tools.js';
+import type { CellOutcome, CodeSession, CodeSessions } from './code-sessions.js';
 import type { ToolContext } from './tool-definition.js';
 import type {
   RegisteredSkill,
@@ -124,12 +125,39 @@ export class FakeToolSessions implements ToolSessions {
   }
 }
 
+/** One sandbox for every session that has a name, or none with a reason. `cell` says what a cell gives. */
+export class FakeCodeSessions implements CodeSessions {
+  unavailable = '';
+  isReplaced = false;
+  template = 'default';
+  readonly held: string[] = [];
+  readonly ran: Array<{ readonly executionId: string; readonly code: string }> = [];
+  cell: (code: string) => Partial<CellOutcome> = () => ({});
+
+  async open(): Promise<CodeSession | { readonly unavailable: string }> {
+    if (this.unavailable !== '') return { unavailable: this.unavailable };
+    return {
+      sandbox: 'sandboxes/s12345678',
+      template: this.template,
+      isReplaced: this.isReplaced,
+      run: async (cell) => {
+        this.ran.push(cell);
+        const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
+        return { ...ended, ...this.cell(cell.code) };
+      },
+      files: async () => this.held,
+    };
+  }
+}
+
 /** The ten tools over fakes. `run` says what code gives. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
   const sandboxes = new FakeSandboxes(run);
   const sessions = new FakeToolSessions();
-  const deps = { finder: fake, runner: fake, registrar: fake, wishes: fake, sandboxes, sessions, embedder: new LexicalEmbedder() };
+  const codeSessions = new FakeCodeSessions();
+  const skillParts = { finder: fake, runner: fake, registrar: fake, wishes: fake };
+  const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder() };
   const registry = agentTools({ ...deps, skillPath: (tenant, name) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}` });
   let calls = 0;
   const contextOf = (settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}): ToolContext => ({
@@ -144,5 +172,5 @@ export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Parti
   });
   const call = (name: string, args: unknown = {}, settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}) =>
     registry.call(name, args, contextOf(settings, more), never);
-  return { fake, sandboxes, sessions, registry, call, contextOf };
+  return { fake, sandboxes, sessions, codeSessions, registry, call, contextOf };
 }

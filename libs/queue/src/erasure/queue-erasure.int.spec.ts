@@ -85,6 +85,10 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
     requestId: `wish-of-${record.id}`,
   });
   await new RedisToolSessions(rig.redis, rig.keys).putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
+  const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+  const request = SessionRequest.parse({ tenant, requestId: `sandbox-${record.id}`, limits: {}, labels: { of: secret } });
+  const { stored } = await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100);
+  await new RedisToolSessions(rig.redis, rig.keys).putSandbox({ ...person, session: record.id }, stored.session.id);
   const calls = new ToolCalls(rig.redis, rig.keys);
   await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
   await calls.note(tenant, agent);
@@ -117,10 +121,10 @@ async function read(redis: Redis, key: string): Promise<unknown> {
 
 async function mentions(rig: Rig, text: string): Promise<string[]> {
   const all = await everything(rig.redis, rig.prefix);
-  return [...all].flatMap(([key, value]) => (`${key} ${value}`.includes(text) ? [key] : []));
+  return [...all].flatMap(([key, value]) => (`${key} ${value}`.includes(text) ? [key] : [])).toSorted();
 }
 
-const keysOf = async (rig: Rig, text: string) => (await mentions(rig, text)).filter((key) => !key.includes(':queue:')).toSorted();
+const keysOf = async (rig: Rig, text: string) => (await mentions(rig, text)).filter((key) => !key.includes(':queue:'));
 
 describe('erasing outside memory', () => {
   it('leaves nothing of a user, and all of everybody else', async () => {

@@ -2,7 +2,7 @@ import { SandboxSessionStore } from '../sandbox-sessions.js';
 import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
 
-/** Sessions belong to the tenant alone. An open one is closed first; its controller finds it gone, and removes the sandbox. */
+/** Sessions belong to the tenant alone, but for those that a session of tools opened, which go with that. An open one is closed first; its controller finds it gone, and removes the sandbox. */
 export const SESSIONS: ErasurePlace = {
   name: 'queue.sandboxes',
   async *traces(erased) {
@@ -12,16 +12,17 @@ export const SESSIONS: ErasurePlace = {
     for await (const page of keysStartingWith(redis, start)) {
       const times = await Promise.all(page.map((key) => redis.hget(key, 'createdAt')));
       const own = page.filter((_, i) => Number(times[i]) < erased.at);
-      yield own.map((key) => trace(() => eraseSession(erased, key.slice(start.length))));
+      yield own.map((key) => trace(() => eraseSession(erased, key.slice(start.length), 'its tenant was erased')));
     }
   },
 };
 
-async function eraseSession({ producer: { redis, keys }, tenant }: Erased, id: string): Promise<void> {
+/** Ends it, where it is open, and forgets it. */
+export async function eraseSession({ producer: { redis, keys }, tenant }: Erased, id: string, reason: string): Promise<void> {
   const store = new SandboxSessionStore(redis, keys);
   const key = keys.sandbox(tenant, id);
   const [state, epoch, requestKey] = await redis.hmget(key, 'state', 'ownerEpoch', 'requestKey');
-  if (state === 'open') await store.end(tenant, id, Number(epoch), 'closed', 'its tenant was erased');
+  if (state === 'open') await store.end(tenant, id, Number(epoch), 'closed', reason);
   await redis.del(key, ...(requestKey ? [requestKey] : []));
   await redis.zrem(keys.sandboxes(tenant), id);
 }

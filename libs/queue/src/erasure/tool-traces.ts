@@ -2,8 +2,9 @@ import { memberOf } from '../task-keys.js';
 import { WantedSkills } from '../wanted-skills.js';
 import { type Erased, type ErasurePlace, isOwned, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
+import { eraseSession } from './session-traces.js';
 
-/** Todos and loaded functions. What is in a session that began before is of the erased, whenever it was added. */
+/** Todos, loaded functions and the sandbox. What is in a session that began before is of the erased, whenever it was added. */
 export const TOOL_SESSIONS: ErasurePlace = {
   name: 'queue.tool-sessions',
   async *traces(erased) {
@@ -12,10 +13,17 @@ export const TOOL_SESSIONS: ErasurePlace = {
     for await (const page of keysStartingWith(redis, start)) {
       const begun = await Promise.all(page.map((key) => redis.hget(key, 'createdAt')));
       const own = page.filter((key, i) => isOwnKey(erased, key.slice(start.length)) && Number(begun[i]) < erased.at);
-      yield own.map((key) => trace(() => redis.del(key)));
+      yield own.map((key) => trace(() => eraseToolSession(erased, key)));
     }
   },
 };
+
+async function eraseToolSession(erased: Erased, key: string): Promise<void> {
+  const { redis } = erased.producer;
+  const sandbox = await redis.hget(key, 'sandbox');
+  if (sandbox !== null) await eraseSession(erased, sandbox, 'what its session held was erased');
+  await redis.del(key);
+}
 
 /** What calls answered, and that the agent called at all. Kept for an hour, and nobody's but the caller's. */
 export const TOOL_ANSWERS: ErasurePlace = {

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { literalOf } from './python-literal.js';
+import { skillOf, startTools } from './tools-fixture.js';
+
+const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });
+const plain = (text: string) => ({ 'text/plain': text });
+
+describe('code_interpreter in a session', () => {
+  it("runs in the session's sandbox and tells its files", async () => {
+    const { call, codeSessions, sandboxes } = startTools();
+    codeSessions.held.push('a.csv', 'plot.png');
+    const table = { 'text/plain': 'x', 'application/vnd.dataresource+json': { data: [{ a: 1 }] } };
+    const displays = [plain('41'), { ...plain('[1]'), 'application/json': [1] }, table];
+    codeSessions.cell = () => ({ stdout: 'hello\n', stderr: 'careful\n', displays });
+    expect(await call('code_interpreter', execute('x', { file_names: ['./a.csv'] }))).toEqual({
+      success: true,
+      result: {
+        results: [41, [1], { data: [{ a: 1 }] }],
+        output: 'hello\n\ncareful\n',
+        files: ['a.csv', 'plot.png'],
+        sandbox: 'sandboxes/s12345678',
+      },
+    });
+    expect(codeSessions.ran.map(({ code }) => code)).toEqual(['x']);
+    expect(sandboxes.requests).toEqual([]);
+  });
+
+  it('says which files are missing, and runs nothing', async () => {
+    const { call, codeSessions } = startTools();
+    codeSessions.held.push('a.csv');
+    const outcome = await call('code_interpreter', execute('x', { file_names: ['a.csv', 'b.csv'] }));
+    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/not in this session: b\.csv\. It has a\.csv\./) });
+    expect(codeSessions.ran).toEqual([]);
+  });
+
+  it('brings in what was loaded before it runs the code', async () => {
+    const { call, codeSessions } = startTools([skillOf('parse_csv')]);
+    await call('load_functions', { names: ['parse_csv'] });
+    codeSessions.template = 'numbers';
+    await call('code_interpreter', execute('parse_csv("a")'));
+    expect(codeSessions.ran.map(({ code }) => code)).toEqual(['# with parse_csv\nfrom skills import parse_csv\n', 'parse_csv("a")']);
+    const [functions, code] = codeSessions.ran;
+    expect(functions?.executionId).toBe(`${code?.executionId}-functions`);
+  });
+
+  it('runs nothing where the sandbox lacks the packages of a loaded function', async () => {
+    const { call, codeSessions } = startTools([skillOf('parse_csv')]);
+    await call('load_functions', { names: ['parse_csv'] });
+    const outcome = await call('code_interpreter', execute('parse_csv("a")'));
+    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/parse_csv need packages/) });
+    expect(codeSessions.ran).toEqual([]);
+  });
+
+  it('tells how the code failed, and what of the session is gone', async () => {
+    const { call, codeSessions } = startTools();
+    codeSessions.isReplaced = true;
+    const error = { type: 'ZeroDivisionError', message: 'division by zero', line: 2 };
+    codeSessions.cell = () => ({ exit: 'nonzero', exitCode: 1, error, stateLost: true });
+    expect(await call('code_interpreter', execute('x'))).toMatchObject({
+      success: false,
+      error: 'ZeroDivisionError: division by zero (line 2)',
+      result: { note: expect.stringMatching(/has ended, with its names and files\. The interpreter was ended/) },
+    });
+    codeSessions.cell = () => ({ exit: 'node_lost', exitCode: null });
+    expect(await call('code_interpreter', execute('x'))).toMatchObject({
+      success: false,
+      error: "The session's sandbox was lost (node_lost), with its names and files. The next call opens another.",
+    });
+  });
+
+  it('runs afresh and says so where the session can have no sandbox', async () => {
+    const { call, codeSessions } = startTools([], () => ({ value: { value: 3 } }));
+    codeSessions.unavailable = 'too many are open';
+    expect(await call('code_interpreter', execute('1 + 2'))).toEqual({
+      success: true,
+      result: { results: [3], output: '', files: [], note: 'Nothing is kept of this call for the session: too many are open.' },
+    });
+    expect(await call('code_interpreter', execute('1', { file_names: ['data.csv'] }))).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/"file_names".*data\.csv.*too many are open/),
+    });
+  });
+
+  it('refuses files without a session, and for operations that read none', async () => {
+    const { call } = startTools([skillOf('parse_csv')]);
+    const unnamed = await call('code_interpreter', execute('1', { file_names: ['data.csv'] }), {}, { session: 'default' });
+    expect(unnamed).toMatchObject({ success: false, error: expect.stringMatching(/data\.csv.*names no session/) });
+    const use = execute('x', { operation: 'use_skill', skill_name: 'parse_csv', file_names: ['data.csv'] });
+    expect(await call('code_interpreter', use)).toMatchObject({
+      success: false,
+      error: expect.stringContaining('must be empty for use_skill'),
+    });
+  });
+});
+
+describe('literalOf', () => {
+  it.each([
+    ['41', 41],
+    ['-1.5e-07', -1.5e-7],
+    ['True', true],
+    ["'it\\'s \\x41\\n\\u00e9'", "it's A\né"],
+    ['"it\'s"', "it's"],
+    ['9007199254740993', '9007199254740993'],
+    ['nan', 'nan'],
+    ["{'a'}", "{'a'}"],
+    ["'a' 'b'", "'a' 'b'"],
+    ["b'a'", "b'a'"],
+  ])('reads %s', (repr, value) => {
+    expect(literalOf(repr)).toEqual(value);
+  });
+});
