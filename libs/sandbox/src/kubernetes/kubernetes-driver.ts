@@ -16,9 +16,10 @@ import type { RosterPod } from './pod-roster.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
 import { PodWatch } from './pod-watch.js';
+import type { PoolFigures } from './pool-figures.js';
 import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
-import { type PoolFigures, TemplatePool } from './template-pool.js';
+import { TemplatePool } from './template-pool.js';
 
 export interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */

@@ -69,6 +69,16 @@ export class PodRoster {
     return counts;
   }
 
+  /** The free pod that comes first in this controller's own order, so that controllers rarely meet at one. */
+  nextFree(): RosterPod | null {
+    let best: RosterPod | null = null;
+    for (const pod of this) {
+      if (pod.state !== 'free' || pod.outdated || !pod.link?.alive) continue;
+      if (best === null || pod.order < best.order) best = pod;
+    }
+    return best;
+  }
+
   move(pod: RosterPod, state: RosterState): void {
     pod.state = state;
     pod.sinceMs = this.now();

@@ -4,6 +4,7 @@ import type { PodApi } from './pod-cluster.js';
 import { PodConnector, type OpenLink } from './pod-connector.js';
 import { LABELS, numberOf, tokenOf } from './pod-identity.js';
 import type { PodConnection } from './pod-link.js';
+import { PodRemover } from './pod-remover.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
 import type { PodChange } from './pod-store.js';
@@ -11,6 +12,8 @@ import { PodStarter, type PodKind } from './pod-starter.js';
 import { PoolBalance } from './pool-balance.js';
 import type { KubeLogger } from './pod-view.js';
 import { claimRefusal, type PoolProblem } from './pool-problem.js';
+import { type PoolFigures, poolFigures } from './pool-figures.js';
+import { PoolRounds } from './pool-rounds.js';
 import type { PoolSettings } from './pool-settings.js';
 import { QuietLane } from './quiet-lane.js';
 
@@ -22,22 +25,6 @@ export interface PoolDeps {
   readonly now: () => number;
   /** Over all templates. */
   readonly pace: ClaimPace;
-}
-
-/** Pods of one template at this moment, and what happened to them so far. */
-export interface PoolFigures {
-  readonly free: number;
-  readonly starting: number;
-  readonly ours: number;
-  /** By other controllers. */
-  readonly taken: number;
-  readonly ending: number;
-  readonly waiting: number;
-  readonly creations: number;
-  /** Claims that another controller was sooner with. */
-  readonly conflicts: number;
-  /** Why pods don't start just now. */
-  readonly problem: string | null;
 }
 
 /** A pod that this process has bound. */
@@ -52,9 +39,6 @@ interface FreePod {
   readonly link: PodConnection;
 }
 
-/** How often is looked after what is not told by an event: whether it is quiet, what is late. */
-const TICK_MS = 25;
-const IDLE_TICK_MS = 1_000;
 /** Of a pod's deadline, for how long it may wait for a claim. */
 const WAITING_SHARE = 1 / 3;
 
@@ -65,15 +49,13 @@ export class TemplatePool {
   conflicts = 0;
   private readonly queue: ClaimQueue<FreePod>;
   private readonly connector: PodConnector;
-  private readonly removals: QuietLane;
+  private readonly remover: PodRemover;
   private readonly notes: QuietLane;
   private readonly balance: PoolBalance;
-  private timer: NodeJS.Timeout | undefined;
+  private readonly rounds = new PoolRounds(() => this.look());
+  private readonly changed = () => this.rounds.changed();
   /** What keeps a pod from starting just now, and may pass. */
   private obstacle: PoolProblem | null = null;
-  private due = false;
-  /** Until it is started, and once it is closed. */
-  private closed = true;
 
   constructor(
     private readonly kind: PodKind,
@@ -81,9 +63,9 @@ export class TemplatePool {
   ) {
     const { settings, now } = deps;
     this.roster = new PodRoster(kind.digest, now);
-    this.starter = new PodStarter(kind, this.roster, deps, () => this.changed());
+    this.starter = new PodStarter(kind, this.roster, deps, this.changed);
     this.connector = new PodConnector(deps.open, settings, (pod, link) => this.connected(pod, link));
-    this.removals = new QuietLane({ atOnce: 2, everyMs: settings.spacingMs, waitMaxMs: settings.removalMaxMs, now });
+    this.remover = new PodRemover(this.roster, deps, this.changed);
     this.notes = new QuietLane({ atOnce: 1, everyMs: 0, waitMaxMs: settings.removalMaxMs, now });
     this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
     const refusal = (before: number) => claimRefusal(kind.name, kind.template.warm.max, before, this.starter.problem ?? this.obstacle);
@@ -92,23 +74,13 @@ export class TemplatePool {
 
   /** Starts looking after its size, once it knows the pods that are there. */
   start(): void {
-    this.closed = false;
-    this.changed();
+    this.rounds.start();
   }
 
   figures(): PoolFigures {
     const { roster, queue, starter, conflicts } = this;
-    return {
-      free: roster.count('free'),
-      starting: roster.count('creating', 'starting'),
-      ours: roster.count('ours'),
-      taken: roster.count('taken'),
-      ending: roster.count('ending'),
-      waiting: queue.length,
-      creations: starter.creations,
-      conflicts,
-      problem: (starter.problem ?? this.obstacle)?.message ?? null,
-    };
+    const problem = (starter.problem ?? this.obstacle)?.message ?? null;
+    return poolFigures(roster, { waiting: queue.length, creations: starter.creations, conflicts, problem });
   }
 
   /** A pod that this process has attached to. */
@@ -151,15 +123,7 @@ export class TemplatePool {
 
   /** Ends a pod of this process, when there is time. Resolves when its process 1 has ended. */
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
-    this.roster.move(pod, 'ending');
-    this.changed();
-    return new Promise((ended) => {
-      void this.removals.add(async () => {
-        await link?.destroy();
-        ended();
-        await this.deletePod(pod);
-      });
-    });
+    return this.remover.remove(pod, link);
   }
 
   /** Work that is done at a quiet moment; `run` never throws. */
@@ -180,8 +144,7 @@ export class TemplatePool {
 
   /** Claims and creates no more. Pods that wait for a claim are left to other controllers, or ended with `all`. */
   stop(all: boolean): void {
-    this.closed = true;
-    clearTimeout(this.timer);
+    this.rounds.stop();
     this.starter.close();
     this.connector.close();
     for (const pod of this.roster) {
@@ -192,21 +155,12 @@ export class TemplatePool {
   }
 
   /** Everything that was to be removed is. */
-  async drained(): Promise<void> {
-    while (!this.removals.idle) {
-      this.removals.tick('pressed');
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+  drained(): Promise<void> {
+    return this.remover.drained();
   }
 
-  /** The free pod that comes first in this controller's own order, so that controllers rarely meet at one. */
   private take(): FreePod | null {
-    let best: RosterPod | null = null;
-    let bestOrder = Infinity;
-    for (const pod of this.roster) {
-      if (pod.state !== 'free' || pod.outdated || !pod.link?.alive) continue;
-      if (pod.order < bestOrder) [best, bestOrder] = [pod, pod.order];
-    }
+    const best = this.roster.nextFree();
     const link = best && this.letGo(best);
     return best && link ? this.reserve(best, link) : null;
   }
@@ -300,26 +254,8 @@ export class TemplatePool {
     this.queue.refuse(coming, () => claimRefusal(name, template.warm.max, coming, problem));
   }
 
-  private async deletePod(pod: RosterPod): Promise<void> {
-    if (pod.uid === null) return;
-    try {
-      await this.deps.api.deletePod(pod.name, { uid: pod.uid, graceSeconds: 1 });
-    } catch (error) {
-      // The reaper tries again; the pod itself has ended, or ends with its lease.
-      this.deps.log.warn({ pod: pod.name, err: error }, 'a sandbox pod could not be deleted yet');
-    }
-  }
-
-  private changed(): void {
-    if (this.due || this.closed) return;
-    this.due = true;
-    setImmediate(() => {
-      this.due = false;
-      if (!this.closed) this.look();
-    });
-  }
-
-  private look(): void {
+  /** @returns whether something is left that only waits for its time */
+  private look(): boolean {
     const { settings, pace } = this.deps;
     this.roster.sweep(settings.unseenMaxMs);
     this.obstacle = null;
@@ -335,22 +271,16 @@ export class TemplatePool {
     // Starting goes before ending, unless it is the places of ended pods, or their node's, that are missing.
     const crowded = plan.crowded || this.obstacle !== null;
     const first = plan.urgent && !crowded && plan.short > 0;
-    this.removals.tick(plan.urgent && crowded ? 'pressed' : quiet && !first ? 'quiet' : 'busy');
+    this.remover.tick(plan.urgent && crowded ? 'pressed' : quiet && !first ? 'quiet' : 'busy');
     this.notes.tick(quiet ? 'quiet' : 'busy');
-    clearTimeout(this.timer);
-    const busy =
-      plan.short > 0 ||
-      plan.surplus > 0 ||
-      this.queue.length > 0 ||
-      !this.removals.idle ||
-      !this.notes.idle ||
-      this.starter.problem !== null;
-    this.timer = setTimeout(() => this.changed(), busy ? TICK_MS : IDLE_TICK_MS);
+    return (
+      plan.short > 0 || plan.surplus > 0 || this.queue.length > 0 || !this.remover.idle || !this.notes.idle || this.starter.problem !== null
+    );
   }
 
   /** Pods of a former template leave one by one, sooner when the pods of this one lack the room. */
   private retireOutdated(pressed: boolean): void {
-    if (!this.removals.idle) return;
+    if (!this.remover.idle) return;
     const { settings, now } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
     this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.surplusAfterMs));
