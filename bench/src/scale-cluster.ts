@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startControlPlane, type ControlPlane } from '@etude/test-cluster/control-plane';
-import { simulateNodes } from './scale-kwok.js';
+import { type Kwok, simulateNodes } from './scale-kwok.js';
 
 /** No node renews a lease here, so none may be taken for gone; and the scheduler's own limit of 50 requests per second is not the matter. */
 const FLAGS = {
@@ -14,6 +14,7 @@ const ACCOUNT = 'controller';
 
 export interface SimulatedCluster {
   readonly plane: ControlPlane;
+  readonly kwok: Kwok;
   close(): Promise<void>;
 }
 
@@ -30,12 +31,12 @@ export async function startSimulatedCluster(nodes: number, note: (text: string) 
   try {
     await plane.inside('ip', 'route', 'add', 'local', plane.podRange, 'dev', 'lo');
     note(`adding ${nodes} simulated nodes ...`);
-    const endNodes = await simulateNodes(plane, nodes, note);
+    const kwok = await simulateNodes(plane, nodes, note);
     const close = async () => {
-      endNodes();
+      kwok.end();
       await plane.stop();
     };
-    return { plane, close };
+    return { plane, kwok, close };
   } catch (error) {
     await plane.stop();
     throw error;

@@ -8,9 +8,9 @@ import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import type { SandboxTemplate } from '@etude/sandbox/kubernetes/sandbox-template';
 import { execution, FirstByte, never, SHAPE } from './sandbox-claims.js';
 import { ControllerCommand, ControllerTask } from './scale-processes.js';
-import { between, MeteredApi, TrafficMeter } from './scale-traffic.js';
+import { between, MeteredApi, total, TrafficMeter } from './scale-traffic.js';
 
-const FILL_MS = 1_800_000;
+const PROGRESS_MS = 5_000;
 /** Between two starts, where so many nodes share them. */
 const SPACING_MS = 750;
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
@@ -45,7 +45,25 @@ let driver: KubernetesDriver | null = null;
 const figures = () => driver?.figures()['default'];
 /** And everything that was used is gone. */
 const isFull = () => (figures()?.free ?? 0) >= pods && figures()?.ending === 0;
-const full = () => until(isFull, { timeoutMs: FILL_MS, everyMs: 20, what: `a pool of ${pods}` });
+const full = () => until(isFull, { timeoutMs: task.fullMaxSeconds * 1_000, everyMs: 20, what: `a pool of ${pods}` });
+const answer = (line: object) => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+function state(): string {
+  const {
+    free = 0,
+    starting = 0,
+    ours = 0,
+    taken = 0,
+    ending = 0,
+    waiting = 0,
+    creations = 0,
+    conflicts = 0,
+    problem = null,
+  } = figures() ?? {};
+  const counts = { free, starting, ours, taken, ending, waiting, creations, conflicts };
+  const words = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
+  return [...words, `events ${total(meter.events)}`, ...(problem === null ? [] : [problem])].join(', ');
+}
 
 async function fill() {
   collect?.();
@@ -133,7 +151,15 @@ const answerOf = (command: ControllerCommand): Promise<object> => {
   return claims(command.count, command.perSecond);
 };
 
-for await (const line of createInterface({ input: process.stdin }))
-  process.stdout.write(`${JSON.stringify(await answerOf(ControllerCommand.parse(JSON.parse(line))))}\n`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const telling = setInterval(() => answer({ progress: state() }), PROGRESS_MS);
+  try {
+    answer(await answerOf(ControllerCommand.parse(JSON.parse(line))));
+  } catch (error) {
+    answer({ failure: `${(error as Error).message}: ${state()}` });
+  } finally {
+    clearInterval(telling);
+  }
+}
 // Its parent has ended.
 process.exit();

@@ -16,6 +16,8 @@ export const ControllerTask = z.strictObject({
   startsMax: z.number(),
   template: z.record(z.string(), z.unknown()),
   tokenSecret: z.string(),
+  /** How long a pool may take to be full, in s; then the process tells what it has and gives up. */
+  fullMaxSeconds: z.number(),
 });
 export type ControllerTask = z.infer<typeof ControllerTask>;
 
@@ -41,6 +43,10 @@ export type Traffic = z.infer<typeof Traffic>;
 export const Filled = z.object({ seconds: z.number(), baseRssMiB: z.number(), rssPeakMiB: z.number(), traffic: Traffic });
 export const Idle = z.object({ rssMiB: z.number(), heapMiB: z.number(), cpuPercent: z.number(), seconds: z.number(), traffic: Traffic });
 export const Relist = z.object({ ms: z.number(), bytes: z.number(), requests: z.number() });
+/** What a controller says every few seconds while it works, between answers. */
+const Progress = z.object({ progress: z.string() });
+/** In place of an answer. */
+const Failure = z.object({ failure: z.string() });
 export const Claims = z.object({
   claimMs: z.array(z.number()),
   firstByteMs: z.array(z.number()),
@@ -51,8 +57,13 @@ export const Claims = z.object({
   traffic: Traffic,
 });
 
+/** A process did not come to the end of what it was asked for. */
+export class Unfinished extends Error {}
+
 /** A process in the network of the cluster, asked line by line. */
 export class ScaleProcess {
+  /** The last that it said of its progress; empty once it has answered. */
+  progress = '';
   private readonly child: ChildProcess;
   private readonly lines: AsyncIterator<string>;
 
@@ -64,10 +75,22 @@ export class ScaleProcess {
     this.lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** @throws Unfinished with what was reached */
   async line(): Promise<unknown> {
-    const { value, done } = await this.lines.next();
-    if (done) throw new Error('a process of the bench ended without an answer');
-    return JSON.parse(value);
+    for (;;) {
+      const { value, done } = await this.lines.next();
+      if (done) throw new Error('a process of the bench ended without an answer');
+      const line: unknown = JSON.parse(value);
+      const { data: word } = Progress.safeParse(line);
+      this.progress = word?.progress ?? '';
+      const { data: failure } = Failure.safeParse(line);
+      if (failure) throw new Unfinished(failure.failure);
+      if (!word) return line;
+    }
   }
 
   async ask<T>(command: ControllerCommand, answer: z.ZodType<T>): Promise<T> {

@@ -5,7 +5,8 @@ import type { z } from 'zod';
 import { percentile } from './figures.js';
 import { processTree, readProcesses } from './proc.js';
 import { makeTenancy, type SimulatedCluster } from './scale-cluster.js';
-import { Claims, type ControllerTask, Filled, Idle, Relist, type ScalePlace, ScaleProcess } from './scale-processes.js';
+import { Claims, type ControllerTask, Filled, Idle, Relist, type ScalePlace, ScaleProcess, Unfinished } from './scale-processes.js';
+import { tellProgress, type Watched } from './scale-progress.js';
 import { total } from './scale-traffic.js';
 
 export interface ScaleSettings {
@@ -23,6 +24,8 @@ const KIB = 1_024;
 const MIB = KIB ** 2;
 /** Places beyond the free pods: those that are claimed, ending, and being replaced. */
 const ROOM = 300;
+/** A pool of 5,000 takes 140 s on two idle cores. */
+const FULL_MAX_S = { least: 120, perPod: 0.1 } as const;
 
 function filled(one: z.infer<typeof Filled>, pods: number): Row {
   const { traffic, seconds } = one;
@@ -80,6 +83,12 @@ async function planeUse(cluster: SimulatedCluster, work: () => Promise<unknown>)
 
 const prefixed = (prefix: string, row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [prefix + name, value]));
 
+/** What one size gave, and why it gave no more. */
+export interface Measured {
+  readonly row: Row;
+  readonly problem: string | null;
+}
+
 /** Everything about one size of pool: filled, idle, listed anew and claimed from by one controller, then shared by several. */
 export async function measureSize(
   cluster: SimulatedCluster,
@@ -87,63 +96,103 @@ export async function measureSize(
   settings: ScaleSettings,
   template: ControllerTask['template'],
   say: (text: string) => void,
-): Promise<Row> {
+): Promise<Measured> {
   const { plane } = cluster;
   const namespace = `scale-${pods}`;
   const { account } = await makeTenancy(plane, namespace);
   const place: ScalePlace = { server: plane.server, account, namespace, installation: `s${pods}` };
-  const task: ControllerTask = { place, pods, podsMax: pods + ROOM, startsMax: settings.startsMax, template, tokenSecret: randomUUID() };
-  const supervisors = new ScaleProcess(plane.enter, 'scale-supervisors-main', place);
-  const controllers: ScaleProcess[] = [];
-  const another = () => {
-    const controller = new ScaleProcess(plane.enter, 'scale-controller-main', task);
-    controllers.push(controller);
-    return controller;
-  };
-  const load: Row = { load_at_start: loadavg()[0] ?? Number.NaN };
+  const fullMaxSeconds = FULL_MAX_S.least + pods * FULL_MAX_S.perPod;
+  const sizes = { pods, podsMax: pods + ROOM, startsMax: settings.startsMax, fullMaxSeconds };
+  const size = new ScaleSize(cluster, { ...sizes, place, template, tokenSecret: randomUUID() }, settings, say);
+  let problem: string | null = null;
   try {
-    await supervisors.line();
-    say(`${pods} pods: filling ...`);
-    const one = another();
-    const fill = await one.ask({ do: 'fill' }, Filled);
-    const alone = await measureControllers([one], pods, settings, cluster, say);
-    say(`${pods} pods: ${settings.controllers - 1} more controllers ...`);
-    const joined = await Promise.all(Array.from({ length: settings.controllers - 1 }, () => another().ask({ do: 'fill' }, Filled)));
-    const shared = await measureControllers(controllers, pods, settings, cluster, say);
-    const join_s = Math.max(...joined.map((each) => each.seconds));
-    return {
-      ...load,
-      ...filled(fill, pods),
-      ...alone,
-      ...prefixed('shared_', { join_s, ...shared }),
-      load_at_end: loadavg()[0] ?? Number.NaN,
-    };
+    await size.measure();
+  } catch (error) {
+    if (!(error instanceof Unfinished)) throw error;
+    problem = error.message;
+    say(`${pods} pods: given up: ${problem}`);
   } finally {
-    for (const child of [...controllers, supervisors]) await child.kill();
+    await size.end();
     await emptied(cluster, namespace);
   }
+  return { row: { ...size.row, load_at_end: loadavg()[0] ?? Number.NaN }, problem };
 }
 
-async function measureControllers(
-  controllers: readonly ScaleProcess[],
-  pods: number,
-  settings: ScaleSettings,
-  cluster: SimulatedCluster,
-  say: (text: string) => void,
-): Promise<Row> {
-  const { idleSeconds, claims, claimsPerSecond } = settings;
-  const all = <T>(ask: (controller: ScaleProcess) => Promise<T>) => Promise.all(controllers.map(ask));
-  say(`${pods} pods, ${controllers.length} controllers: idle for ${idleSeconds} s ...`);
-  let idle: Array<z.infer<typeof Idle>> = [];
-  const use = await planeUse(cluster, async () => {
-    idle = await all((controller) => controller.ask({ do: 'idle', seconds: idleSeconds }, Idle));
-  });
-  const relists = await all((controller) => controller.ask({ do: 'relist' }, Relist));
-  say(`${pods} pods, ${controllers.length} controllers: ${claims} claims at ${claimsPerSecond} per second ...`);
-  const share = { count: Math.ceil(claims / controllers.length), perSecond: claimsPerSecond / controllers.length };
-  const claimedBy = await all((controller) => controller.ask({ do: 'claims', ...share }, Claims));
-  const relist = { relist_ms: Math.max(...relists.map(({ ms }) => ms)), relist_mib: (relists[0]?.bytes ?? 0) / MIB };
-  return { ...idled(idle, pods), ...use, ...relist, ...claimed(claimedBy) };
+class ScaleSize {
+  /** Grows as things are measured, so that what was is there when the rest does not come. */
+  row: Row = { load_at_start: loadavg()[0] ?? Number.NaN };
+  private readonly supervisors: ScaleProcess;
+  private readonly controllers: ScaleProcess[] = [];
+  private readonly endProgress: () => void;
+
+  constructor(
+    private readonly cluster: SimulatedCluster,
+    private readonly task: ControllerTask,
+    private readonly settings: ScaleSettings,
+    private readonly say: (text: string) => void,
+  ) {
+    this.supervisors = new ScaleProcess(cluster.plane.enter, 'scale-supervisors-main', task.place);
+    const state = () => this.controllers.map(({ progress }, index) => `controller ${index + 1}: ${progress || 'waits'}`).join('; ');
+    this.endProgress = tellProgress(() => this.watched(), state, say);
+  }
+
+  async measure(): Promise<void> {
+    const { pods } = this.task;
+    await this.supervisors.line();
+    this.tell('filling');
+    const fill = await this.another().ask({ do: 'fill' }, Filled);
+    this.add(filled(fill, pods));
+    await this.measureControllers('');
+    const more = this.settings.controllers - 1;
+    if (more < 1) return;
+    this.tell(`${more} more join`);
+    const joined = await Promise.all(Array.from({ length: more }, () => this.another().ask({ do: 'fill' }, Filled)));
+    this.add({ shared_join_s: Math.max(...joined.map((each) => each.seconds)) });
+    await this.measureControllers('shared_');
+  }
+
+  async end(): Promise<void> {
+    this.endProgress();
+    for (const child of [...this.controllers, this.supervisors]) await child.kill();
+  }
+
+  private async measureControllers(prefix: string): Promise<void> {
+    const { idleSeconds, claims, claimsPerSecond } = this.settings;
+    const { controllers } = this;
+    const add = (row: Row) => this.add(prefixed(prefix, row));
+    const all = <T>(ask: (controller: ScaleProcess) => Promise<T>) => Promise.all(controllers.map(ask));
+    this.tell(`idle for ${idleSeconds} s`);
+    let idle: Array<z.infer<typeof Idle>> = [];
+    const use = await planeUse(this.cluster, async () => {
+      idle = await all((controller) => controller.ask({ do: 'idle', seconds: idleSeconds }, Idle));
+    });
+    add({ ...idled(idle, this.task.pods), ...use });
+    const relists = await all((controller) => controller.ask({ do: 'relist' }, Relist));
+    add({ relist_ms: Math.max(...relists.map(({ ms }) => ms)), relist_mib: (relists[0]?.bytes ?? 0) / MIB });
+    this.tell(`${claims} claims at ${claimsPerSecond} per second`);
+    const share = { count: Math.ceil(claims / controllers.length), perSecond: claimsPerSecond / controllers.length };
+    add(claimed(await all((controller) => controller.ask({ do: 'claims', ...share }, Claims))));
+  }
+
+  private another(): ScaleProcess {
+    const controller = new ScaleProcess(this.cluster.plane.enter, 'scale-controller-main', this.task);
+    this.controllers.push(controller);
+    return controller;
+  }
+
+  private watched(): Watched[] {
+    const { cluster, supervisors, controllers } = this;
+    const ours = controllers.map(({ pid }, index) => ({ name: `controller ${index + 1}`, pid }));
+    return [{ pid: cluster.plane.init }, { pid: cluster.kwok.pid }, { name: 'supervisors', pid: supervisors.pid }, ...ours];
+  }
+
+  private add(row: Row): void {
+    this.row = { ...this.row, ...row };
+  }
+
+  private tell(what: string): void {
+    this.say(`${this.task.pods} pods, controllers: ${Math.max(1, this.controllers.length)}; ${what} ...`);
+  }
 }
 
 /** The next size has the machine to itself. */

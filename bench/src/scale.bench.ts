@@ -27,7 +27,7 @@ function table(columns: ReadonlyMap<number, Row>): string {
 }
 
 /**
- * `etude bench scale [--pods 100,1000,5000] [--nodes 1000] [--json] [--quick]`: one controller and several, with pools of these sizes, on a
+ * `etude bench scale [--pods 100,1000,5000] [--nodes 1000] [--controllers 3] [--json] [--quick]`: one controller and several, with pools of these sizes, on a
  * real control plane whose nodes and pods are simulated by kwok, and which therefore run no code.
  */
 export async function run(args: readonly string[]): Promise<number> {
@@ -38,11 +38,17 @@ export async function run(args: readonly string[]): Promise<number> {
       quick: { type: 'boolean' },
       pods: { type: 'string', default: '100,1000,5000' },
       nodes: { type: 'string', default: String(NODES) },
+      controllers: { type: 'string', default: String(WHOLE.controllers) },
     },
   });
   const sizes = values.pods.split(',').map(Number);
   if (sizes.length === 0 || sizes.some((pods) => !Number.isInteger(pods) || pods < 1 || pods > 9_000)) {
     say(`--pods is numbers from 1 to 9000, such as 100,1000, not "${values.pods}"`);
+    return 2;
+  }
+  const controllers = Number(values.controllers);
+  if (!Number.isInteger(controllers) || controllers < 1) {
+    say(`--controllers is a number from 1 on, not "${values.controllers}"`);
     return 2;
   }
   const { default: template = {} } = SandboxTemplates.parse(TEMPLATES);
@@ -54,16 +60,20 @@ export async function run(args: readonly string[]): Promise<number> {
   if (!cluster) return 1;
   try {
     const columns = new Map<number, Row>();
+    const unfinished: string[] = [];
+    const settings = { ...(values.quick ? QUICK : WHOLE), controllers };
     for (const pods of sizes) {
-      const row = await measureSize(cluster, pods, values.quick ? QUICK : WHOLE, { ...template }, say);
+      const { row, problem } = await measureSize(cluster, pods, settings, { ...template }, say);
       columns.set(pods, row);
+      if (problem !== null) unfinished.push(`${pods} pods: ${problem}`);
       // A run takes long; what one size gave is not lost with the next.
       say(table(new Map([[pods, row]])));
     }
     if (!values.json) process.stdout.write(table(columns));
     const figures = [...columns].flatMap(([pods, row]) => Object.entries(row).map(([name, value]) => [`p${pods}_${name}`, round(value)]));
     process.stdout.write(`${summaryLine('scale', Object.fromEntries(figures) as Record<string, number>)}\n`);
-    return 0;
+    for (const one of unfinished) say(`not finished: ${one}`);
+    return unfinished.length > 0 ? 1 : 0;
   } finally {
     await cluster.close();
   }
