@@ -70,6 +70,8 @@ describe('command line', () => {
     'skills import dir.zip --dry-run',
     'skills request s words --example {}',
     'skills wanted w1',
+    'skills wanted w1 --user ann',
+    'skills withdraw w1 --reason done',
     'skills prune --unused-days 30 --dry-run',
     'skills prune --undo p1',
     'skills revoke documents/d1 --dry-run',

@@ -52,49 +52,55 @@ type End = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'> & {
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
   return async ({ tenant, id }, { signal, isLastAttempt }) => {
     const stored = await deps.wanted.load(tenant, id);
-    if (stored === null || !(await deps.wanted.begin(tenant, id, stored.wanted.reason))) return { state: stateOf(stored) };
+    if (stored === null) return { state: 'failed' };
+    const round = roundOf(stored);
+    if (!(await deps.wanted.begin(round, stored.wanted.reason))) return { state: stateOf(await deps.wanted.get(tenant, id)) };
     try {
       const end = await fulfil(stored, deps, signal);
-      await deps.wanted.end(tenant, id, end);
-      outcomes.inc({ state: end.state });
-      return { state: end.state };
+      const state = (await deps.wanted.end(round, end)) ? end.state : 'withdrawn';
+      outcomes.inc({ state });
+      return { state };
     } catch (error) {
       if (leaseEndOf(signal) !== null) throw error;
       const reason = `${errorCode(error)}: ${error instanceof Error ? error.message : String(error)}`;
-      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(tenant, id, `${reason}; it is tried again`);
-      else await deps.wanted.end(tenant, id, failed(reason));
+      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(round, `${reason}; it is tried again`);
+      else await deps.wanted.end(round, failed(reason));
       throw error;
     }
   };
 }
 
-const stateOf = (stored: StoredWantedSkill | null) => (stored?.wanted.state === 'registered' ? 'registered' : 'failed');
+const roundOf = ({ wanted: { tenant, id }, round }: StoredWantedSkill) => ({ tenant, id, round });
+const stateOf = (wanted: WantedSkill | null) =>
+  wanted?.state === 'registered' || wanted?.state === 'withdrawn' ? wanted.state : ('failed' as const);
 const failed = (reason: string, scripted = false): End => ({ state: 'failed', reason, registered: null, scripted });
 
-async function fulfil({ wanted, vouchedBy, draft: kept }: StoredWantedSkill, deps: SkillRequestDeps, signal: AbortSignal): Promise<End> {
-  const { tenant, agent, user, skill: name, id } = wanted;
+async function fulfil(stored: StoredWantedSkill, deps: SkillRequestDeps, signal: AbortSignal): Promise<End> {
+  const { wanted, vouchedBy, draft: kept } = stored;
+  const { tenant, agent, user, skill: name } = wanted;
   const there = await findSkill(deps.procedural, { tenant, agent, user }, name);
   if (there !== null)
     return { state: 'registered', reason: `there is version ${there.version} of it`, registered: name, scripted: there.scripted };
-  const draft = kept === null ? await write(wanted, vouchedBy, deps, signal) : Draft.parse(JSON.parse(kept));
+  const draft = kept === null ? await write(stored, deps, signal) : Draft.parse(JSON.parse(kept));
   if ('failure' in draft) return failed(draft.failure, draft.scripted);
-  const first = await deps.wanted.keepDraft(tenant, id, JSON.stringify(draft));
-  if (first === null) return failed('it was erased while it was written');
+  const first = await deps.wanted.keepDraft(roundOf(stored), JSON.stringify(draft));
+  if (first === null) return failed('it was erased or withdrawn while it was written');
   return register(wanted, vouchedBy, Draft.parse(JSON.parse(first)), deps);
 }
 
 async function write(
-  wanted: WantedSkill,
-  vouchedBy: string | null,
+  stored: StoredWantedSkill,
   deps: SkillRequestDeps,
   signal: AbortSignal,
 ): Promise<Draft | { readonly failure: string; readonly scripted: boolean }> {
+  const { wanted, vouchedBy } = stored;
   const at = deps.clock.now();
   const check = (written: WrittenSkill, aborted: AbortSignal) =>
     problemsOf(wanted, requestedSkill(wanted, written, { model: null, scripted: false, at, vouchedBy }), deps, aborted);
   const onFailure = async (failure: string, calls: number) => {
     unusable.inc();
-    await deps.wanted.begin(wanted.tenant, wanted.id, `answer ${calls} could not be used: ${failure.slice(0, 2_000)}`);
+    const reason = `answer ${calls} could not be used: ${failure.slice(0, 2_000)}`;
+    return (await deps.wanted.begin(roundOf(stored), reason)) ? ('go_on' as const) : ('stop' as const);
   };
   const { written, failure, model, scripted } = await writeSkill(wanted, { model: deps.model, check, onFailure }, signal);
   return written === null ? { failure, scripted } : { written, model, scripted, at };

@@ -2,6 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { SkillRequest } from '@etude/contracts/queues';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
@@ -33,6 +34,7 @@ beforeAll(async () => {
     script: {
       rules: [
         { system: 'You write one reusable Python function', match: '"skill": "count_vowels"', reply: JSON.stringify(WRITTEN) },
+        { system: 'You write one reusable Python function', match: '"skill": "slow_words"', reply: 'Not yet.', delay_ms: 2_000 },
         { system: 'You write one reusable Python function', reply: 'I would rather not.' },
       ],
     },
@@ -315,6 +317,23 @@ describe('a skill that is missed', () => {
     expect((await skills('globex').listWantedSkills({})).wantedSkills.map(({ skill }) => skill)).not.toContain('skills/unwritable');
     expect((await refusal(skills('globex').getWantedSkill({ name: asked.name }))).status).toBe(status.NOT_FOUND);
   }, 90_000);
+
+  it('is dropped where it is withdrawn while it is written', async () => {
+    const { name } = await skills().requestSkill({ name: 'slow_words', agent: 'idle', description: 'Words, slowly.' });
+    const isWriting = async () => (await skills().getWantedSkill({ name })).state === 'writing';
+    await until(isWriting, { what: 'the model to be asked', timeoutMs: 30_000 });
+    expect(await skills().withdrawWantedSkill({ name, reason: 'found one' })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
+    const id = SkillRequest.jobId({ v: 1, tenant: 'acme', id: name.replace('wantedSkills/', '') });
+    const job = await until(
+      async () => {
+        const now = await rig.producer.queue(SkillRequest.name).getJob(id);
+        return now?.finishedOn === undefined ? null : now;
+      },
+      { what: 'its job to end', timeoutMs: 30_000 },
+    );
+    expect([job.returnvalue, job.failedReason]).toEqual([{ state: 'withdrawn' }, undefined]);
+    expect(await skills().getWantedSkill({ name })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
+  }, 60_000);
 
   it('tells nobody but reviewers what a user asked for, who does not name them', async () => {
     for (const user of ['ann', 'bob', '']) await skills().requestSkill({ name: `wish_of_${user || 'nobody'}`, agent: 'wishing', user });

@@ -117,7 +117,7 @@ export const SkillVerify = queue({
 export const SkillRequest = queue({
   name: 'skill.request',
   payload: z.strictObject({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
-  result: z.strictObject({ state: z.enum(['registered', 'failed']) }),
+  result: z.strictObject({ state: z.enum(['registered', 'failed', 'withdrawn']) }),
   jobId: (p) => `${p.tenant}~${p.id}`,
   attemptsMax: 4,
   backoffMs: 2_000,

@@ -182,7 +182,7 @@ export const WantedSkill = z.strictObject({
   description: z.string(),
   /** Arguments that it would have been called with. */
   example: JsonObject.nullable(),
-  state: z.enum(['waiting', 'writing', 'registered', 'failed']),
+  state: z.enum(['waiting', 'writing', 'registered', 'failed', 'withdrawn']),
   reason: z.string(),
   priority: z.number().int().min(0).max(9),
   /** How often. */

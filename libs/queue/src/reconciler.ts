@@ -188,6 +188,8 @@ async function reconcileWishes(producer: Producer, now: number): Promise<number>
   return closed;
 }
 
+const OPEN_WISHES: ReadonlySet<string> = new Set(['waiting', 'writing']);
+
 /** Whether there is still something to do for it. */
 async function reconcileWish(
   producer: Producer,
@@ -196,11 +198,12 @@ async function reconcileWish(
 ): Promise<boolean> {
   const job = (await producer.queue(SkillRequest.name).getJob(SkillRequest.jobId({ v: 1, tenant, id }))) as Job | undefined;
   if (job !== undefined && !job.finishedOn) return true;
-  const wanted = await store.get(tenant, id);
-  if (wanted === null || wanted.state === 'registered' || wanted.state === 'failed') return false;
+  const stored = await store.load(tenant, id);
+  if (stored === null || !OPEN_WISHES.has(stored.wanted.state)) return false;
+  const { wanted, round } = stored;
   if (job?.failedReason) {
     const { code, message } = readFailure(job.failedReason);
-    await store.end(tenant, id, { state: 'failed', reason: `${code}: ${message}`, registered: null, scripted: wanted.scripted });
+    await store.end({ tenant, id, round }, { state: 'failed', reason: `${code}: ${message}`, registered: null, scripted: wanted.scripted });
     return false;
   }
   await store.enqueue(tenant, id, wanted.priority);

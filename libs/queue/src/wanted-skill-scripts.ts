@@ -13,8 +13,9 @@ if before then return before end
 local at = now()
 local state = redis.call('HGET', KEYS[1], 'state')
 local prefix = string.gsub(KEYS[1], '[^:]*$', '')
-local isOver = state == 'failed' or state == 'registered'
-local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
+local isOver = state == 'failed' or state == 'registered' or state == 'withdrawn'
+local rounds = redis.call('HMGET', KEYS[1], 'round', 'unspent')
+local mayTry = tonumber(rounds[1] or 0) - tonumber(rounds[2] or 0) < tonumber(ARGV[7])
 local isNew = not state or (isOver and mayTry)
 if isNew then
   local open, tenant = 0, string.sub(ARGV[2], 1, -#ARGV[1] - 1)
@@ -49,29 +50,53 @@ redis.call('ZADD', KEYS[3], at, ARGV[2])
 return {'created', ARGV[1]}
 `;
 
-/** Who holds the wish's job says how far it is. KEYS record. ARGV fields... Answers 0 where it is gone or over. */
-const putWish = `${PRELUDE}
-local state = redis.call('HGET', KEYS[1], 'state')
-if state ~= 'waiting' and state ~= 'writing' then return 0 end
-redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV))
+/** Whether a round of a wish is still to be fulfilled: it may be gone, over, or withdrawn and asked for again meanwhile. */
+const OPEN = `
+local function isOpen(round)
+  local found = redis.call('HMGET', KEYS[1], 'state', 'round')
+  return (found[1] == 'waiting' or found[1] == 'writing') and found[2] == round
+end
+`;
+
+/** Who holds the wish's job says how far it is. KEYS record. ARGV round, fields... Answers 0 where the round is over. */
+const putWish = `${PRELUDE}${OPEN}
+if not isOpen(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 2))
 return 1
 `;
 
-/** What was written for it; the first stays, so that one wish makes one skill. KEYS record. ARGV draft. Answers the draft, or false where the wish is gone. */
-const keepWishDraft = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return false end
-redis.call('HSETNX', KEYS[1], 'draft', ARGV[1])
+/** What was written for it; the first stays, so that one wish makes one skill. KEYS record. ARGV round, draft. Answers the draft, or false where the round is over. */
+const keepWishDraft = `${OPEN}
+if not isOpen(ARGV[1]) then return false end
+redis.call('HSETNX', KEYS[1], 'draft', ARGV[2])
 return redis.call('HGET', KEYS[1], 'draft')
 `;
 
-/** The end of a wish. KEYS record, outbox. ARGV outbox member, ms to keep it, fields... Answers 0 where it is gone or over. */
-const endWish = `${PRELUDE}
+/**
+ * Takes a wish back that was not written yet: with its draft it is about to be registered. KEYS record, outbox. ARGV outbox member, ms to
+ * keep it, reason. Answers what it was: 'waiting' or 'writing' where it is withdrawn now; 'written' or its state where nothing changed;
+ * 'gone'. One that no model was asked for costs no round.
+ */
+const withdrawWish = `${PRELUDE}
+local found = redis.call('HMGET', KEYS[1], 'state', 'draft')
+local state = found[1]
+if not state then return 'gone' end
+if state ~= 'waiting' and state ~= 'writing' then return state end
+if found[2] then return 'written' end
 redis.call('ZREM', KEYS[2], ARGV[1])
-local state = redis.call('HGET', KEYS[1], 'state')
-if state ~= 'waiting' and state ~= 'writing' then return 0 end
-redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 3))
-redis.call('HDEL', KEYS[1], 'draft')
+redis.call('HSET', KEYS[1], 'updatedAt', now(), 'state', 'withdrawn', 'reason', ARGV[3])
+if state == 'waiting' then redis.call('HINCRBY', KEYS[1], 'unspent', 1) end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return state
+`;
+
+/** The end of a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep it, fields... Answers 0 where the round is over. */
+const endWish = `${PRELUDE}${OPEN}
+if not isOpen(ARGV[1]) then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[2])
+redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 4))
+redis.call('HDEL', KEYS[1], 'draft')
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
 `;
 
@@ -79,5 +104,6 @@ export const WANTED_SKILL_SCRIPTS = {
   requestWish: { numberOfKeys: 4, lua: requestWish },
   putWish: { numberOfKeys: 1, lua: putWish },
   keepWishDraft: { numberOfKeys: 1, lua: keepWishDraft },
+  withdrawWish: { numberOfKeys: 2, lua: withdrawWish },
   endWish: { numberOfKeys: 2, lua: endWish },
 };

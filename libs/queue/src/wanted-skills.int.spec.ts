@@ -66,7 +66,7 @@ describe('WantedSkills', () => {
     expect(await store.request(asked({ skill: 'one' }))).toMatchObject({ id: first.id, asked: 2 });
     for (const other of [{ agent: 'tester' }, { tenant: 'globex' }]) await store.request(asked({ skill: 'three', ...other }));
     expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(4);
-    await store.end('acme', first.id, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    await store.end({ tenant: 'acme', id: first.id, round: 1 }, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
     expect(await store.request(asked({ skill: 'three' }, 'r3'))).toMatchObject({ state: 'waiting', asked: 1 });
     await expect(store.request(asked({ skill: 'one' }))).rejects.toMatchObject(full);
   });
@@ -81,16 +81,18 @@ describe('WantedSkills', () => {
   it('tries a wish again that is over, a few times', async () => {
     const { store } = start();
     const { id } = await store.request(asked());
-    await store.keepDraft('acme', id, '{"first":1}');
-    await store.end('acme', id, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    const round = (number: number) => ({ tenant: 'acme', id, round: number });
+    await store.keepDraft(round(1), '{"first":1}');
+    await store.end(round(1), { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
     expect(await store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'no JSON' });
     expect(await store.request(asked())).toMatchObject({ state: 'waiting', reason: '', asked: 2 });
     expect((await store.load('acme', id))?.draft).toBeNull();
     const registered = { state: 'registered', reason: '', registered: 'parse_csv', scripted: true } as const;
-    await store.end('acme', id, registered);
+    expect(await store.end(round(1), registered)).toBe(false);
+    expect(await store.end(round(2), registered)).toBe(true);
     expect(await store.request(asked())).toMatchObject({ state: 'waiting', registered: null, asked: 3 });
-    for (let round = 3; round <= ROUNDS_MAX; round += 1) {
-      await store.end('acme', id, registered);
+    for (let number = 3; number <= ROUNDS_MAX; number += 1) {
+      await store.end(round(number), registered);
       await store.request(asked());
     }
     expect(await store.get('acme', id)).toMatchObject({ ...registered, asked: ROUNDS_MAX + 1 });
@@ -99,10 +101,50 @@ describe('WantedSkills', () => {
   it('keeps the first draft, and none for a wish that is gone', async () => {
     const { store } = start();
     const { id } = await store.request(asked());
-    expect(await store.keepDraft('acme', id, 'first')).toBe('first');
-    expect(await store.keepDraft('acme', id, 'second')).toBe('first');
-    expect(await store.keepDraft('acme', 'w0', 'x')).toBeNull();
-    expect(await store.begin('acme', 'w0')).toBe(false);
+    const round = { tenant: 'acme', id, round: 1 };
+    expect(await store.keepDraft(round, 'first')).toBe('first');
+    expect(await store.keepDraft(round, 'second')).toBe('first');
+    expect(await store.keepDraft({ ...round, id: 'w0' }, 'x')).toBeNull();
+    expect(await store.begin({ ...round, id: 'w0' })).toBe(false);
+  });
+
+  it('is withdrawn with its job, makes room for another, and can be asked for again', async () => {
+    const { producer, queue, redis, keys } = start();
+    const store = new WantedSkills(producer, 1);
+    const { id } = await store.request(asked());
+    expect(await store.withdraw('acme', id, 'not needed')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(0);
+    expect(await redis.zcard(keys.wantedSkillOutbox)).toBe(0);
+    expect(await redis.pttl(keys.wantedSkill('acme', id))).toBeGreaterThan(0);
+    expect(await store.withdraw('acme', id, 'again')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
+    await store.request(asked({ skill: 'other' }));
+    await expect(store.withdraw('acme', 'w0', '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(store.withdraw('globex', id, '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const again = new WantedSkills(producer);
+    for (let time = 0; time < ROUNDS_MAX + 1; time += 1) {
+      expect(await again.request(asked())).toMatchObject({ state: 'waiting', reason: '' });
+      await again.withdraw('acme', id, '');
+    }
+  });
+
+  it('drops what is being written for a wish that is withdrawn, and refuses one that is written', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    const round = { tenant: 'acme', id, round: 1 };
+    const end = { state: 'registered', reason: '', registered: 'parse_csv', scripted: false } as const;
+    expect(await store.begin(round)).toBe(true);
+    expect(await store.withdraw('acme', id, '')).toMatchObject({ state: 'withdrawn' });
+    expect(await store.begin(round, 'answer 1 could not be used')).toBe(false);
+    expect(await store.keepDraft(round, 'late')).toBeNull();
+    expect(await store.request(asked({ description: 'Other words.' }))).toMatchObject({ state: 'waiting', description: 'Other words.' });
+    expect(await store.keepDraft(round, 'late')).toBeNull();
+    expect(await store.end(round, end)).toBe(false);
+    const next = { ...round, round: 2 };
+    expect(await store.keepDraft(next, 'mine')).toBe('mine');
+    const refusal = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('about to be registered') as string };
+    await expect(store.withdraw('acme', id, '')).rejects.toMatchObject(refusal);
+    await store.end(next, end);
+    await expect(store.withdraw('acme', id, '')).rejects.toMatchObject({ message: expect.stringContaining('is registered') as string });
   });
 
   it('forgets in its list what has expired', async () => {

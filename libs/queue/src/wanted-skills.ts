@@ -56,13 +56,30 @@ const StoredWish = WantedSkill.pick({
   example: true,
 }).extend({ vouchedBy: z.string().optional() });
 
+/** A wish, each time that it is to be fulfilled: what an earlier round still does changes nothing of a later one. */
+export interface WishRound {
+  readonly tenant: string;
+  readonly id: string;
+  readonly round: number;
+}
+
 /** A wish as the worker has it. */
 export interface StoredWantedSkill {
+  readonly round: number;
   readonly wanted: WantedSkill;
   readonly vouchedBy: string | null;
   /** JSON of what was written for it; null until then. */
   readonly draft: string | null;
 }
+
+export type WishEnd = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>;
+
+/** By what a wish was when it was to be withdrawn. */
+const WITHDRAWN_TOO_LATE: Readonly<Record<string, string>> = {
+  written: 'is written, and about to be registered; reject or archive the skill',
+  registered: 'is registered; reject or archive the skill',
+  failed: 'has failed, and is not written any more',
+};
 
 function bounded(wish: Wish): Wish {
   const isLong = JSON.stringify(wish.example).length > EXAMPLE_MAX_CHARS;
@@ -182,30 +199,51 @@ export class WantedSkills {
       'INTERNAL',
       what,
     );
-    return { wanted, vouchedBy, draft: fields['draft'] ?? null };
+    return { round: Number(fields['round']), wanted, vouchedBy, draft: fields['draft'] ?? null };
   }
 
   /** For the worker. False: it is gone or over, and nothing is to be done for it. */
-  async begin(tenant: string, id: string, reason = ''): Promise<boolean> {
+  async begin({ tenant, id, round }: WishRound, reason = ''): Promise<boolean> {
     const { redis, keys } = this.producer;
-    return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], ['state', 'writing', 'reason', reason])) === 1;
+    const fields = ['state', 'writing', 'reason', reason];
+    return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], [round, ...fields])) === 1;
   }
 
-  /** What was written for it. The first draft stays; answers it, or null where the wish is gone. */
-  async keepDraft(tenant: string, id: string, draft: string): Promise<string | null> {
+  /** What was written for it, which from here on can't be withdrawn. The first draft stays; answers it, or null where the round is over. */
+  async keepDraft({ tenant, id, round }: WishRound, draft: string): Promise<string | null> {
     const { redis, keys } = this.producer;
-    return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [draft]);
+    return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [round, draft]);
   }
 
-  async end(tenant: string, id: string, end: Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>): Promise<void> {
+  /** False where the round was over before, and nothing changed. */
+  async end({ tenant, id, round }: WishRound, end: WishEnd): Promise<boolean> {
     const { redis, keys } = this.producer;
     const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
-    await runScript(
+    const ended = await runScript<number>(
       redis,
       'endWish',
       [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox],
-      [memberOf(tenant, id), WISH_KEPT_MS, ...Object.entries(fields).flat()],
+      [round, memberOf(tenant, id), WISH_KEPT_MS, ...Object.entries(fields).flat()],
     );
+    return ended === 1;
+  }
+
+  /**
+   * Takes a wish back, with its job. Where a model is asked for it already, its answer is dropped. Withdrawn before: nothing changes.
+   *
+   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where it is over, or written and about to be registered
+   */
+  async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
+    const { redis, keys } = this.producer;
+    const [record, outbox] = [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox];
+    const was = await runScript<string>(redis, 'withdrawWish', [record, outbox], [memberOf(tenant, id), WISH_KEPT_MS, reason]);
+    const refusal = WITHDRAWN_TOO_LATE[was];
+    if (refusal !== undefined) throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} ${refusal}`);
+    // One that a worker holds stays: it finds that there is nothing left to do.
+    await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
+    const wanted = await this.get(tenant, id);
+    if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
+    return wanted;
   }
 
   /** Why a failed `add` is no failure: the record says that there is work, and the reconciler adds its job. */

@@ -26,6 +26,9 @@ export type ScopeWord = keyof typeof SCOPES;
 export const SKILL_SCOPES = Object.keys(SCOPES) as readonly ScopeWord[];
 export const scopeOf = (word: ScopeWord): SkillScope => SCOPES[word];
 
+/** What tells what becomes of a wish. */
+export const wantedCommand = (name: string, user: string) => `skills wanted ${name}${user === '' ? '' : ` --user ${user}`}`;
+
 /** "sum_of_squares" of "skills/sum_of_squares". */
 export const bareName = (name: string) => name.replace(/^skills\//, '');
 

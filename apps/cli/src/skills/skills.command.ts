@@ -17,7 +17,7 @@ import { pruneSkills, type PruneOptions, revokeSource, type RevokeOptions, skill
 import type { ReaderOptions } from './skill-reference.js';
 import { exportSkill, importSkill, type ImportSkillOptions } from './transfer-skills.js';
 import { useSkill, type UseOptions } from './use-skill.js';
-import { requestSkill, type RequestOptions, showWanted } from './wanted-skills.js';
+import { requestSkill, type RequestOptions, showWanted, withdrawWanted } from './wanted-skills.js';
 import { addSkill, type AddOptions, checkSkill, editSkill, verifySkill } from './write-skills.js';
 
 const KINDS = ['function', 'snippet', 'procedure'] as const;
@@ -154,9 +154,18 @@ function addUsing(skills: Command, start: Start): void {
     .command('wanted [wanted]')
     .description('skills that were asked for, and what became of them')
     .option('--agent <name>', "only this agent's")
+    .option('--user <name>', "this user's as well; without it nobody's in particular, for reviewers everybody's")
     .option('--limit <n>', 'how many', integer(1, 100_000), 100)
-    .action((wanted: string | undefined, options: { agent?: string; limit: number }, command: Command) =>
+    .action((wanted: string | undefined, options: ReaderOptions & { limit: number }, command: Command) =>
       start(command, (cli) => showWanted(cli, wanted, options)),
+    );
+  skills
+    .command('withdraw <wanted>')
+    .description('take back what was asked for, unless it is written already')
+    .option('--user <name>', 'the user who asked')
+    .option('--reason <text>', 'shown with it')
+    .action((wanted: string, options: { user?: string; reason?: string }, command: Command) =>
+      start(command, (cli) => withdrawWanted(cli, wanted, options)),
     );
 }
 

@@ -8,7 +8,7 @@ import { EXIT } from '../exit-codes.js';
 import { readArgument } from '../files.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
-import { bareName } from './skill-lines.js';
+import { bareName, wantedCommand } from './skill-lines.js';
 import { type ReaderOptions, wholeSkill } from './skill-reference.js';
 
 export interface UseOptions extends ReaderOptions {
@@ -67,7 +67,7 @@ export async function useSkill(cli: Cli, skill: string, pairs: readonly string[]
     cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
     if (!isMissing(used) && bareName(used.name) !== bareName(request.name))
       cli.out.note(`answered by ${bareName(used.name)}@${used.version}, which took the place of ${bareName(request.name)}`);
-    if (!used.success) noteFailure(cli, reader.agent ?? '', { asked: skill, used });
+    if (!used.success) noteFailure(cli, reader, { asked: skill, used });
     return exitOf(used);
   });
 }
@@ -79,10 +79,15 @@ function outcomeText({ output, result }: UseSkillResponse): string {
   return [output.trimEnd(), answer].filter((part) => part !== '').join('\n');
 }
 
-function noteFailure(cli: Cli, agent: string, { asked, used }: { readonly asked: string; readonly used: UseSkillResponse }): void {
+function noteFailure(
+  cli: Cli,
+  { agent = '', user = '' }: ReaderOptions,
+  { asked, used }: { readonly asked: string; readonly used: UseSkillResponse },
+): void {
   const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
   cli.out.note(isMissing(used) ? `${bareName(asked)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
-  if (skillRequestSubmitted) cli.out.note(`it was asked for; ${commandLine(cli, `skills wanted ${wantedSkill}`)} tells what becomes of it`);
+  if (skillRequestSubmitted)
+    cli.out.note(`it was asked for; ${commandLine(cli, wantedCommand(wantedSkill, user))} tells what becomes of it`);
   else if (isMissing(used) && agent === '')
     cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
 }

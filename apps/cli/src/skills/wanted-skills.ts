@@ -8,7 +8,7 @@ import { firstLine, plural, table } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { SCRIPTED, when } from '../tasks/task-lines.js';
-import { bareName } from './skill-lines.js';
+import { bareName, wantedCommand } from './skill-lines.js';
 import type { ReaderOptions } from './skill-reference.js';
 import { objectOf } from './use-skill.js';
 
@@ -27,7 +27,7 @@ export async function requestSkill(cli: Cli, skill: string, description: string,
   return withGateway(cli, async (gateway) => {
     const wanted = await ridingOut(cli.signal, () => gateway.skills.requestSkill(request, callSettings(cli)));
     cli.out.data(toJson(WantedSkillSchema, wanted), wantedText(wanted));
-    cli.out.note(`${commandLine(cli, `skills wanted ${wanted.name}`)} tells what becomes of it`);
+    cli.out.note(`${commandLine(cli, wantedCommand(wanted.name, user))} tells what becomes of it`);
     return EXIT.ok;
   });
 }
@@ -36,19 +36,18 @@ export async function requestSkill(cli: Cli, skill: string, description: string,
 export function showWanted(
   cli: Cli,
   wanted: string | undefined,
-  { agent = '', limit }: { readonly agent?: string; readonly limit: number },
+  { agent = '', user = '', limit }: ReaderOptions & { readonly limit: number },
 ): Promise<number> {
   return withGateway(cli, async (gateway) => {
     if (wanted !== undefined) {
-      const name = wanted.startsWith('wantedSkills/') ? wanted : `wantedSkills/${wanted}`;
-      const found = await gateway.skills.getWantedSkill({ name }, callSettings(cli));
+      const found = await gateway.skills.getWantedSkill({ name: wantedName(wanted), user }, callSettings(cli));
       cli.out.data(toJson(WantedSkillSchema, found), wantedText(found));
       return EXIT.ok;
     }
     const all: WantedSkill[] = [];
     let pageToken = '';
     do {
-      const request = { agent, pageToken, pageSize: Math.min(limit - all.length, PAGE_MAX) };
+      const request = { agent, user, pageToken, pageSize: Math.min(limit - all.length, PAGE_MAX) };
       const page = await gateway.skills.listWantedSkills(request, callSettings(cli));
       all.push(...page.wantedSkills);
       pageToken = page.nextPageToken;
@@ -59,11 +58,27 @@ export function showWanted(
   });
 }
 
+/** What is being written for it is dropped; what is written already is refused. */
+export function withdrawWanted(
+  cli: Cli,
+  wanted: string,
+  { user = '', reason = '' }: { readonly user?: string; readonly reason?: string },
+): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const request = { name: wantedName(wanted), user, reason };
+    const withdrawn = await ridingOut(cli.signal, () => gateway.skills.withdrawWantedSkill(request, callSettings(cli)));
+    cli.out.data(toJson(WantedSkillSchema, withdrawn), wantedText(withdrawn));
+    return EXIT.ok;
+  });
+}
+
+const wantedName = (wanted: string) => (wanted.startsWith('wantedSkills/') ? wanted : `wantedSkills/${wanted}`);
+
 function wantedTable(all: readonly WantedSkill[]): string {
-  const rows = all.map(({ name, skill, agent, state, asked, description, scripted }) => [
+  const rows = all.map(({ name, skill, agent, user, state, asked, description, scripted }) => [
     name,
     bareName(skill),
-    agent || '-',
+    [agent || '-', ...(user ? [user] : [])].join('/'),
     state,
     String(asked),
     [firstLine(description, 60), ...(scripted ? [SCRIPTED] : [])].join(' '),

@@ -110,6 +110,7 @@ export const ROUTES: readonly Route[] = [
   wishes('GET', '', skill.listWantedSkills, 'List skills that were asked for'),
   wishes('POST', '', skill.requestSkill, 'Ask for a skill that is missing'),
   wishes('GET', '/{name=wantedSkills}', skill.getWantedSkill, 'Get a skill that was asked for'),
+  wishes('POST', '/{name=wantedSkills}:withdraw', skill.withdrawWantedSkill, 'Take back what was asked for'),
   agents('GET', '', Agents.method.listAgents, 'List agents that have settings of their own'),
   agents('GET', '/{name=agents}', Agents.method.getAgent, 'Get the settings of an agent'),
   agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),

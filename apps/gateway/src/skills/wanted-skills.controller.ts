@@ -6,12 +6,13 @@ import type {
   RequestSkillRequest,
   Skills,
   WantedSkillSchema,
+  WithdrawWantedSkillRequest,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
-import { hasRole } from '@etude/platform/auth';
+import { hasRole, type Role } from '@etude/platform/auth';
 import { WantedSkills } from '@etude/queue/wanted-skills';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -28,13 +29,17 @@ import { ToolServices } from '../tools/tool-services.js';
 
 const PAGE = { max: 200, standard: 50 };
 const Description = z.string().trim().max(4_000);
+const Reason = z.string().trim().max(1_000);
 const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look like "wantedSkills/w0192f0c8a1b2"');
 /** Of an example, as JSON. */
 const EXAMPLE_MAX_CHARS = 16_000;
 
 /** Skills that somebody misses, and what became of them: `etude.v1.Skills`. */
 @Controller()
-export class WantedSkillsController implements Pick<GrpcController<typeof Skills>, 'requestSkill' | 'getWantedSkill' | 'listWantedSkills'> {
+export class WantedSkillsController implements Pick<
+  GrpcController<typeof Skills>,
+  'requestSkill' | 'getWantedSkill' | 'listWantedSkills' | 'withdrawWantedSkill'
+> {
   constructor(
     private readonly wanted: WantedSkills,
     private readonly tools: ToolServices,
@@ -65,11 +70,15 @@ export class WantedSkillsController implements Pick<GrpcController<typeof Skills
   }
 
   @GrpcMethod('Skills')
-  async getWantedSkill({ name }: GetWantedSkillRequest, _metadata: Metadata, call: ServerCall) {
-    const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
-    const wanted = await this.wanted.get(contextOf(call).tenant, id);
-    if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no ${name}.`, { metadata: { name } });
-    return wantedMessage(wanted);
+  async getWantedSkill(request: GetWantedSkillRequest, _metadata: Metadata, call: ServerCall) {
+    return wantedMessage(await this.#seen(request, call));
+  }
+
+  @GrpcMethod('Skills')
+  async withdrawWantedSkill(request: WithdrawWantedSkillRequest, _metadata: Metadata, call: ServerCall) {
+    const reason = parseField(Reason, request.reason, 'reason');
+    const { tenant, id } = await this.#seen(request, call);
+    return wantedMessage(await this.wanted.withdraw(tenant, id, reason));
   }
 
   @GrpcMethod('Skills')
@@ -77,13 +86,31 @@ export class WantedSkillsController implements Pick<GrpcController<typeof Skills
     const { tenant, roles } = contextOf(call);
     const limit = boundedCount(request.pageSize, 'page_size', PAGE);
     const agent = optionalAgent(request.agent);
-    const named = request.user === '' ? null : parseField(UserId, request.user, 'user');
-    const user = named === null && hasRole(roles, 'reviewer') ? undefined : named;
+    const user = wishUserOf(request, roles);
     const bound = ['ListWantedSkills', tenant, agent, user ?? null, user === undefined];
     const after = afterPageToken(request.pageToken, bound);
     const { wishes, nextAfter } = await this.wanted.list(tenant, { limit, after, agent, ...(user === undefined ? {} : { user }) });
     return { wantedSkills: wishes.map(wantedMessage), nextPageToken: pageToken(nextAfter, bound) };
   }
+
+  /** As the skill would be seen that comes of it: a user's by that user, nobody's in particular by all. @throws EtudeError NOT_FOUND */
+  async #seen(request: { readonly name: string; readonly user: string }, call: ServerCall): Promise<WantedSkill> {
+    const { tenant, roles } = contextOf(call);
+    const { name } = request;
+    const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
+    const user = wishUserOf(request, roles);
+    const wanted = await this.wanted.get(tenant, id);
+    if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
+    throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`, {
+      metadata: { name },
+    });
+  }
+}
+
+/** undefined: every user's, for reviewers who name none; null: nobody's in particular. */
+function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[]): string | null | undefined {
+  if (user !== '') return parseField(UserId, user, 'user');
+  return hasRole(roles, 'reviewer') ? undefined : null;
 }
 
 export function wantedMessage(wanted: WantedSkill): MessageInitShape<typeof WantedSkillSchema> {

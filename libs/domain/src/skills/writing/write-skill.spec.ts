@@ -31,7 +31,10 @@ describe('writeSkill', () => {
   it('sends back what can not be read, and tells of it', async () => {
     const model = new FakeChatModel(['I would rather talk.', JSON.stringify({ ...WRITTEN, tests: [] }), ANSWER]);
     const told: string[] = [];
-    const onFailure = async (failure: string, calls: number) => void told.push(`${calls}: ${failure}`);
+    const onFailure = async (failure: string, calls: number) => {
+      told.push(`${calls}: ${failure}`);
+      return 'go_on' as const;
+    };
     const outcome = await writeSkill(REQUEST, { model, check: nothingWrong, onFailure }, never);
     expect(outcome).toMatchObject({ failure: '', modelCalls: 3 });
     expect(told).toEqual([
@@ -39,6 +42,12 @@ describe('writeSkill', () => {
       expect.stringMatching(/^2: tests: must hold at least two calls/),
     ]);
     expect(model.requests[1]?.messages.at(-1)?.content).toContain('not JSON');
+  });
+
+  it('asks no further once it is told to stop', async () => {
+    const model = new FakeChatModel(['one', 'two']);
+    const outcome = await writeSkill(REQUEST, { model, check: nothingWrong, onFailure: async () => 'stop' }, never);
+    expect(outcome).toMatchObject({ written: null, failure: 'it is not wanted any more', modelCalls: 1 });
   });
 
   it('gives up after three answers and says why', async () => {

@@ -55,7 +55,7 @@ export interface WriteSkillDeps {
   /** Why it can't be used, one reason each; empty where nothing is wrong with it. */
   readonly check: (written: WrittenSkill, signal: AbortSignal) => Promise<readonly string[]>;
   /** Tells of each answer that could not be used. */
-  readonly onFailure?: (failure: string, modelCalls: number) => Promise<void>;
+  readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
 }
 
 export interface WritingOutcome {
@@ -99,7 +99,8 @@ export async function writeSkill(request: SkillRequestText, deps: WriteSkillDeps
     const read = readSkill(answer.text);
     const wrong = 'wrong' in read ? read.wrong : (await deps.check(read.written, signal)).join('; ');
     if ('written' in read && wrong === '') return { ...told, written: read.written, failure: '', modelCalls };
-    await deps.onFailure?.(wrong, modelCalls);
+    if ((await deps.onFailure?.(wrong, modelCalls)) === 'stop')
+      return { ...told, written: null, failure: 'it is not wanted any more', modelCalls };
     if (modelCalls === TRIES)
       return { ...told, written: null, failure: `${TRIES} answers could not be used; the last: ${wrong}`, modelCalls };
     messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: complaint(wrong) });
