@@ -9,7 +9,7 @@ import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { MeasuredDriver } from './measured-driver.js';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
-import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
+import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 import type { SessionService } from './sessions/session-service.js';
 import { type ControllerLogger, startDriver } from './start-driver.js';
 
@@ -50,7 +50,7 @@ export class SandboxController implements OnApplicationShutdown {
     const cancels = new CancelBus(redisUrl, prefix, logger);
     await cancels.ready();
     const processor = sandboxExecuteProcessor({ sandboxes, executions, cancels });
-    const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger });
+    const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger, onDead: tellOfDeath(executions) });
     await consumer.ready();
     return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, cancels, consumer, sessions });
   }

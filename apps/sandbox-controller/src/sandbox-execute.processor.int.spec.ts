@@ -8,7 +8,7 @@ import { Producer } from '@etude/queue/producer';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { runResult } from '../test/fake-driver.js';
-import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
+import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 
 let redis: TestRedis;
 let prefixes = 0;
@@ -39,13 +39,14 @@ async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
     redisUrl: redis.url,
     prefix,
     concurrency: 1,
+    onDead: tellOfDeath(executions),
   });
   onTestFinished(async () => {
     await consumer.close(1_000);
     await cancels.close();
     await producer.close();
   });
-  return { execute: () => new QueueSandboxes(producer).execute(request, never()), tried: () => tried };
+  return { execute: () => new QueueSandboxes(producer).execute(request, never()), tried: () => tried, producer };
 }
 
 const evicted = (stdout: string) => () => [runResult({ exit: 'evicted', stdout })];
@@ -76,6 +77,15 @@ describe('an execution whose sandbox fails', () => {
   it('is an error where that does not say which', async () => {
     const { execute } = await start([refused(), refused(), refused('ok')]);
     await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
+  });
+
+  it('is told as soon as its job is dead', async () => {
+    const { execute, producer } = await start([refused(), refused(), refused()]);
+    await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
+    const toldAt = Date.now();
+    const job = await producer.queue(SandboxExecute.name).getJob('e1');
+    // Without a word of it, who waits looks once a second.
+    expect(toldAt - (job?.finishedOn ?? 0)).toBeLessThan(700);
   });
 
   it('runs anew when it is asked for again', async () => {

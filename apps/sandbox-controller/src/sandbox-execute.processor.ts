@@ -3,7 +3,7 @@ import type { SandboxExecute } from '@etude/contracts/queues';
 import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { CancelBus } from '@etude/queue/cancel';
-import type { JobContext, JobHandler } from '@etude/queue/consumer';
+import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/consumer';
 import type { ExecutionStore, StoredExecution } from '@etude/queue/executions';
 
 export interface SandboxExecuteDeps {
@@ -55,6 +55,21 @@ async function resultOf(
   }
 }
 
+/** What is stored, read once cancels are watched, so that none falls between. `release` ends the watching. */
+function watched({ executions, cancels }: SandboxExecuteDeps, tenant: string, executionId: string, cancelled: AbortController) {
+  let reads = 0;
+  const { promise: stored, resolve } = Promise.withResolvers<StoredExecution | null>();
+  const isRequested = async () => {
+    reads += 1;
+    if (reads > 1) return executions.cancelRequested(tenant, executionId);
+    const loading = executions.load(tenant, executionId);
+    resolve(loading);
+    return (await loading)?.cancelRequested ?? false;
+  };
+  const release = cancels.watch('execution', { tenant, id: executionId }, isRequested, () => cancelled.abort());
+  return { stored, release };
+}
+
 /**
  * Runs one stored execution and stores its result; one that ran before, or was cancelled, runs nothing.
  *
@@ -62,30 +77,31 @@ async function resultOf(
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
-export function sandboxExecuteProcessor({
-  sandboxes,
-  executions,
-  cancels,
-}: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
+export function sandboxExecuteProcessor(deps: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
+  const { sandboxes, executions } = deps;
   return async ({ tenant, executionId }, context) => {
-    const stored = await executions.load(tenant, executionId);
-    if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
-    if (stored.result || stored.cancelRequested) return { executionId };
     const cancelled = new AbortController();
-    const release = cancels.watch(
-      'execution',
-      { tenant, id: executionId },
-      () => executions.cancelRequested(tenant, executionId),
-      () => cancelled.abort(),
-    );
+    const { stored, release } = watched(deps, tenant, executionId, cancelled);
     try {
-      const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
+      const found = await stored;
+      if (!found) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
+      if (found.result) return { executionId };
+      if (found.cancelRequested) cancelled.abort();
+      const result = await resultOf(sandboxes, found, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;
+      await executions.end(tenant, executionId);
     } finally {
       release();
     }
     return { executionId };
+  };
+}
+
+/** Whoever waits for an execution hears at once that its job is a dead letter. */
+export function tellOfDeath(executions: Pick<ExecutionStore, 'end'>): ConsumerOptions<typeof SandboxExecute.payload>['onDead'] {
+  return async (dead) => {
+    if (dead !== null) await executions.end(dead.tenant, dead.executionId);
   };
 }

@@ -4,6 +4,7 @@ import { ExecutionRequest } from '@etude/contracts/sandbox';
 import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../test/rig.js';
 import { CancelBus } from './cancel.js';
 import type { JobHandler } from './consumer.js';
@@ -52,12 +53,16 @@ async function start(execute: Execute) {
       await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
     } catch (error) {
       if (!stop.signal.aborted) throw error;
+      await store.end(tenant, executionId);
     } finally {
       release();
     }
     return { executionId };
   };
-  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4 });
+  const onDead = async (dead: z.infer<typeof SandboxExecute.payload> | null) => {
+    if (dead) await store.end(dead.tenant, dead.executionId);
+  };
+  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4, onDead });
   await consumer.ready();
   return { sandboxes: new QueueSandboxes(producer), store, producer, redis, keys };
 }
@@ -109,6 +114,50 @@ describe('sandboxes over the queue', () => {
     const text = 'x'.repeat(6 * 1024 * 1024);
     expect((await sandboxes.execute(request('big', text), never())).runs[0]?.stdout).toBe(text);
     expect(await redis.pttl(keys.execution('acme', 'big'))).toBeLessThanOrEqual(3_600_000);
+  });
+
+  it('answers with what is saved before its job has ended', async () => {
+    const prefix = file.prefix();
+    const { producer, redis, keys } = startProducer(file.server.url, prefix);
+    const store = new ExecutionStore(redis, keys);
+    let leave = nothing;
+    const answered = new Promise<void>((resolve) => (leave = resolve));
+    const saveAndStay: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await store.save(tenant, executionId, { executionId, runs: [run('saved')] });
+      await answered;
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, saveAndStay, { redisUrl: file.server.url, prefix, concurrency: 1 });
+    expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('saved');
+    expect(await producer.queue(SandboxExecute.name).getActiveCount()).toBe(1);
+    leave();
+  });
+
+  it('answers everybody who waits, whichever process asked first', async () => {
+    let finish = nothing;
+    const { sandboxes, producer, redis, keys } = await start(async ({ executionId }) => {
+      await new Promise<void>((resolve) => (finish = resolve));
+      return { executionId, runs: [run('for all')] };
+    });
+    const other = startProducer(file.server.url, keys.prefix);
+    const asked = [sandboxes.execute(request('e1'), never()), new QueueSandboxes(other.producer).execute(request('e1'), never())];
+    await until(async () => (await redis.hget(keys.execution('acme', 'e1'), 'waiters'))?.trim().split(' ').length === 2);
+    await until(async () => (await producer.queue(SandboxExecute.name).getActiveCount()) === 1);
+    await until(() => finish !== nothing);
+    finish();
+    expect((await Promise.all(asked)).map(({ runs }) => runs[0]?.stdout)).toEqual(['for all', 'for all']);
+    expect(await redis.hget(keys.execution('acme', 'e1'), 'waiters')).toBeNull();
+  });
+
+  it('finds a result of which nobody told', async () => {
+    const prefix = file.prefix();
+    const { producer, redis, keys } = startProducer(file.server.url, prefix);
+    const saveSilently: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await redis.hset(keys.execution(tenant, executionId), 'result', JSON.stringify({ executionId, runs: [run('silent')] }));
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, saveSilently, { redisUrl: file.server.url, prefix, concurrency: 1 });
+    expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('silent');
   });
 
   it('throws AbortError after the code was stopped', async () => {

@@ -4,11 +4,13 @@ import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { Redis } from 'ioredis';
+import { type ExecutionAnswers, answersOf, type ExecutionListener } from './execution-answers.js';
 import { parseOr } from './job-failure.js';
+import type { JobEnd } from './job-results.js';
 import type { RedisKeys } from './keys.js';
 import { abortError, leaseEndOf } from './lease.js';
 import type { Producer } from './producer.js';
-import { whileRedisAnswers } from './redis.js';
+import { sentTogether, whileRedisAnswers } from './redis.js';
 import { runScript } from './run-script.js';
 import { memberOf } from './task-keys.js';
 
@@ -17,12 +19,30 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits for the code to be stopped. */
 const STOP_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
+/** A larger result is read by who waits for it. */
+const HANDED_BYTES_MAX = 64 * 1024;
 
 export interface StoredExecution {
   readonly request: ExecutionRequest;
   readonly result: ExecutionResult | null;
   readonly cancelRequested: boolean;
 }
+
+/** Who asks for an execution: where it is told, and the job that would run it. */
+export interface Asking {
+  readonly channel: string;
+  readonly jobKey: string;
+}
+
+export interface PreparedExecution {
+  /** null where it has to run. */
+  readonly result: ExecutionResult | null;
+  /** The job was there before; it may have ended. */
+  readonly jobKnown: boolean;
+}
+
+/** Nobody waits. */
+const NOBODY: Asking = { channel: '', jobKey: '' };
 
 /** Requests and results of executions, kept beside the queue: they may be megabytes. */
 export class ExecutionStore {
@@ -45,30 +65,35 @@ export class ExecutionStore {
     };
   }
 
-  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. */
+  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Whoever waits for it is told. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
-    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0];
+    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, memberOf(tenant, executionId), HANDED_BYTES_MAX];
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
+  /** Tells whoever waits that it ended, or was stopped, without a result. A message that is lost costs them a second. */
+  async end(tenant: string, executionId: string): Promise<void> {
+    await runScript(this.redis, 'endExecution', [this.keys.execution(tenant, executionId)], [memberOf(tenant, executionId)]);
+  }
+
   /**
-   * Stores the request unless there is one under this id. Answers the result if it ran before, and to its end.
+   * Stores the request unless there is one under this id.
    *
    * @throws EtudeError JOURNAL_FENCED where the task that it is for was erased
    */
-  async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
+  async prepare(request: ExecutionRequest, { channel, jobKey }: Asking = NOBODY): Promise<PreparedExecution> {
     const { tenant, executionId } = request;
     const taskId = taskOfExecution(executionId);
-    const answer = await runScript<string | null>(
+    const [result, jobKnown] = await runScript<[string, number]>(
       this.redis,
       'prepareExecution',
-      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)],
-      [JSON.stringify(request), REQUEST_TTL_MS],
+      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant), jobKey],
+      [JSON.stringify(request), REQUEST_TTL_MS, channel],
     );
-    if (answer === 'gone')
+    if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
-    return answer ? readResult(answer, executionId) : null;
+    return { result: result === '' ? null : readResult(result, executionId), jobKnown: jobKnown === 1 };
   }
 
   async result(tenant: string, executionId: string): Promise<ExecutionResult | null> {
@@ -90,60 +115,116 @@ export class ExecutionStore {
 /** `Sandboxes` over the queue `sandbox.execute`: whoever consumes it runs the code. */
 export class QueueSandboxes implements Sandboxes {
   readonly #store: ExecutionStore;
+  readonly #answers: ExecutionAnswers;
 
   constructor(private readonly producer: Producer) {
     this.#store = new ExecutionStore(producer.redis, producer.keys);
+    this.#answers = answersOf(producer.redis, producer.keys);
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    const prepared = this.#store.prepare(request);
-    // The job of an erased task must not be added; any other is on its way while the request is being stored, and arrives behind it.
-    const ran = taskOfExecution(request.executionId) === null ? null : await prepared;
-    if (ran) return ran;
-    const [known] = await Promise.all([prepared, this.#run(request, signal)]);
-    if (known) return known;
+    if (signal.aborted) throw abortError(signal);
+    await whileRedisAnswers(this.producer.redis, this.#answers.ready());
+    const answer = this.#answers.listen(request.tenant, request.executionId);
+    const done = new AbortController();
+    const onAbort = () => void this.#abandon(request, signal, answer, done.signal);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await this.#untilItEnds(request, answer, signal);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      done.abort();
+      answer.release();
+    }
+  }
+
+  async #untilItEnds(request: ExecutionRequest, answer: ExecutionListener, signal: AbortSignal): Promise<ExecutionResult> {
+    const { executionId } = request;
     for (let round = 1; round <= ROUNDS_MAX; round++) {
-      if (round > 1) await this.#run(request, signal);
-      const result = await this.#store.result(request.tenant, request.executionId);
+      if (signal.aborted) throw abortError(signal);
+      const result = await this.#askAndWait(request, answer, signal);
       if (result) return result;
       // Its job ended without one: it was cancelled in an earlier life, came before its request, or the result expired.
-      await this.producer.forget(SandboxExecute.name, request.executionId);
-      await this.#store.prepare(request);
+      await this.producer.forget(SandboxExecute.name, executionId);
     }
     throw new EtudeError(
       'SANDBOX_UNAVAILABLE',
-      `execution ${request.executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`,
+      `execution ${executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`,
     );
   }
 
-  async #run({ tenant, executionId }: ExecutionRequest, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) throw abortError(signal);
-    const payload = { v: 1 as const, tenant, executionId, taskId: taskOfExecution(executionId) };
-    const patience = new AbortController();
-    const ended = this.producer.addAndWait(SandboxExecute, payload, patience.signal);
-    const onAbort = () => void this.#abandon(tenant, executionId, signal, patience);
-    signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      await ended;
-    } catch (error) {
-      if (!signal.aborted && errorCode(error) !== 'NOT_FOUND') throw error;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      patience.abort();
+  /** null where its job ended without a result. @throws the EtudeError that the job died of; AbortError */
+  async #askAndWait(request: ExecutionRequest, answer: ExecutionListener, signal: AbortSignal): Promise<ExecutionResult | null> {
+    const askedAt = Date.now();
+    const { result, jobKnown } = await this.#ask(request);
+    if (result) return result;
+    // It may have ended before.
+    if (jobKnown) answer.hear({ kind: 'look' });
+    for (;;) {
+      const heard = await answer.next();
+      if (heard.kind !== 'look' && signal.aborted) throw abortError(signal);
+      if (heard.kind === 'result') return readResult(heard.text, request.executionId);
+      const end = await this.#look(request);
+      if (end === 'running') continue;
+      if (signal.aborted) throw abortError(signal);
+      if (end === null || !('kind' in end)) return end;
+      if (end.kind === 'failed') await this.#forgive(request, end.error, askedAt);
+      return null;
     }
-    if (signal.aborted) throw abortError(signal);
+  }
+
+  /** The request, and its job behind it. */
+  async #ask(request: ExecutionRequest): Promise<PreparedExecution> {
+    const { tenant, executionId } = request;
+    const { redis } = this.producer;
+    const taskId = taskOfExecution(executionId);
+    const asking = { channel: this.#answers.channel, jobKey: this.producer.queue(SandboxExecute.name).toKey(executionId) };
+    const prepare = () => this.#store.prepare(request, asking);
+    const add = () => this.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId });
+    if (taskId === null) {
+      const [prepared] = await sentTogether(redis, () => Promise.all([prepare(), add()]));
+      return prepared;
+    }
+    // The job of an erased task must not be added.
+    const prepared = await prepare();
+    if (prepared.result === null) await add();
+    return prepared;
+  }
+
+  /** What is stored: the result, how its job ended, or that it runs. */
+  async #look({ tenant, executionId }: ExecutionRequest): Promise<ExecutionResult | JobEnd | 'running'> {
+    try {
+      const result = await this.#store.result(tenant, executionId);
+      return result ?? (await this.producer.endOf(SandboxExecute.name, executionId)) ?? 'running';
+    } catch (error) {
+      // Redis is away: the next look tells.
+      if (errorCode(error) === 'QUEUE_UNAVAILABLE') return 'running';
+      throw error;
+    }
+  }
+
+  /** Where another try is worth it. @throws EtudeError */
+  async #forgive({ executionId }: ExecutionRequest, error: Error, askedAt: number): Promise<void> {
+    if (errorCode(error) === 'NOT_FOUND') return;
+    if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
   }
 
   /** Where only this worker's lease ended, the execution is left running for the next one. */
-  async #abandon(tenant: string, executionId: string, signal: AbortSignal, patience: AbortController): Promise<void> {
-    if (leaseEndOf(signal)) return patience.abort();
-    const timer = setTimeout(() => patience.abort(), STOP_WAIT_MS);
-    patience.signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  async #abandon(
+    { tenant, executionId }: ExecutionRequest,
+    signal: AbortSignal,
+    answer: ExecutionListener,
+    done: AbortSignal,
+  ): Promise<void> {
+    const giveUp = () => answer.hear({ kind: 'ended' });
+    if (leaseEndOf(signal)) return giveUp();
+    const timer = setTimeout(giveUp, STOP_WAIT_MS);
+    done.addEventListener('abort', () => clearTimeout(timer), { once: true });
     try {
-      if (!(await this.#store.cancel(tenant, executionId))) patience.abort();
+      if (!(await this.#store.cancel(tenant, executionId))) giveUp();
     } catch {
       // Redis is away: nobody can be told, and the caller is not kept waiting; the execution's own limits end it.
-      patience.abort();
+      giveUp();
     }
   }
 }

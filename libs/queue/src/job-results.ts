@@ -120,7 +120,7 @@ export class JobResults {
 }
 
 /** null while the job has not ended. */
-async function endOf(queue: Queue, jobId: string): Promise<JobEnd | null> {
+export async function endOf(queue: Queue, jobId: string): Promise<JobEnd | null> {
   const job = (await queue.getJob(jobId)) as Job | undefined;
   if (!job) return { kind: 'missing' };
   if (!job.finishedOn) return null;

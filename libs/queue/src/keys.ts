@@ -49,6 +49,10 @@ export class RedisKeys {
   execution(tenant: string, executionId: string): string {
     return this.#of('execution', tenant, executionId);
   }
+  /** Channel of one process that waits for executions. */
+  executionAnswers(waiter: string): string {
+    return `${this.prefix}:answers:${waiter}`;
+  }
   /** A caller's session. */
   sandbox(tenant: string, sandboxId: string): string {
     return this.#of('sandbox', tenant, sandboxId);

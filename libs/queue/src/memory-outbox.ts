@@ -8,7 +8,7 @@ import { taskOfExecution } from './executions.js';
 import { parseOr } from './job-failure.js';
 import type { RedisKeys } from './keys.js';
 import type { Producer } from './producer.js';
-import { whileRedisAnswers } from './redis.js';
+import { sentTogether, whileRedisAnswers } from './redis.js';
 import { runScript } from './run-script.js';
 import { memberOf } from './task-keys.js';
 
@@ -22,20 +22,22 @@ export class RedisMemoryOutbox implements MemoryOutbox {
    * Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job.
    */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
+    const { redis } = this.producer;
+    // A job that names a task is added only when its write was taken. Any other is on its way meanwhile, and arrives behind the write.
+    if (taskOfExecution(writeId) !== null) {
+      if ((await this.#store(tenant, writeId, write)) >= 0) await this.#addJob(tenant, writeId);
+      return;
+    }
+    const [answer] = await sentTogether(redis, () => Promise.all([this.#store(tenant, writeId, write), this.#addJob(tenant, writeId)]));
+    if (answer < 0) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
+  }
+
+  /** Below 0 where it was dropped. */
+  #store(tenant: string, writeId: string, write: MemoryWrite): Promise<number> {
     const { redis, keys } = this.producer;
     const { scope, at } = ownerOf(write);
     const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
-    const stored = runScript<number>(
-      redis,
-      'putMemoryWrite',
-      [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)],
-      args,
-    );
-    // A job that names a task is added only when its write was taken. Any other is on its way meanwhile, and arrives behind the write.
-    const isOfTask = taskOfExecution(writeId) !== null;
-    const [answer] = await Promise.all([stored, isOfTask ? null : this.#addJob(tenant, writeId)]);
-    if (answer >= 0 && isOfTask) await this.#addJob(tenant, writeId);
-    if (answer < 0 && !isOfTask) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
+    return runScript<number>(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)], args);
   }
 
   async #addJob(tenant: string, writeId: string): Promise<void> {

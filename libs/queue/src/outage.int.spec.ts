@@ -1,12 +1,15 @@
 import { MemoryWrite } from '@etude/contracts/memory';
 import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { Usage } from '@etude/contracts/task';
 import { freePort } from '@etude/test-support/ports';
 import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, SPEC, startConsumer, startProducer } from '../test/rig.js';
+import type { JobHandler } from './consumer.js';
 import { readEvents } from './events.js';
+import { ExecutionStore, QueueSandboxes } from './executions.js';
 import { openJournal } from './journal.js';
 import { OutboxReader, RedisMemoryOutbox } from './memory-outbox.js';
 import { Producer } from './producer.js';
@@ -89,6 +92,22 @@ describe('Redis that is away', () => {
     await server.resume();
     startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
     expect(await waiting).toEqual({ executionId: 'e1' });
+  });
+
+  it('answers who waits for an execution through a restart', async () => {
+    const server = await startStoppable();
+    const { producer, redis, keys } = startProducer(server.url, 'etude');
+    const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
+    const waiting = new QueueSandboxes(producer).execute(request, never());
+    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
+    await server.pause();
+    await server.resume();
+    const save: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await new ExecutionStore(redis, keys).save(tenant, executionId, { executionId, runs: [] });
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, save, { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    expect(await waiting).toEqual({ executionId: 'e1', runs: [] });
   });
 
   it('lets a patient producer wait until Redis is back', async () => {

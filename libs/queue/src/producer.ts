@@ -6,7 +6,7 @@ import type { JobsOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import { parseOr } from './job-failure.js';
-import { JobResults } from './job-results.js';
+import { endOf, type JobEnd, JobResults } from './job-results.js';
 import { RedisKeys } from './keys.js';
 import { connectRedis, isConnectionError, whileRedisAnswers } from './redis.js';
 import type { QueueLogger } from './redis.js';
@@ -77,7 +77,7 @@ export class Producer {
       const end = await results.runToEnd(jobId, () => this.add(declaration, payload, options), signal);
       if (end.kind === 'completed')
         return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
-      const again = round < READDS_MAX && (end.kind === 'missing' || (await this.#revive(declaration.name, jobId, end.error, startedAt)));
+      const again = round < READDS_MAX && (end.kind === 'missing' || (await this.revive(declaration.name, jobId, end.error, startedAt)));
       if (!again)
         throw end.kind === 'failed'
           ? end.error
@@ -88,6 +88,21 @@ export class Producer {
   /** Removes a job that has ended, so that its id can be used again. A running one stays. */
   async forget(queueName: string, jobId: string): Promise<void> {
     await whileRedisAnswers(this.redis, this.#forget(queueName, jobId));
+  }
+
+  /** null while the job has not ended. */
+  async endOf(queueName: string, jobId: string): Promise<JobEnd | null> {
+    return whileRedisAnswers(this.redis, endOf(this.queue(queueName), jobId));
+  }
+
+  /** Removes a job that was found dead from before `since`, for a reason worth another try. @returns whether it did */
+  async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
+    // Whoever waits again for what cost its workers does so because it was redriven, or taken over itself.
+    if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
+    const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
+    if (!job?.finishedOn || job.finishedOn >= since) return false;
+    await whileRedisAnswers(this.redis, job.remove());
+    return true;
   }
 
   /** For the rest of this library: BullMQ's queue of that name. */
@@ -109,16 +124,6 @@ export class Producer {
   async #forget(queueName: string, jobId: string): Promise<void> {
     const job = await this.queue(queueName).getJob(jobId);
     if (job?.finishedOn) await job.remove();
-  }
-
-  /** Whether a job was found dead from an earlier time, for a reason worth another try, and is waiting again. */
-  async #revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
-    // Whoever waits again for what cost its workers does so because it was redriven, or taken over itself.
-    if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
-    const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
-    if (!job?.finishedOn || job.finishedOn >= since) return false;
-    await whileRedisAnswers(this.redis, job.remove());
-    return true;
   }
 
   #resultsOf(name: string): JobResults {

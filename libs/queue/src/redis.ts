@@ -87,6 +87,18 @@ export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Prom
   }
 }
 
+/**
+ * What `send` sends, and what comes of it in this turn of the event loop, goes out in one piece: Redis takes it up together, in order,
+ * and flushes to disk once for all of it.
+ */
+export function sentTogether<T>(redis: Redis, send: () => T): T {
+  // None before the first connection: then the commands wait in one queue anyway.
+  const stream = redis.stream as Redis['stream'] | undefined;
+  stream?.cork();
+  setImmediate(() => stream?.uncork());
+  return send();
+}
+
 function toUnavailable(redis: Redis, error: unknown): unknown {
   if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
   if (isConnectionError(error)) return unavailable(redis, error.message, error);
