@@ -48,12 +48,13 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const memory = await this.memory.open();
     const reader = await this.#reader(memory, request, call);
     if (reader === null) return notFound(request.name);
-    await this.#requireEnabled(reader);
-    if (request.agent !== '') await this.tools.calls.note(reader.tenant, reader.agent);
+    const allowed = this.#allowed(reader, request);
+    // A use that fails for another reason does not look at it.
+    allowed.catch(() => undefined);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     const { sandboxes, outbox, checker, templateFor } = this.services.parts;
     const deps = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
-    const used = await useSkill({ reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
+    const used = await useSkill({ reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
     if (used.outcome === 'not_found') return this.#missing(request, reader, { memory, example: parameters });
     const { success, version, output, error, durationMs } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
@@ -85,6 +86,11 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
       if (error instanceof EtudeError && error.code === 'NOT_FOUND') return null;
       throw error;
     }
+  }
+
+  async #allowed(reader: SkillReader, { agent }: UseSkillRequest): Promise<void> {
+    await this.#requireEnabled(reader);
+    if (agent !== '') await this.tools.calls.note(reader.tenant, reader.agent);
   }
 
   /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for this agent */

@@ -1,4 +1,4 @@
-import type { EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { afterUse } from '../../retrieval/reinforce.js';
@@ -69,6 +69,15 @@ describe('useSkill', () => {
     expect(meant).toEqual({ scope: ADD.scope, name: 'add', version: 1 });
     expect(await world([{ ...ADD, status: 'deprecated' }, newer]).use({ claim })).toMatchObject({ version: 1, result: 11 });
     expect(await errorOf(world([{ ...ADD, status: 'archived' }, newer]).use({ claim }))).toMatch(/add@1, which is archived/);
+  });
+
+  it('says nothing of a skill to who may use none', async () => {
+    const allowed = () => Promise.reject(new EtudeError('FAILED_PRECONDITION', 'Skills are switched off'));
+    const { use, uses } = world([ADD]);
+    const claim: UseClaim = { find: () => Promise.reject(new Error('asked')), take: async (now) => now };
+    for (const call of [{}, { name: 'nothing' }, { parameters: { x: 1 } }, { claim }])
+      expect(await errorOf(use({ ...call, allowed: allowed() }))).toBe('FAILED_PRECONDITION: Skills are switched off');
+    expect(uses()).toHaveLength(0);
   });
 
   it('brings in what the skill needs, as pinned', async () => {

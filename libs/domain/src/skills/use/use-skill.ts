@@ -23,6 +23,8 @@ export interface SkillCall {
   readonly stdin?: string;
   /** The same again, with the same input, is run and counted once. */
   readonly useId: string;
+  /** Rejects where this reader may use no skills: nothing is said of one, claimed or run before it resolves. Absent: that was asked before. */
+  readonly allowed?: Promise<void>;
   /** Absent: nothing is remembered of this use. */
   readonly claim?: UseClaim;
 }
@@ -114,9 +116,11 @@ interface PreparedUse extends Executable {
 
 /** Nothing is claimed for what is refused. null where there is no such skill in use. */
 async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
+  if (call.claim) await call.allowed;
   const earlier = (await call.claim?.find()) ?? null;
   if (earlier !== null) return preparedUse(await versionMeant(earlier, deps), call, deps);
-  const skill = await findSkill(deps.procedural, call.reader, call.name);
+  // Whether it is allowed is on its way while the skill is being read.
+  const [skill] = await Promise.all([findSkill(deps.procedural, call.reader, call.name), call.allowed]);
   if (skill === null) return null;
   const prepared = await preparedUse(skill, call, deps);
   const taken = (await call.claim?.take({ scope: skill.scope, name: skill.name, version: skill.version })) ?? skill;
