@@ -114,11 +114,14 @@ function startConsumers(
   const { redis, keys } = producer;
   const clock = { now: Date.now };
   const reader = new OutboxReader(redis, keys);
+  const settings = new AgentSettingsStore(redis, keys, installationSettings(config));
   const options = (concurrency: number) => ({ redisUrl: config.ETUDE_REDIS_URL, prefix: config.ETUDE_QUEUE_PREFIX, concurrency, logger });
   const writes = memoryWriteProcessor({
     memory,
     outbox: reader,
     producer,
+    settings,
+    logger,
     schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config), pruneTimes(config)),
   });
   const verification = {
@@ -127,7 +130,7 @@ function startConsumers(
     sandboxes: new QueueSandboxes(producer),
     analyser,
     clock,
-    settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
+    settings,
     mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
   };
@@ -142,7 +145,7 @@ function startConsumers(
   const runs = consolidationRunProcessor({
     ...memory,
     semantic: factsUnlessErased(memory.semantic),
-    settings: new AgentSettingsStore(redis, keys, installationSettings(config)),
+    settings,
     embedder,
     model,
     clock,

@@ -1,11 +1,14 @@
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
 import type { AppliedWrite } from '@etude/memory/layers/applied-writes';
+import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import { isWithoutRoom } from '@etude/domain/skills/life/skill-room';
 import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
 import type { Memory } from '@etude/memory/memory';
 import type { JobHandler } from '@etude/queue/consumer';
 import type { OutboxReader } from '@etude/queue/memory-outbox';
 import type { Producer } from '@etude/queue/producer';
+import type { QueueLogger } from '@etude/queue/redis';
 import type { NightlySchedules } from './nightly-schedules.js';
 
 const NOTHING: AppliedWrite = { applied: false, skill: null };
@@ -15,22 +18,21 @@ export interface MemoryWriteDeps {
   readonly outbox: OutboxReader;
   readonly producer: Producer;
   readonly schedules: NightlySchedules;
+  /** How many skills an agent may have. */
+  readonly settings: AgentSettingsReader;
+  readonly logger: QueueLogger;
 }
 
 /**
  * Applies one write of the outbox. Memory takes each write id once, and the entry leaves the outbox last: a crash anywhere before
  * that repeats the job and changes nothing more. When the attempts run out the entry stays, so that redriving the job applies it.
  */
-export function memoryWriteProcessor({
-  memory,
-  outbox,
-  producer,
-  schedules,
-}: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
+export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
+  const { outbox, producer, schedules } = deps;
   return async ({ tenant, writeId }) => {
     const write = await outbox.load(tenant, writeId);
     if (write === null) return { applied: false };
-    const { applied, skill } = await applyUnlessErased(memory, tenant, writeId, write);
+    const { applied, skill } = await applyUnlessRefused(deps, tenant, writeId, write);
     if (skill?.status === 'candidate') {
       const { scope, name, version, digest } = skill;
       await producer.add(SkillVerify, { v: 1, tenant, agent: scope.agent, name, version, digest });
@@ -41,17 +43,23 @@ export function memoryWriteProcessor({
   };
 }
 
-/** A write of somebody who was erased since it was made is done with. */
-async function applyUnlessErased(
-  { appliedWrites }: MemoryWriteDeps['memory'],
+/**
+ * A write of somebody who was erased since it was made is done with. So is a skill for which there was room when it was learned, and is none
+ * any more: nobody asked for it, and its rollout or episodes are there to learn it from again.
+ */
+async function applyUnlessRefused(
+  { memory, settings, logger }: MemoryWriteDeps,
   tenant: string,
   writeId: string,
   write: MemoryWrite,
 ): Promise<AppliedWrite> {
   try {
-    return await appliedWrites.apply(tenant, writeId, write);
+    const namesMax = write.kind === 'skill' ? (await settings.get(tenant, write.skill.scope.agent)).settings.maxSkills : 0;
+    return await memory.appliedWrites.apply(tenant, writeId, write, { namesMax });
   } catch (error) {
     if (isErased(error)) return NOTHING;
-    throw error;
+    if (write.kind !== 'skill' || !isWithoutRoom(error)) throw error;
+    logger.warn({ tenant, agent: write.skill.scope.agent, skill: write.skill.name, writeId }, 'no room for a skill that was learned');
+    return NOTHING;
   }
 }

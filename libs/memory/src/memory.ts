@@ -1,6 +1,14 @@
 import type { DocumentChunk, DocumentRecord, Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '@etude/domain/ports/memory';
+import type {
+  EpisodicMemory,
+  MemoryHit,
+  ProceduralMemory,
+  ReadScope,
+  SearchQuery,
+  SemanticMemory,
+  StoreSkillOptions,
+} from '@etude/domain/ports/memory';
 import type { AppliedWrites } from './layers/applied-writes.js';
 import type { MemoryUpkeep } from './layers/memory-upkeep.js';
 import type { RecordKind, RecordStore } from './record-store.js';
@@ -69,8 +77,17 @@ export interface SemanticLayer extends SemanticMemory {
 export interface ProceduralLayer extends ProceduralMemory {
   /** `worthMin`: lowest success rate. */
   search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']>;
-  /** A procedure in words: an existing name gets the new prompt and keeps its history. Starts at a success rate of 0.5. */
-  storeProcedure(writeId: string, scope: Skill['scope'], name: string, prompt: string): Promise<Skill>;
+  /**
+   * A procedure in words: an existing name gets the new prompt and keeps its history. Starts at a success rate of 0.5.
+   * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for a new name beyond `namesMax` (see `StoreSkillOptions`)
+   */
+  storeProcedure(
+    writeId: string,
+    scope: Skill['scope'],
+    name: string,
+    prompt: string,
+    options?: Pick<StoreSkillOptions, 'namesMax'>,
+  ): Promise<Skill>;
 }
 
 export interface RecallRequest {

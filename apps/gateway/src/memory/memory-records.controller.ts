@@ -12,6 +12,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName } from '@etude/contracts/ids';
 import { Fact } from '@etude/contracts/memory';
 import { experienceEpisode } from '@etude/domain/experience/experience-episode';
+import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -39,7 +40,10 @@ const Subject = Fact.shape.subject;
 /** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */
 @Controller()
 export class MemoryRecordsController implements Pick<GrpcController<typeof MemoryService>, Methods> {
-  constructor(private readonly access: MemoryAccess) {}
+  constructor(
+    private readonly access: MemoryAccess,
+    private readonly settings: AgentSettingsStore,
+  ) {}
 
   @GrpcMethod('Memory')
   async storeEpisode(request: StoreEpisodeRequest, _metadata: Metadata, call: ServerCall) {
@@ -124,6 +128,7 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
     const memory = await this.access.open();
     const { requestId } = request;
     const writeId = await writeIdOf(memory, { layer: 'procedural', scope, requestId, content: { name, prompt } });
-    return procedureMessage(await memory.procedural.storeProcedure(writeId, scope, name, prompt));
+    const { settings } = await this.settings.get(scope.tenant, scope.agent);
+    return procedureMessage(await memory.procedural.storeProcedure(writeId, scope, name, prompt, { namesMax: settings.maxSkills }));
   }
 }

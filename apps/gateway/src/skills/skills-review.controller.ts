@@ -17,6 +17,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { approveSkill, type Decision, rejectSkill, rollbackSkill } from '@etude/domain/skills/life/approve';
 import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from '@etude/domain/skills/life/retire';
 import { searchSkills } from '@etude/domain/skills/life/find-skill';
+import { ownerOf } from '@etude/domain/skills/life/owners';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
 import { hasRole } from '@etude/platform/auth';
@@ -112,6 +113,7 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const mergedName = request.merge === '' ? null : skillOfName(request.merge, 'merge');
     const move: Move = { method: 'ApproveSkill', from: ['pending_review'], to: ['active'] };
     return this.#decide(call, request, move, async (skill, decision, { procedural }) => {
+      if (request.version === 0) await requireOnlyOne(procedural, skill, digest);
       const merge = mergedName === null ? null : await mergedSkill(procedural, skill, mergedName);
       return approveSkill(procedural, skill, { ...decision, digest, ...(merge === null ? {} : { merge }) });
     });
@@ -188,7 +190,9 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const skill = await meantVersion(memory.procedural, asked, request, ['active']);
     const { isRepeat: _isRepeat, version } = await claimSkillRequest(memory, requestOf(call, 'PromoteSkill', request), skill);
     const meant = (await versionsOf(memory.procedural, skill)).find((one) => one.version === version) ?? skill;
-    const copy = await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope });
+    const owner = ownerOf(scope, meant.scope);
+    const { settings } = await this.services.parts.settings.get(asked.tenant, owner.agent);
+    const copy = await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope, namesMax: settings.maxSkills });
     const { signal, deadlineMs } = contextOf(call);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await this.services.parts.registration.settled(memory.procedural, copy, patience));
@@ -218,6 +222,20 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
 
 function requestOf(call: ServerCall, method: string, request: { readonly requestId: string }): SkillRequest {
   return { tenant: contextOf(call).tenant, requestId: request.requestId, method, body: { ...request } };
+}
+
+/** The digest is not of words: of two that wait with one digest it does not say which was looked at. @throws EtudeError ABORTED */
+async function requireOnlyOne(procedural: Memory['procedural'], skill: Skill, digest: string): Promise<void> {
+  const waiting = (await versionsOf(procedural, skill, 'pending_review')).filter((version) => version.digest === digest);
+  if (waiting.length < 2) return;
+  const versions = waiting.map(({ version }) => version).join(' and ');
+  throw new EtudeError(
+    'ABORTED',
+    `Versions ${versions} of skill "${skill.name}" have this content, in other words; name the one to approve.`,
+    {
+      field: 'version',
+    },
+  );
 }
 
 /** Of the same owner, the version in use. @throws EtudeError NOT_FOUND */

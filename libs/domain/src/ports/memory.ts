@@ -69,14 +69,20 @@ export interface StoreSkillOptions {
   readonly baseVersion?: number;
   /** A reviewer stores it, or it is a copy of what one approved: marks of versions before it don't go on. */
   readonly isReviewed?: boolean;
+  /** An author's words about content that is there (description, tags, category, examples, held-out tests) make a version of their own. */
+  readonly isEdit?: boolean;
+  /** How many names of skills that are neither rejected nor archived the agent may have, whoever the user is; 0 or absent: any number. */
+  readonly namesMax?: number;
 }
 
 /** Skills with versions and status. Not in it: verification, approval. */
 export interface ProceduralMemory extends SkillRegistry {
   /**
-   * Stores a new version as a candidate, whatever status, proof or history it says it has; of one (agent, name, user) with the same
-   * digest the version that is there stays as it is. Answers the stored version.
-   * @throws EtudeError ABORTED where another version than `baseVersion` is the newest, with what changed since
+   * Stores a new version as a candidate, whatever status, proof or history it says it has; what one (agent, name, user) has already is
+   * the version that is there, with the sources of both (`knownVersion`). Code that is marked anywhere in the tenant is marked here.
+   * Answers the stored version.
+   * @throws EtudeError ABORTED where another version than `baseVersion` is the newest, with what changed since; FAILED_PRECONDITION for a
+   *   new name beyond `namesMax`, however many come at once
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
   /** Newest version, or the one asked for. null where there is none. */

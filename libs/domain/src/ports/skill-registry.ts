@@ -51,8 +51,8 @@ export interface SkillRegistry {
   countNames(owner: SkillOwner, countMax: number): Promise<number>;
   /** In this order, all of one tenant; a repeat after a crash finishes what was begun: a move that took place is not repeated. */
   move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
-  /** Versions, active ones or waiting for review, that call this one. */
-  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]>;
+  /** Versions that call this one; only active ones or waiting for review, but with `all`, which knows every status. */
+  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>, options?: { readonly all?: boolean }): Promise<readonly Skill[]>;
   /** Adds one to what was offered; lost counts are no error. */
   countOffers(keys: ReadonlyArray<Pick<SkillKey, 'tenant' | 'agent' | 'name' | 'version'>>): Promise<void>;
 }

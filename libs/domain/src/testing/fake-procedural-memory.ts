@@ -10,8 +10,10 @@ import { skillEntries } from '../retrieval/entries.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../retrieval/scopes.js';
 import { requireOnlyActive } from '../skills/life/one-active.js';
-import { withCarriedMarks } from '../skills/hygiene/carried-marks.js';
-import { movedSkill, newSkill, noSuchSkill } from '../skills/life/skill-life.js';
+import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../skills/hygiene/carried-marks.js';
+import { knownVersion } from '../skills/life/known-version.js';
+import { keyOf, movedSkill, newSkill, noSuchSkill } from '../skills/life/skill-life.js';
+import { needsRoom, requireRoom } from '../skills/life/skill-room.js';
 import { afterOffer, ownerOfUse } from '../skills/life/skill-usage.js';
 import { staleEdit } from '../skills/life/stale-edit.js';
 import { fakeSearch, isWithin } from './fake-search.js';
@@ -38,21 +40,19 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
-    const { by, baseVersion } = options;
-    requireScope(wholeTenant(given.scope));
-    const versions = this.#versions(given.scope, given.name);
-    const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
-    const same = versions.find(({ digest, scope }) => digest === stored.digest && scope.user === stored.scope.user);
-    if (same !== undefined) return same;
-    const stale =
-      baseVersion === undefined
-        ? null
-        : staleEdit(
-            given.name,
-            baseVersion,
-            versions.filter((version) => version.scope.user === stored.scope.user),
-          );
+    const { by, baseVersion, isEdit = false, namesMax = 0 } = options;
+    const { scope, name } = given;
+    requireScope(wholeTenant(scope));
+    const versions = this.#versions(scope, name);
+    const own = versions.filter((version) => version.scope.user === scope.user);
+    const known = knownVersion(given, own, isEdit);
+    if (known !== null) return known.changed === null ? known.version : this.#replace(this.#find(keyOf(known.version)), known.changed);
+    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
     if (stale !== null) throw stale;
+    if (needsRoom(versions) && namesMax > 0) requireRoom(scope, this.#names(scope), namesMax);
+    const carried = withCarriedMarks(given, versions, options);
+    const marked = withMarkOfCode(carried, this.#isMarked(carried, versions, options));
+    const stored = newSkill(marked, (versions[0]?.version ?? 0) + 1, by);
     this.#skills.push(stored);
     return structuredClone(stored);
   }
@@ -85,8 +85,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 
   async countNames({ tenant, agent }: SkillOwner, countMax: number): Promise<number> {
-    const kept = this.#visible({ tenant, agent }).filter(({ status }) => status !== 'rejected' && status !== 'archived');
-    return Math.min(countMax, new Set(kept.map(({ name }) => name)).size);
+    return Math.min(countMax, this.#names({ tenant, agent }));
   }
 
   async move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
@@ -107,10 +106,13 @@ export class FakeProceduralMemory implements ProceduralMemory {
     }
   }
 
-  async dependents({ tenant, agent, name }: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {
+  async dependents(
+    { tenant, agent, name }: Pick<SkillKey, 'tenant' | 'agent' | 'name'>,
+    { all = false }: { readonly all?: boolean } = {},
+  ): Promise<readonly Skill[]> {
     requireScope({ tenant, agent });
     return this.#skills
-      .filter(({ scope, status }) => (tenant === GLOBAL_TENANT || scope.tenant === tenant) && CALLING.has(status))
+      .filter(({ scope, status }) => (tenant === GLOBAL_TENANT || scope.tenant === tenant) && (all || CALLING.has(status)))
       .filter(({ dependencies = [] }) => dependencies.some((one) => one.name === name && one.agent === agent && one.tenant === tenant))
       .map((skill) => structuredClone(skill));
   }
@@ -146,6 +148,16 @@ export class FakeProceduralMemory implements ProceduralMemory {
     const used = this.#find({ ...ownerOfUse(use), name: use.name, version: use.version });
     this.#uses.add(key);
     this.#replace(used, afterUse(used, use));
+  }
+
+  #names({ tenant, agent }: SkillOwner): number {
+    const kept = this.#visible({ tenant, agent }).filter((skill) => !needsRoom([skill]));
+    return new Set(kept.map(({ name }) => name)).size;
+  }
+
+  #isMarked(given: Skill, versions: readonly Skill[], options: StoreSkillOptions): boolean {
+    const code = codeToLookFor(given, versions, options);
+    return code !== null && this.#visible({ tenant: given.scope.tenant, agent: null }).some((skill) => markedCode(skill) === code);
   }
 
   #versions({ tenant, agent }: SkillOwner, name: string): readonly Skill[] {

@@ -1,4 +1,5 @@
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { StoreSkillOptions } from '@etude/domain/ports/memory';
 
 export interface AppliedWrite {
   /** False: it was applied before, and nothing changed. */
@@ -9,7 +10,10 @@ export interface AppliedWrite {
 
 /** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
 export interface AppliedWrites {
-  /** @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill */
-  apply(tenant: string, writeId: string, write: MemoryWrite): Promise<AppliedWrite>;
+  /**
+   * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
+   *   skill of a new name beyond `namesMax`
+   */
+  apply(tenant: string, writeId: string, write: MemoryWrite, options?: Pick<StoreSkillOptions, 'namesMax'>): Promise<AppliedWrite>;
   wasApplied(tenant: string, writeId: string): Promise<boolean>;
 }

@@ -1,11 +1,13 @@
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
-import type { SkillKey, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
+import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import { withCarriedMarks } from '@etude/domain/skills/hygiene/carried-marks';
+import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/hygiene/carried-marks';
+import { type KnownVersion, knownVersion } from '@etude/domain/skills/life/known-version';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
+import { needsRoom } from '@etude/domain/skills/life/skill-room';
 import { ownerOfUse } from '@etude/domain/skills/life/skill-usage';
 import { staleEdit } from '@etude/domain/skills/life/stale-edit';
 import type { LayerQuery, ProceduralLayer } from '../memory.js';
@@ -19,6 +21,7 @@ import { insertsOf } from './record-inserts.js';
 import { indexedTextsOf } from './record-texts.js';
 import { moveSkills } from './skill-moves.js';
 import { keyBehind, skillKey, skillRecord } from './skill-records.js';
+import { placeFor } from './skill-room.js';
 import { countNames, countOffers, dependentsOf } from './skill-registry-reads.js';
 import { withTaken } from './stored-body.js';
 import { openedSkill, type StoredSkill } from './stored-skill.js';
@@ -41,40 +44,76 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
-    const { by, baseVersion } = options;
-    const { embedder, store } = this.#deps;
-    const { scope, name } = given;
-    requireScope(wholeTenant(scope));
-    const { digest } = newSkill(given, 1);
-    return untilTaken(`skill ${name}`, async () => {
-      const versions = await this.versions(scope, name);
-      const own = versions.filter((version) => version.scope.user === scope.user);
-      const same = own.find((version) => version.digest === digest);
-      if (same !== undefined) return same;
-      const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
-      if (stale !== null) throw stale;
-      const stored = newSkill(withCarriedMarks(given, versions, options), (versions[0]?.version ?? 0) + 1, by);
-      const [taken] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(stored, [])]));
-      return taken ? stored : null;
-    });
+    requireScope(wholeTenant(given.scope));
+    return untilTaken(`skill ${given.name}`, () => this.#storeOnce(given, options));
   }
 
-  async storeProcedure(writeId: string, scope: Skill['scope'], name: string, prompt: string): Promise<Skill> {
-    const { clock, embedder, store } = this.#deps;
+  async #storeOnce(given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
+    const { by, baseVersion, isEdit = false, namesMax = 0 } = options;
+    const { scope, name } = given;
+    const { tenant, agent } = scope;
+    const { embedder, store } = this.#deps;
+    const stored = (await this.#stored({ tenant, agent }, { where: { name } })).toReversed();
+    const versions = stored.map(({ skill }) => skill);
+    const own = versions.filter((version) => version.scope.user === scope.user);
+    const known = knownVersion(given, own, isEdit);
+    if (known !== null) return this.#withChange(stored, known);
+    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
+    if (stale !== null) throw stale;
+    const version = (versions[0]?.version ?? 0) + 1;
+    const place = needsRoom(versions) ? await placeFor(this.#deps, { tenant, agent, name, version }, namesMax) : [];
+    const carried = withCarriedMarks(given, versions, options);
+    const marked = withMarkOfCode(carried, await this.#isMarked(carried, versions, options));
+    const made = newSkill(marked, version, by);
+    const done = await store.write(tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [])]))]);
+    return done.at(-1) === true ? made : null;
+  }
+
+  async #withChange(stored: readonly StoredSkill[], { version, changed }: KnownVersion): Promise<Skill | null> {
+    const known = stored.find(({ skill }) => skill === version);
+    if (known === undefined || changed === null) return version;
+    const record = skillRecord(changed, known.taken);
+    const [taken] = await this.#deps.store.write(version.scope.tenant, [{ do: 'update', record, revision: known.record.revision }]);
+    return taken ? changed : null;
+  }
+
+  /** Looked up by the code's digest, in this tenant alone. */
+  async #isMarked(given: Skill, versions: readonly Skill[], options: StoreSkillOptions): Promise<boolean> {
+    const code = codeToLookFor(given, versions, options);
+    if (code === null) return false;
+    return (await this.#deps.store.count({ tenant: given.scope.tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
+  }
+
+  async storeProcedure(...[writeId, scope, name, prompt, { namesMax = 0 } = {}]: Parameters<ProceduralLayer['storeProcedure']>) {
+    const { clock, store } = this.#deps;
     requireScope(wholeTenant(scope));
     const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
     const stored = await untilTaken(`procedure ${name}`, async () => {
       const versions = await this.#stored({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
       const known = versions.findLast(({ skill }) => skill.scope.user === scope.user);
-      if (known !== undefined && (isRepeat || known.taken.includes(writeId))) return known.skill;
-      const changed = known
-        ? rewordedProcedure(known.skill, prompt, clock.now())
-        : wordedProcedure({ scope, name, version: (versions.at(-1)?.skill.version ?? 0) + 1 }, prompt, clock.now());
-      const changes = known ? [await this.#change(known, changed, writeId)] : await insertsOf(embedder, [skillRecord(changed, [writeId])]);
-      return (await store.write(scope.tenant, changes))[0] ? changed : null;
+      if (known === undefined) return this.#newProcedure(writeId, { scope, name, prompt, namesMax }, versions);
+      if (isRepeat || known.taken.includes(writeId)) return known.skill;
+      const changed = rewordedProcedure(known.skill, prompt, clock.now());
+      const [taken] = await store.write(scope.tenant, [await this.#change(known, changed, writeId)]);
+      return taken ? changed : null;
     });
     if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
     return stored;
+  }
+
+  async #newProcedure(
+    writeId: string,
+    { scope, name, prompt, namesMax }: Pick<Skill, 'scope' | 'name'> & { readonly prompt: string; readonly namesMax: number },
+    versions: readonly StoredSkill[],
+  ): Promise<Skill | null> {
+    const { clock, embedder, store } = this.#deps;
+    const { tenant, agent } = scope;
+    const version = (versions.at(-1)?.skill.version ?? 0) + 1;
+    const isNew = needsRoom(versions.map(({ skill }) => skill));
+    const place = isNew ? await placeFor(this.#deps, { tenant, agent, name, version }, namesMax) : [];
+    const made = wordedProcedure({ scope, name, version }, prompt, clock.now());
+    const done = await store.write(tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [writeId])]))]);
+    return done.at(-1) === true ? made : null;
   }
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
@@ -117,8 +156,8 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return moveSkills(this.#deps, moves);
   }
 
-  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {
-    return dependentsOf(this.#deps.store, key);
+  dependents(...[key, options]: Parameters<ProceduralLayer['dependents']>): Promise<readonly Skill[]> {
+    return dependentsOf(this.#deps.store, key, options);
   }
 
   countOffers(keys: Parameters<ProceduralLayer['countOffers']>[0]): Promise<void> {

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Scope } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { StoreSkillOptions } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope } from '@etude/domain/retrieval/scopes';
 import type { Change, RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './applied-marker.js';
@@ -21,10 +22,10 @@ export class RecordAppliedWrites implements AppliedWrites {
     this.#layers = layers;
   }
 
-  async apply(tenant: string, writeId: string, write: MemoryWrite): Promise<AppliedWrite> {
+  async apply(...[tenant, writeId, write, options = {}]: Parameters<AppliedWrites['apply']>): Promise<AppliedWrite> {
     requireScope({ tenant, agent: null });
     requireOwn(tenant, scopeOf(write));
-    if (write.kind === 'skill') return this.#applySkill(writeId, write);
+    if (write.kind === 'skill') return this.#applySkill(writeId, write.skill, options);
     if (write.kind === 'skill_use') return { applied: await this.#layers.procedural.applyUse(writeId, write), skill: null };
     return { applied: await this.#applyInserts(writeId, write), skill: null };
   }
@@ -36,9 +37,9 @@ export class RecordAppliedWrites implements AppliedWrites {
   }
 
   /** What follows a skill (verification) may be what was lost, so it is answered again. Storing it twice is storing it once. */
-  async #applySkill(writeId: string, { skill }: Extract<MemoryWrite, { kind: 'skill' }>): Promise<AppliedWrite> {
+  async #applySkill(writeId: string, skill: Skill, options: StoreSkillOptions): Promise<AppliedWrite> {
     const { procedural, store } = this.#layers;
-    const stored = await procedural.store(skill);
+    const stored = await procedural.store(skill, options);
     const [applied = false] = await store.write(skill.scope.tenant, [markApplied('procedural', skill.scope, writeId, skill.createdAt)]);
     return { applied, skill: stored };
   }

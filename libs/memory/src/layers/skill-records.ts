@@ -1,5 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { skillEntry } from '@etude/domain/retrieval/entries';
+import { markedCode } from '@etude/domain/skills/hygiene/carried-marks';
 import type { MemoryRecord } from '../record-store.js';
 import { bodyOf } from './stored-body.js';
 
@@ -18,11 +19,12 @@ export function keyBehind(name: string, agent?: string): string {
   return agent === undefined ? `${name}${BEHIND}` : `${name} ${agent}${BEHIND}`;
 }
 
-/** Categories hold those below them: what is in "text.csv" is found by "text" too. */
+/** Categories hold those below them: what is in "text.csv" is found by "text" too. The subject of what is marked is its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
   const key = skillKey({ name, agent: scope.agent, version });
+  const marked = markedCode(skill);
   const fields = {
     id: `${name}@${version}`,
     name,
@@ -30,6 +32,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
     digest,
     ...(fingerprints.length === 0 ? {} : { fingerprint: fingerprints }),
     ...(category === undefined ? {} : { category: pathsTo(category) }),
+    ...(marked === null ? {} : { subject: marked }),
     ...(dependencies.length === 0 ? {} : { skill: [...new Set(dependencies.map((needed) => needed.name))] }),
   };
   const named = { layer: 'procedural', kind: 'skill', key, scope } as const;

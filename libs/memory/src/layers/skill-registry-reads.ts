@@ -12,21 +12,30 @@ import { openedSkill } from './stored-skill.js';
 const LAYER = 'procedural';
 const PAGE = 64;
 /** Of skills that take up room. */
-const KEPT: readonly SkillStatus[] = ['candidate', 'verified', 'pending_review', 'active', 'deprecated'];
+export const KEPT: readonly SkillStatus[] = ['candidate', 'verified', 'pending_review', 'active', 'deprecated'];
 /** Of skills that a change of what they call matters to. */
 const CALLING: readonly SkillStatus[] = ['active', 'pending_review'];
 
 /** Skills of everybody may be called in any tenant. */
-export async function dependentsOf(store: RecordStore, key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<readonly Skill[]> {
+export async function dependentsOf(
+  store: RecordStore,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>,
+  { all = false }: { readonly all?: boolean } = {},
+): Promise<readonly Skill[]> {
   requireScope({ tenant: key.tenant, agent: key.agent });
   const tenants = key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant];
-  const found = await Promise.all(tenants.map((tenant) => dependentsIn(store, tenant, key)));
+  const found = await Promise.all(tenants.map((tenant) => dependentsIn(store, tenant, key, all)));
   return found.flat();
 }
 
-async function dependentsIn(store: RecordStore, tenant: string, key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>): Promise<Skill[]> {
+async function dependentsIn(
+  store: RecordStore,
+  tenant: string,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>,
+  all: boolean,
+): Promise<Skill[]> {
   const found: Skill[] = [];
-  const filter = { kinds: ['skill'], where: { skill: key.name, status: CALLING } } as const;
+  const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: CALLING }) } } as const;
   for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
     const { skill } = openedSkill(record);
     const calls = (skill.dependencies ?? []).some(

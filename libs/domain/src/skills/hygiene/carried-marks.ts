@@ -1,10 +1,14 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { StoreSkillOptions } from '../../ports/memory.js';
+import { codeDigest } from './code-digest.js';
 import { withMarks } from './untrusted.js';
 
 /** Of versions that nobody goes on from, unless somebody says so. */
 const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
+
+/** Says nothing of whose the other one is, or where it was learned. */
+export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
 /**
  * The skill with the marks of its owner's versions before it: of all that are not rejected or archived, of the one that was edited,
@@ -15,18 +19,44 @@ const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
  */
 export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { baseVersion, isReviewed = false }: StoreSkillOptions): Skill {
   if (isReviewed) return skill;
-  const code = bareCode(skill);
+  const code = codeDigest(skill);
   const before = versions.filter(
     (version) =>
       version.scope.user === skill.scope.user &&
-      (!GONE.has(version.status) || version.version === baseVersion || bareCode(version) === code),
+      (!GONE.has(version.status) || version.version === baseVersion || codeDigest(version) === code),
   );
-  const untrusted = [...new Set([skill, ...before].flatMap((version) => withMarks(version).untrusted ?? []))];
-  return untrusted.length === 0 ? skill : { ...skill, untrusted };
+  return marked(skill, [...new Set([skill, ...before].flatMap((version) => withMarks(version).untrusted ?? []))]);
 }
 
-/** Two texts with the same strings may look alike here, too, where they hold a "#": one mark too many, never one too few. */
-function bareCode({ code }: Skill): string {
-  const lines = code.split(/\r?\n/).map((line) => line.replace(/#.*$/, '').trimEnd());
-  return lines.filter((line) => line !== '').join('\n');
+/**
+ * The digest under which marked code of the same tenant has to be looked for before this is stored; null where nothing has to be. A
+ * reviewer vouches for it, a mark it has already is enough, and what its owner has in use without a mark is no news.
+ */
+export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): string | null {
+  if (isReviewed || marksOf(skill).length > 0) return null;
+  const code = codeDigest(skill);
+  const isInUse = versions.some(
+    (version) =>
+      version.scope.user === skill.scope.user &&
+      version.status === 'active' &&
+      marksOf(version).length === 0 &&
+      codeDigest(version) === code,
+  );
+  return isInUse ? null : code;
+}
+
+/** What its code is found by where it is marked; null where it is not. */
+export function markedCode(skill: Skill): string | null {
+  return marksOf(skill).length === 0 ? null : codeDigest(skill);
+}
+
+/** @param isMarked whether the tenant has a marked skill with this code */
+export function withMarkOfCode(skill: Skill, isMarked: boolean): Skill {
+  return isMarked ? marked(skill, [...new Set([...(skill.untrusted ?? []), SAME_CODE_MARK])]) : skill;
+}
+
+const marksOf = (skill: Skill) => withMarks(skill).untrusted ?? [];
+
+function marked(skill: Skill, untrusted: readonly string[]): Skill {
+  return untrusted.length === 0 ? skill : { ...skill, untrusted: [...untrusted] };
 }

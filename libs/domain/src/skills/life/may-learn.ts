@@ -1,10 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
+import { needsRoom } from './skill-room.js';
 
 /**
  * Whether a skill may be registered that nobody asked for: as the agent's settings say, and while there is room for another one. A new
- * version of one that is there takes none.
+ * version of one that is there takes none. The store holds to the limit as well, since others may register meanwhile.
  *
  * @param planned others that will be registered before it
  */
@@ -16,6 +17,5 @@ export async function mayLearn(
 ): Promise<boolean> {
   if (!enabled || !autoRegisterSkills) return false;
   if (maxSkills === 0 || (await registry.countNames({ tenant, agent }, maxSkills)) + planned < maxSkills) return true;
-  const versions = await registry.versions({ tenant, agent }, name);
-  return versions.some(({ status }) => status !== 'rejected' && status !== 'archived');
+  return !needsRoom(await registry.versions({ tenant, agent }, name));
 }

@@ -16,13 +16,14 @@ const FOR_MORE = 'it was promoted, and approved for fewer readers only';
  * Stores a copy of a skill for more readers, a candidate there: it is verified beside what they read, since its evidence names what
  * only those before them could, and then waits for review. What it was asked for stays where it was. The same again finds the copy.
  *
+ * @param decision.namesMax how many skills the new owner may have; 0: any number
  * @throws EtudeError INVALID_ARGUMENT for readers that are not more; FAILED_PRECONDITION for a skill that is not in use or has no proof
- *   for its content, and where it calls a skill that the new readers can't see
+ *   for its content, where it calls a skill that the new readers can't see, and where they have as many as they may
  */
 export async function promoteSkill(
   procedural: ProceduralMemory,
   skill: Skill,
-  { scope, ...decision }: Decision & { readonly scope: SkillScope },
+  { scope, namesMax = 0, ...decision }: Decision & { readonly scope: SkillScope; readonly namesMax?: number },
 ): Promise<Skill> {
   requireWider(skill, scope);
   if (skill.status !== 'active' || !isProofOf(skill, skill.proof))
@@ -37,7 +38,7 @@ export async function promoteSkill(
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
   const copy = { ...skill, ...ANEW, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
-  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by, isReviewed: true });
+  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by, isReviewed: true, namesMax });
 }
 
 function requireWider(skill: Skill, scope: SkillScope): void {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { storeAt } from '../../testing/skill-lives.js';
-import { registerSkill } from './register-skill.js';
+import { registerSkill, requireRegistrable } from './register-skill.js';
 import { keyOf } from './skill-life.js';
 
 describe('registerSkill of content that there is', () => {
@@ -22,19 +22,47 @@ describe('registerSkill of content that there is', () => {
     expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(2);
   });
 
-  it('says what was not taken where nothing of the content changed', async () => {
+  it('takes other words alone as the next version, and adds sources to the one that is there', async () => {
     const procedural = new FakeProceduralMemory();
-    const deps = { procedural, settings: { enabled: true, maxSkills: 0 }, clock: { now: () => NEW_YEAR + 60_000 } };
+    const deps = { procedural, settings: { enabled: true, maxSkills: 1 }, clock: { now: () => NEW_YEAR + 60_000 } };
     const first = await registerSkill(skillOf(), {}, deps);
     expect(await registerSkill(skillOf(), {}, deps)).toEqual(first);
     const heldOut: SkillTest[] = [{ kind: 'call', args: [[4]], kwargs: {}, expected: 4, tolerance: 0 }];
-    await expect(registerSkill(skillOf({ description: 'Other words.', tags: ['new'] }), {}, deps)).rejects.toMatchObject({
+    const origins = ['person', 'request', 'tool', 'import'] as const;
+    for (const [at, origin] of origins.entries())
+      expect(await registerSkill(skillOf({ origin, description: `Words ${at}.` }), {}, deps)).toMatchObject({ version: at + 2 });
+    const tested = await registerSkill(skillOf({ heldOut }), {}, deps);
+    expect(tested).toMatchObject({ version: 6, heldOut, digest: first.digest });
+    const again = await registerSkill(skillOf({ heldOut, sources: ['tasks/tzzzzzzzz'] }), {}, deps);
+    expect(again).toMatchObject({ version: 6, sources: ['tasks/tabcdefgh', 'tasks/tzzzzzzzz'] });
+  });
+
+  it('makes nothing new of what was rejected by saying it in other words', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = { procedural, settings: { enabled: true, maxSkills: 0 }, clock: { now: () => NEW_YEAR + 60_000 } };
+    await storeAt(procedural, skillOf({ status: 'rejected' }));
+    expect(await registerSkill(skillOf(), {}, deps)).toMatchObject({ version: 1, status: 'rejected' });
+    for (const origin of ['person', 'request'] as const)
+      await expect(registerSkill(skillOf({ origin, description: 'Other words.', tags: ['new'] }), {}, deps)).rejects.toMatchObject({
+        code: 'FAILED_PRECONDITION',
+        details: { metadata: { version: '1', status: 'rejected', not_taken: 'description, tags' } },
+      });
+    expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(1);
+  });
+
+  it('is refused before anything is stored for whatever it would be refused for', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = { procedural, settings: { enabled: true, maxSkills: 2 }, clock: { now: () => NEW_YEAR } };
+    expect(await requireRegistrable(skillOf({ name: 'one' }), deps)).toBe(true);
+    expect(await requireRegistrable(skillOf({ name: 'one' }), deps, new Set(['one', 'two']))).toBe(false);
+    await expect(requireRegistrable(skillOf({ name: 'three' }), deps, new Set(['one', 'two']))).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
-      details: { metadata: { not_taken: 'description, tags' } },
+      details: { field: 'max_skills' },
     });
-    await expect(registerSkill(skillOf({ heldOut: heldOut }), {}, deps)).rejects.toMatchObject({
-      details: { metadata: { not_taken: 'held-out tests' } },
-    });
-    expect(await procedural.versions(SCOPE, 'sum_even')).toEqual([first]);
+    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
+    await expect(requireRegistrable(skillOf(), off)).rejects.toMatchObject({ details: { field: 'enabled' } });
+    await storeAt(procedural, skillOf({ status: 'deprecated' }));
+    await expect(requireRegistrable(skillOf(), deps)).rejects.toMatchObject({ details: { metadata: { status: 'deprecated' } } });
+    expect(await procedural.versions(SCOPE, 'one')).toEqual([]);
   });
 });

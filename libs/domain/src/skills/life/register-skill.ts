@@ -1,12 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
-import type { Skill, SkillTest } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { canonicalJson } from '../content-digest.js';
+import { differingWords, distinctTests, knownVersion } from './known-version.js';
 import { otherKindReason } from './other-kind.js';
-import { changedFields } from './stale-edit.js';
+import { needsRoom, requireRoom } from './skill-room.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
@@ -27,19 +27,54 @@ const MODULES = new Set(
     ' ',
   ),
 );
-/** Of versions that take up no room. */
-const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
-
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new one, or the next. The same content again is the version
- * that is there. Held-out tests of the version before go on with it.
+ * Stores a skill as its author made it, for verification: version 1 of a new one, or the next. The same again is the version that is
+ * there, with the sources of both; the same content in other words (description, tags, category, examples, held-out tests) is the next
+ * version, which is verified and approved like any other. Held-out tests of the version before go on with it.
  *
  * @param options.baseVersion the version that was edited; left out: whatever is newest
  * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
  *   since; FAILED_PRECONDITION where skills are switched off, there are too many, the version in use is of
  *   another kind, or a version with this content is not used any more
  */
-export async function registerSkill(candidate: Skill, options: StoreSkillOptions, deps: RegistrationDeps): Promise<Skill> {
+export async function registerSkill(
+  candidate: Skill,
+  options: Omit<StoreSkillOptions, 'isEdit' | 'namesMax'>,
+  deps: RegistrationDeps,
+): Promise<Skill> {
+  const { procedural, settings } = deps;
+  const { given, versions } = await registrable(candidate, deps);
+  const stored = await procedural.store(given, { ...options, isEdit: true, namesMax: settings.maxSkills });
+  requireLiving(stored, given, versions);
+  return stored;
+}
+
+/**
+ * What registering would be refused for, without storing anything.
+ *
+ * @param planned names that would be registered before it, and take up room then
+ * @returns whether it takes up room as well
+ * @throws EtudeError as `registerSkill`
+ */
+export async function requireRegistrable(
+  candidate: Skill,
+  deps: RegistrationDeps,
+  planned: ReadonlySet<string> = new Set(),
+): Promise<boolean> {
+  const { given, versions, isNew } = await registrable(candidate, deps, planned);
+  const known = knownVersion(given, ownOf(candidate, versions), true);
+  if (known !== null) requireLiving(known.version, given, versions);
+  return isNew;
+}
+
+interface Registrable {
+  readonly given: Skill;
+  /** All of the name that the agent has. */
+  readonly versions: readonly Skill[];
+  readonly isNew: boolean;
+}
+
+async function registrable(candidate: Skill, deps: RegistrationDeps, planned: ReadonlySet<string> = new Set()): Promise<Registrable> {
   const { procedural, settings, clock } = deps;
   const { scope, name } = candidate;
   requireName(name);
@@ -51,54 +86,43 @@ export async function registerSkill(candidate: Skill, options: StoreSkillOptions
     );
   const owner = { tenant: scope.tenant, agent: scope.agent };
   const versions = await procedural.versions(owner, name);
-  if (versions.every(({ status }) => GONE.has(status))) await requireRoom(deps, owner);
-  const own = versions.filter((version) => version.scope.user === scope.user);
+  const isNew = needsRoom(versions) && !planned.has(name);
+  if (isNew && settings.maxSkills > 0)
+    requireRoom(owner, (await procedural.countNames(owner, settings.maxSkills)) + planned.size, settings.maxSkills);
+  const own = ownOf(candidate, versions);
   requireKind(candidate, own.find(({ status }) => status === 'active') ?? null);
-  const before = own[0];
-  const heldOut = distinct([...(before?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
+  const heldOut = distinctTests([...(own[0]?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
   const given = { ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) };
-  const stored = await procedural.store(given, options);
-  requireNotGivenUp(stored, versions);
-  // What a model words anew each time is nobody's wish.
-  if (candidate.origin !== 'request') requireTaken(candidate, stored);
-  return stored;
+  return { given, versions, isNew };
 }
 
-/**
- * What is neither code nor anything else of the content makes no version, and is never lost without a word.
- *
- * @throws EtudeError FAILED_PRECONDITION naming what was not taken
- */
-function requireTaken(given: Skill, stored: Skill): void {
-  const { metadata = given.metadata, dependencies = given.dependencies, heldOut = [] } = stored;
-  const tests = distinct([...heldOut, ...(given.heldOut ?? [])]);
-  const asked = { ...given, heldOut: tests, ...(metadata && { metadata }), ...(dependencies && { dependencies }) };
-  const lost = changedFields({ ...stored, heldOut }, asked);
-  if (lost.length === 0) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `version ${stored.version} of skill "${stored.name}" has this code, with these tests, already; other ${lost.join(', ')} alone make no new version, and were not taken. Change the content with them, a test for example.`,
-    { field: 'skill', metadata: { version: String(stored.version), not_taken: lost.join(', ') } },
-  );
-}
+const ownOf = ({ scope }: Skill, versions: readonly Skill[]) => versions.filter((version) => version.scope.user === scope.user);
 
 /** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */
-function requireNotGivenUp({ name, version, status, scope, proof }: Skill, versions: readonly Skill[]): void {
+function requireLiving(stored: Skill, given: Skill, versions: readonly Skill[]): void {
+  const { name, version, status } = stored;
+  const lost = status === 'rejected' ? differingWords(stored, given) : [];
+  if (lost.length > 0)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `version ${version} of skill "${name}" has this content already, and was rejected; other ${lost.join(', ')} alone make no new version of it, and nothing was stored. Change the content, or have ${name}@${version} verified again (VerifySkill).`,
+      { field: 'skill', metadata: { version: String(version), status, not_taken: lost.join(', ') } },
+    );
   if (status !== 'deprecated' && status !== 'archived') return;
-  const active = versions.find((other) => other.status === 'active' && other.scope.user === scope.user);
-  const back =
-    status === 'archived'
-      ? `restores ${name}@${version} (RestoreSkill)`
-      : proof === undefined
-        ? `has ${name}@${version} verified again (VerifySkill)`
-        : `rolls back to version ${version} (RollbackSkill)`;
+  const active = ownOf(given, versions).find((other) => other.status === 'active');
   const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${back}, or change the content.`,
+    `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${wayBack(stored)}, or change the content.`,
     { field: 'skill', metadata: { version: String(version), status } },
   );
+}
+
+function wayBack({ name, version, status, proof }: Skill): string {
+  if (status === 'archived') return `restores ${name}@${version} (RestoreSkill)`;
+  if (proof === undefined) return `has ${name}@${version} verified again (VerifySkill)`;
+  return `rolls back to version ${version} (RollbackSkill)`;
 }
 
 /** @throws EtudeError INVALID_ARGUMENT for a name that nobody could import */
@@ -118,18 +142,4 @@ export function requireName(name: string): void {
 function requireKind(candidate: Skill, inUse: Skill | null): void {
   const reason = otherKindReason(candidate, inUse);
   if (reason !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${candidate.name}": ${reason}`, { field: 'kind' });
-}
-
-async function requireRoom({ procedural, settings }: RegistrationDeps, owner: { tenant: string; agent: string }): Promise<void> {
-  const { maxSkills } = settings;
-  if (maxSkills === 0 || (await procedural.countNames(owner, maxSkills)) < maxSkills) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `"${owner.agent}" has as many skills as it may have (max_skills is ${maxSkills}); archive some, or raise the setting`,
-    { field: 'max_skills' },
-  );
-}
-
-function distinct(tests: readonly SkillTest[]): SkillTest[] {
-  return [...new Map(tests.map((test) => [canonicalJson(test), test])).values()];
 }

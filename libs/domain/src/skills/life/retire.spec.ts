@@ -64,6 +64,20 @@ describe('archiveSkill', () => {
     await archiveSkill(procedural, [caller], decision(3));
     expect(await archiveSkill(procedural, [called], decision(4))).toMatchObject([{ status: 'archived' }]);
   });
+
+  it('leaves what is called through a version that is no longer in use', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deepest = await storeAt(procedural, skillOf({ name: 'deepest', status: 'active' }));
+    const between = await storeAt(procedural, skillOf({ name: 'between', status: 'deprecated', dependencies: [dependencyOn(deepest)] }));
+    await storeAt(procedural, skillOf({ name: 'beside', status: 'rejected', dependencies: [dependencyOn(deepest)] }));
+    const caller = await storeAt(procedural, skillOf({ name: 'caller', status: 'active', dependencies: [dependencyOn(between)] }));
+    await expect(archiveSkill(procedural, [deepest], decision(1))).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('is called by caller@1 of "coder" (active, through between@1); archive what') as string,
+    });
+    await archiveSkill(procedural, [caller], decision(2));
+    expect(await archiveSkill(procedural, [deepest], decision(3))).toMatchObject([{ status: 'archived' }]);
+  });
 });
 
 describe('restoreSkill', () => {

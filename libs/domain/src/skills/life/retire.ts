@@ -5,6 +5,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { nearestOf } from '../use/nearest-name.js';
 import { activeVersions, type Decision, moveOf } from './approve.js';
+import { calledVersions, versionKey } from './every-skill.js';
 import { findSkill } from './find-skill.js';
 import { knownNames } from './known-names.js';
 import { isProofOf, wasActive, wasBefore } from './skill-life.js';
@@ -42,7 +43,8 @@ async function requireReplacement(procedural: Pick<ProceduralMemory, 'versions' 
 /**
  * Out of sight, all or none of these versions of one owner's skill.
  *
- * @throws EtudeError FAILED_PRECONDITION where another skill, active or waiting for review, calls one of them: it could not run any more
+ * @throws EtudeError FAILED_PRECONDITION where another skill, active or waiting for review, calls one of them, at any depth: it could not
+ *   run any more
  */
 export async function archiveSkill(
   procedural: Pick<SkillRegistry, 'move' | 'dependents'>,
@@ -51,7 +53,7 @@ export async function archiveSkill(
 ): Promise<readonly Skill[]> {
   const [first] = versions;
   if (first === undefined) return [];
-  const callers = await callersOf(procedural, first, new Set(versions.map(({ version }) => version)));
+  const callers = await callersOf(procedural, versions);
   if (callers.length > 0)
     throw new EtudeError(
       'FAILED_PRECONDITION',
@@ -61,16 +63,38 @@ export async function archiveSkill(
   return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
 }
 
-async function callersOf(
-  procedural: Pick<SkillRegistry, 'dependents'>,
-  { scope: { tenant, agent }, name }: Skill,
-  versions: ReadonlySet<number>,
-): Promise<readonly string[]> {
-  const callers = await procedural.dependents({ tenant, agent, name });
-  const calling = callers.filter(({ dependencies = [] }) =>
-    dependencies.some((pin) => pin.tenant === tenant && pin.agent === agent && pin.name === name && versions.has(pin.version)),
-  );
-  return calling.map((caller) => `${caller.name}@${caller.version} of "${caller.scope.agent}" (${caller.status})`);
+/** What may run, or is to be approved. */
+const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
+
+/**
+ * Who in use calls one of these versions, and through what. A caller keeps the versions that it was verified with, so what lies between
+ * is often deprecated; what is archived between them was in the way already.
+ */
+async function callersOf(procedural: Pick<SkillRegistry, 'dependents'>, versions: readonly Skill[]): Promise<readonly string[]> {
+  const seen = new Set(versions.map(versionKey));
+  const callers: string[] = [];
+  let level = versions.map((skill) => ({ skill, through: '' }));
+  while (level.length > 0) {
+    const next: typeof level = [];
+    for (const { skill, through } of level) {
+      for (const caller of await callersOfVersion(procedural, skill)) {
+        if (seen.has(versionKey(caller)) || caller.status === 'archived' || caller.status === 'rejected') continue;
+        seen.add(versionKey(caller));
+        if (IN_USE.has(caller.status)) callers.push(`${calledText(caller)} (${caller.status}${through})`);
+        else next.push({ skill: caller, through: `${through === '' ? ', through ' : `${through}, `}${caller.name}@${caller.version}` });
+      }
+    }
+    level = next;
+  }
+  return callers;
+}
+
+const calledText = ({ name, version, scope }: Skill) => `${name}@${version} of "${scope.agent}"`;
+
+async function callersOfVersion(procedural: Pick<SkillRegistry, 'dependents'>, skill: Skill): Promise<readonly Skill[]> {
+  const { tenant, agent } = skill.scope;
+  const callers = await procedural.dependents({ tenant, agent, name: skill.name }, { all: true });
+  return callers.filter((caller) => calledVersions(caller).includes(versionKey(skill)));
 }
 
 /**

@@ -42,11 +42,13 @@ export function staleEdit(name: string, baseVersion: number, versions: readonly 
   );
 }
 
-/** What differs, by what an author calls it. */
-export function changedFields(a: Skill, b: Skill): readonly string[] {
-  return Object.entries(WRITTEN).flatMap(([field, called]) => {
-    const [before, after] = [a, b].map((skill) => canonicalJson(skill[field as keyof typeof WRITTEN] ?? []));
-    return before === after ? [] : [called];
+type Written = keyof typeof WRITTEN;
+
+/** What differs, by what an author calls it; of these fields alone where some are given. */
+export function changedFields(a: Skill, b: Skill, fields = Object.keys(WRITTEN) as readonly Written[]): readonly string[] {
+  return fields.flatMap((field) => {
+    const [before, after] = [a, b].map((skill) => canonicalJson(skill[field] ?? []));
+    return before === after ? [] : [WRITTEN[field]];
   });
 }
 

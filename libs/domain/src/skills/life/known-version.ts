@@ -1,0 +1,69 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import { canonicalJson } from '../content-digest.js';
+import { reasonsNotTrusted } from '../hygiene/untrusted.js';
+import { skillDigest } from './skill-digest.js';
+import { changedFields } from './stale-edit.js';
+
+/** Nothing about it is decided by a person yet, or it is in use. */
+const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
+/** Nobody uses it before its marks were looked at. */
+const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
+
+/** A version that is there, which storing a skill comes to; `changed` is what becomes of it, null where nothing does. */
+export interface KnownVersion {
+  readonly version: Skill;
+  readonly changed: Skill | null;
+}
+
+/**
+ * The version that has what is stored already; null where it makes a new one. Sources are added to what is there, with the marks that they
+ * give; but what is in use without a mark, and is told to come from where nobody is trusted, gets a version beside it that is marked.
+ *
+ * @param own the owner's versions, newest first
+ * @param isEdit whether other words (description, tags, category, examples, held-out tests) make a version of their own, where one with
+ *   this content is living: an author's do, and those that a model words anew each time do not
+ */
+export function knownVersion(given: Skill, own: readonly Skill[], isEdit: boolean): KnownVersion | null {
+  const digest = skillDigest(given);
+  const same = own.filter((version) => version.digest === digest);
+  const worded = isEdit ? same.filter((version) => differingWords(version, given).length === 0) : same;
+  if (worded.length === 0 && same.some(({ status }) => LIVING.has(status))) return null;
+  const meant = worded.length === 0 ? same : worded;
+  const marks = marksOf(given);
+  const fitting = meant.filter((version) => marks.length === 0 || takesMarks(version));
+  const version = fitting.find(({ status }) => status === 'active') ?? fitting.find(({ status }) => LIVING.has(status)) ?? fitting[0];
+  return version === undefined ? null : { version, changed: LIVING.has(version.status) ? withSources(version, given) : null };
+}
+
+/** What an author says of a skill beside its content. */
+const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata', 'heldOut'] as const;
+
+/** Which of that differs, by what it is called. Held-out tests go on from version to version, and metadata that is left out is not asked for. */
+export function differingWords(stored: Skill, given: Skill): readonly string[] {
+  const { heldOut = [] } = stored;
+  const metadata = given.metadata ?? stored.metadata;
+  const asked = { ...given, heldOut: distinctTests([...heldOut, ...(given.heldOut ?? [])]), ...(metadata && { metadata }) };
+  return changedFields({ ...stored, heldOut }, asked, WORDS);
+}
+
+export function distinctTests(tests: readonly SkillTest[]): SkillTest[] {
+  return [...new Map(tests.map((test) => [canonicalJson(test), test])).values()];
+}
+
+function takesMarks(version: Skill): boolean {
+  return UNDECIDED.has(version.status) || !LIVING.has(version.status) || (version.untrusted ?? []).length > 0;
+}
+
+function marksOf({ untrusted = [], sources }: Skill): readonly string[] {
+  return [...new Set([...untrusted, ...reasonsNotTrusted(sources)])];
+}
+
+/** null: it names all of them already. */
+function withSources(version: Skill, given: Skill): Skill | null {
+  const sources = [...new Set([...version.sources, ...given.sources])];
+  const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];
+  if (sources.length === version.sources.length && untrusted.length === (version.untrusted ?? []).length) return null;
+  const updatedAt = Math.max(version.updatedAt, given.updatedAt);
+  return { ...version, sources, updatedAt, ...(untrusted.length === 0 ? {} : { untrusted }) };
+}
