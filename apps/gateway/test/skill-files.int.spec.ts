@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
@@ -70,6 +72,15 @@ const texts = (files: readonly { path: string; data: Uint8Array }[]) =>
   Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString('latin1')]));
 const sent = (files: Files) => texts(filesOf(files).map(({ path, bytes }) => ({ path, data: bytes })));
 
+/** Of an agent, the one setting that is given. */
+function set(agent: string, proceduralMemorySettings: { readonly maxSkills: number } | { readonly enabled: boolean }) {
+  const path = 'maxSkills' in proceduralMemorySettings ? 'max_skills' : 'enabled';
+  const updateMask = { paths: [`procedural_memory_settings.${path}`] };
+  return rig.client(Agents, 'rev').updateAgent({ agent: { name: `agents/${agent}`, proceduralMemorySettings }, updateMask });
+}
+
+const pack = (count: number) => Object.fromEntries(['a', 'b', 'c'].slice(0, count).map((one) => [`${one}/SKILL.md`, text(`how-${one}`)]));
+
 describe('an import', () => {
   it('of a folder is a candidate that nobody trusts, and comes out as it went in', async () => {
     const {
@@ -105,6 +116,27 @@ describe('an import', () => {
     } = await send({ 'SKILL.md': '---\nname: dry\ndescription: Is dry.\n---\n' }, { dryRun: true });
     expect(skill).toMatchObject({ name: 'skills/dry' });
     await expect(skills().getSkill({ name: 'skills/dry', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
+  });
+
+  it('is refused in a dry run for what it would be refused for, before anything is stored', async () => {
+    await set('full', { maxSkills: 2 });
+    await set('off', { enabled: false });
+    for (const dryRun of [true, false]) {
+      expect(await refusal(send(pack(3), { agent: 'full', dryRun }))).toMatchObject({
+        status: status.FAILED_PRECONDITION,
+        message: expect.stringContaining('max_skills is 2') as string,
+      });
+      expect(await refusal(send(pack(1), { agent: 'off', dryRun }))).toMatchObject({
+        status: status.FAILED_PRECONDITION,
+        message: expect.stringContaining('learns no skills') as string,
+      });
+    }
+    expect((await skills().listSkills({ agent: 'full', status: SkillStatus.CANDIDATE })).skills).toEqual([]);
+    expect((await send(pack(2), { agent: 'full', dryRun: true })).skills).toHaveLength(2);
+    expect((await send(pack(2), { agent: 'full' })).skills).toHaveLength(2);
+    expect(await refusal(rig.client(MemoryService).storeProcedure({ agent: 'full', name: 'one_more', prompt: 'Stir.' }))).toMatchObject({
+      status: status.FAILED_PRECONDITION,
+    });
   });
 
   it('of a dry run is refused for a name that an import would be refused for', async () => {

@@ -52,6 +52,7 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
     const order = await orderImport(memory.procedural, read);
     const checked: Skill[] = [];
     for (const one of order.ready) checked.push(await registration.completed(memory.procedural, one, signal));
+    await registration.requireRegistrable(memory.procedural, reader, checked);
     const stored: Skill[] = [];
     if (!head.dryRun) for (const one of order.ready) stored.push(await registration.register(memory.procedural, one, signal));
     const answered = head.dryRun ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) })) : stored;

@@ -6,7 +6,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { pinDependencies } from '@etude/domain/skills/use/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/verification/inspect-code';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
-import { registerSkill, requireName } from '@etude/domain/skills/life/register-skill';
+import { registerSkill, requireName, requireRegistrable } from '@etude/domain/skills/life/register-skill';
 import { reverifyDependents } from '@etude/domain/skills/verification/reverify-dependents';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
@@ -88,6 +88,25 @@ export class SkillRegistration {
     );
     if (stored.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(stored));
     return stored;
+  }
+
+  /**
+   * What registering these would be refused for, one after the other, before any is stored.
+   *
+   * @param candidates as `completed` answers them, all for the same readers
+   * @throws EtudeError FAILED_PRECONDITION, where skills are switched off or there are too many among others
+   */
+  async requireRegistrable(
+    procedural: ProceduralMemory,
+    { tenant }: Pick<SkillReader, 'tenant'>,
+    candidates: readonly Skill[],
+  ): Promise<void> {
+    const planned = new Set<string>();
+    for (const candidate of candidates) {
+      const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
+      const isNew = await requireRegistrable(candidate, { procedural, settings, clock: { now: Date.now } }, planned);
+      if (isNew) planned.add(candidate.name);
+    }
   }
 
   /** Verifies it, again where it was before, and waits for the end. @throws the EtudeError that verification died of; an AbortError */
