@@ -1,3 +1,4 @@
+import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { type ApprovalMode, SKILL_STATUSES, type SkillFinding, type SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
@@ -150,6 +151,27 @@ describe('admitSkill', () => {
       await admit(better, procedural);
       expect(await statuses()).toEqual(['deprecated', 'active']);
     }
+  });
+
+  it('is tried again later where others were faster each time, and does not go on for ever', async () => {
+    const { procedural } = memoryOf(candidate());
+    let moves = 0;
+    const overtaken = new Proxy(procedural, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== 'move') return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        return async (asked: Parameters<typeof target.move>[0]) => {
+          if (asked[0]?.to !== 'active') return target.move(asked);
+          moves += 1;
+          throw new EtudeError('ABORTED', 'version 9 became active meanwhile');
+        };
+      },
+    });
+    const error: unknown = await admit(candidate(), overtaken).catch((thrown: unknown) => thrown);
+    expect(isRetryable(error)).toBe(true);
+    expect((error as Error).message).toContain('overtaken by other decisions 5 times');
+    expect(moves).toBe(5);
+    expect(await admit(candidate(), procedural)).toMatchObject({ status: 'active' });
   });
 
   it('refuses other code than was asked for', async () => {

@@ -33,16 +33,29 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
  * is no longer known, or from before there was any.
  * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
- *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ *   MEMORY_UNAVAILABLE (also where others were faster each time: it is tried again later), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
+ *   when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   for (let turn = 1; ; turn += 1) {
     try {
       return await admitOnce(key, deps, signal);
     } catch (error) {
-      if (turn === TURNS_MAX || errorCode(error) !== 'ABORTED') throw error;
+      if (errorCode(error) !== 'ABORTED' || isOtherContent(error)) throw error;
+      if (turn === TURNS_MAX) throw overtaken(key, error);
     }
   }
+}
+
+/** Whoever verifies it later meets others, or none; how often is for the queue to say. */
+function overtaken({ name, version }: SkillKey, cause: unknown): EtudeError {
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new EtudeError(
+    'MEMORY_UNAVAILABLE',
+    `version ${version} of skill "${name}" was overtaken by other decisions ${TURNS_MAX} times while it was verified and settled; it is tried again${why}`,
+    {},
+    { cause },
+  );
 }
 
 async function admitOnce(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
@@ -92,6 +105,10 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
   return admitted;
 }
 
+/** Nothing that is tried again changes that. */
+const OTHER_CONTENT = 'digest';
+const isOtherContent = (error: unknown) => (error as { details?: { field?: string } } | null)?.details?.field === OTHER_CONTENT;
+
 async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
   const skill = await procedural.get({ tenant, agent }, name, version);
   if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
@@ -99,6 +116,7 @@ async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, pro
     throw new EtudeError(
       'ABORTED',
       `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
+      { field: OTHER_CONTENT },
     );
   return skill;
 }
