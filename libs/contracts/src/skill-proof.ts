@@ -111,6 +111,28 @@ export const SkillProof = z.strictObject({
 });
 export type SkillProof = z.infer<typeof SkillProof>;
 
+/** Parts of Etude that stand in histories as those who did something. Nobody's key is called so. */
+export const SYSTEM_ACTORS = [
+  'verification',
+  'consolidation',
+  'rollout',
+  'architect',
+  'pruning',
+  'import',
+  'person',
+  'request',
+  'tool',
+] as const;
+
+/** Whether somebody of this name could be taken for a part of Etude, in whichever letters it is written. */
+export function isSystemActor(name: string): boolean {
+  const plain = name
+    .normalize('NFKC')
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .toLowerCase();
+  return SYSTEM_ACTORS.some((actor) => actor === plain);
+}
+
 export const SkillChange = z.strictObject({
   /** ms since 1970 */
   at: z.number().int(),

@@ -27,6 +27,19 @@ it('names a key without a name by its tenant', () => {
   expect(loadKeys(path).authenticate('a')?.name).toBe('acme');
 });
 
+it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌｌｏｕｔ'])(
+  'calls no key %j, as a part of Etude is called',
+  (name) => {
+    write({ ...key('a'), name });
+    expect(() => loadKeys(path)).toThrow(/keys\.0\.name: .* is how a part of Etude is called in histories; give the key another name/);
+  },
+);
+
+it('tells a tenant that is called like a part of Etude from it', () => {
+  write({ ...key('a', 'verification'), name: '' });
+  expect(loadKeys(path).authenticate('a')?.name).toBe('tenant verification');
+});
+
 it('lets an operator review, and a reviewer operate nothing', () => {
   expect([hasRole(['operator'], 'reviewer'), hasRole(['reviewer'], 'reviewer'), hasRole(['user'], 'reviewer')]).toEqual([
     true,

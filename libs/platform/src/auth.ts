@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
+import { isSystemActor } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 
 /** `reviewer` decides about the skills of a tenant. `operator` looks after the installation, and may do what a reviewer may. */
@@ -25,7 +26,12 @@ const KeyEntry = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
   tenant: TenantId,
   roles: z.array(Role).min(1).default(['user']),
-  name: z.string().default(''),
+  name: z
+    .string()
+    .default('')
+    .refine((name) => !isSystemActor(name), {
+      error: ({ input }) => `${JSON.stringify(input)} is how a part of Etude is called in histories; give the key another name`,
+    }),
 });
 const KeyFile = z.strictObject({ keys: z.array(KeyEntry) });
 
@@ -37,6 +43,9 @@ const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').diges
 
 /** What a key file holds for a key. */
 export const keySha256 = (key: string) => digestOf(key).toString('hex');
+
+/** A tenant may be called like a part of Etude, and is told from it. */
+export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
 function parseKeys(path: string, text: string): readonly Key[] {
   const fail = (why: string) =>
@@ -59,7 +68,7 @@ function parseKeys(path: string, text: string): readonly Key[] {
     digest: Buffer.from(sha256, 'hex'),
     tenant,
     roles,
-    name: name || tenant,
+    name: name || tenantName(tenant),
   }));
 }
 

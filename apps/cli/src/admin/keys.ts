@@ -2,6 +2,7 @@ import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { TenantId } from '@etude/contracts/ids';
+import { isSystemActor } from '@etude/contracts/skill-proof';
 import { table } from '../output.js';
 import { keysPath } from '../stack/home.js';
 import { addKey, readKeys, type Role } from '../stack/key-file.js';
@@ -18,6 +19,8 @@ export interface KeyOptions {
 export async function createKey(cli: Cli, { tenant, role, name }: KeyOptions): Promise<number> {
   const parsed = TenantId.safeParse(tenant);
   if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
+  if (isSystemActor(name))
+    throw new CliError(EXIT.usage, `--name ${name}: is how a part of Etude is called in histories; give the key another name`);
   const key = addKey(cli.home, { tenant, roles: [...role], name });
   cli.out.data({ key, tenant, roles: role, name }, key);
   cli.out.note(`Kept as a digest in ${keysPath(cli.home)}; this is the only time the key is shown.`);

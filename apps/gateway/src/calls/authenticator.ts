@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Identity, KeyStore } from '@etude/platform/auth';
+import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
@@ -28,7 +28,7 @@ export class Authenticator {
 
   #anonymous(): Identity {
     if (this.anonymousTenant !== null)
-      return { tenant: this.anonymousTenant, roles: ['user', 'reviewer', 'operator'], name: this.anonymousTenant };
+      return { tenant: this.anonymousTenant, roles: ['user', 'reviewer', 'operator'], name: tenantName(this.anonymousTenant) };
     throw new EtudeError('UNAUTHENTICATED', 'This call carries no API key. Send the metadata "authorization: Bearer <key>".');
   }
 }
