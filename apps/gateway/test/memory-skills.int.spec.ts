@@ -78,3 +78,19 @@ describe('an import of skills', () => {
     expect(report).toMatchObject({ added: 0n, refused: [] });
   });
 });
+
+const shared = (name: string, owner: string, user: string | null = null) =>
+  storeSkill(memory.procedural, skillOf({ name, scope: { tenant: 'acme', agent: owner, user }, status: 'active' }), signer);
+
+describe('a search of skills', () => {
+  it('shows an agent the skills that it may use, whoever owns them', async () => {
+    await shared('of_the_agent', 'reader');
+    await shared('of_the_tenant', '@tenant');
+    await shared('of_ann', '@user', 'ann');
+    await shared('of_bob', '@user', 'bob');
+    await shared('of_another', 'writer');
+    const asked = { agent: 'reader', user: 'ann' };
+    const { hits } = await rig.client(Memory).searchMemory({ ...asked, query: 'sum the even numbers', layers: ['procedural'], limit: 9 });
+    expect(hits.map(({ id }) => id).toSorted()).toEqual(['for_all@1', 'of_ann@1', 'of_the_agent@1', 'of_the_tenant@1']);
+  });
+});

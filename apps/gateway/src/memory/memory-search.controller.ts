@@ -10,6 +10,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
+import { readableSkills } from '@etude/memory/layers/readable-skills';
 import type { LayerQuery, Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -37,7 +38,7 @@ const SEARCHES: Readonly<Record<MemoryLayer, Search>> = {
     if (facts.length > 0) await semantic.countAccess(scope, facts);
     return hits.map(hitMessage);
   },
-  procedural: async ({ procedural }, scope, query) => (await procedural.search(scope, query)).map(skillHitMessage),
+  procedural: async ({ procedural }, scope, query) => (await readableSkills(procedural, scope, query)).map(skillHitMessage),
 };
 
 /** The reading half of `etude.v1.Memory`. Hits come layer by layer, best first within each: scores of two layers don't compare. */

@@ -1,11 +1,10 @@
-import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
-import type { ProceduralMemory, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import { recollect } from '@etude/domain/recall/recollect';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { type FoundSkill, searchSkills } from '@etude/domain/skills/life/find-skill';
-import { viewOf } from '@etude/domain/skills/life/owners';
+import type { FoundSkill } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import type { Memory, RecallRequest, Recollection } from '../memory.js';
+import { readableSkills } from './readable-skills.js';
 
 const FACTS = 5;
 const EXPERIENCES = 3;
@@ -43,18 +42,4 @@ export async function recallMemory(
   );
   if (scope.agent !== null && offered.length > 0) await procedural.countOffers(offered.map(({ skill }) => keyOf(skill)));
   return { facts: of('semantic'), experiences: of('episodic'), procedures: shown, tokens, missing };
-}
-
-/** Without an agent: of every agent of the tenant, and what is everybody's. */
-async function readableSkills(
-  procedural: Pick<ProceduralMemory, 'search'>,
-  scope: ReadScope,
-  query: SearchQuery,
-): Promise<readonly FoundSkill[]> {
-  const { tenant, agent, user = null } = scope;
-  if (agent !== null) return searchSkills(procedural, { tenant, agent, user }, query);
-  const everyAgents = { ...viewOf({ tenant, agent: '' }, user), agent: null };
-  const everybodys = viewOf({ tenant: GLOBAL_TENANT, agent: TENANT_AGENT }, null);
-  const found = await Promise.all([everyAgents, everybodys].map((view) => procedural.search(view, query)));
-  return found.flat().toSorted((a, b) => b.score - a.score);
 }
