@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, RecordStore } from '../src/record-store.js';
+import { vectorCode } from '../src/sqlite/vector-code.js';
 import type { StoreUnderTest } from './record-store-conformance.js';
 import { ACME, recordOf, searchable, vectorOf } from './record-store-samples.js';
 import { temporaryStore } from './temporary-store.js';
@@ -41,10 +42,15 @@ function secret(i: number): Change {
 /** Which of the files of a store hold what. */
 function traces(path: string): string[] {
   const vector = Buffer.from(SECRET_VECTOR.buffer);
+  const code = vectorCode(SECRET_VECTOR);
   return ['', '-wal', '-shm', '-journal'].flatMap((part) => {
     const bytes = existsSync(`${path}${part}`) ? readFileSync(`${path}${part}`) : Buffer.alloc(0);
     const text = bytes.toString('latin1').toLowerCase();
-    return [...(text.includes(MARK) ? [`words in ${part || 'db'}`] : []), ...(bytes.includes(vector) ? [`vector in ${part || 'db'}`] : [])];
+    return [
+      ...(text.includes(MARK) ? [`words in ${part || 'db'}`] : []),
+      ...(bytes.includes(vector) ? [`vector in ${part || 'db'}`] : []),
+      ...(bytes.includes(code) ? [`code in ${part || 'db'}`] : []),
+    ];
   });
 }
 
@@ -66,7 +72,7 @@ describe('erasing from a SQLite store', () => {
     const { store, second, path } = await opened();
     const other = await second();
     await filled(store, 100);
-    expect(traces(path).map((trace) => trace.split(' ')[0])).toEqual(expect.arrayContaining(['words', 'vector']));
+    expect(traces(path).map((trace) => trace.split(' ')[0])).toEqual(expect.arrayContaining(['words', 'vector', 'code']));
     expect(await other.remove(ANN, 'semantic', {})).toBe(100);
     expect(await other.purge()).toHaveLength(3);
     expect(traces(path)).toEqual([]);

@@ -1,47 +1,23 @@
-import type { ChildProcessByStdio } from 'node:child_process';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RecordStore } from '../src/record-store.js';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
 import type { CarryOver } from '../src/sqlite/version-1.js';
 import { readVersion1 } from '../src/sqlite/version-1.js';
 import { collect, insert, recordOf, SAMPLE_MODEL } from './record-store-samples.js';
+import { startStoreProcess, type StoreProcess } from './store-processes.js';
 import { temporaryDirectory } from './temporary-memory.js';
 import { version1Records, writeVersion1 } from './version-1-file.js';
 
 const TIMEOUT_MS = 180_000;
 const ACME = { tenant: 'acme' };
 
-interface Started {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  readonly lines: string[];
-  readonly exit: Promise<{ code: number | null; stderr: string }>;
-  /** Resolves once so many lines were printed, or the process ended. */
-  printed(count: number): Promise<void>;
-}
-
-const file = (name: string) => new URL(name, import.meta.url).pathname;
-
-function start(...args: string[]): Started {
-  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
-  const child = spawn(process.execPath, [...flags, file('./store-process.ts'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const lines: string[] = [];
-  const reader = createInterface({ input: child.stdout });
-  reader.on('line', (line) => lines.push(line));
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const exit = once(child, 'close').then(([code]) => ({ code: code as number | null, stderr }));
-  const printed = async (count: number) => {
-    while (lines.length < count && child.exitCode === null) await Promise.race([once(reader, 'line'), exit]);
-  };
-  return { child, lines, exit, printed };
+function start(...args: string[]): StoreProcess {
+  const started = startStoreProcess(...args);
+  onTestFinished(() => void started.child.kill('SIGKILL'));
+  return started;
 }
 
 function newPath(): string {

@@ -20,13 +20,18 @@ type Outcome = { readonly log: 'emptied' | 'read' } | { readonly errcode: number
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL
  */
 export async function rewriteFile(path: string, lockWaitMs: number): Promise<boolean> {
+  const outcome = await whileRewriting(path, () => inThread({ path, lockWaitMs }));
+  if ('errcode' in outcome) throw memoryError(Object.assign(new Error(outcome.message), { errcode: outcome.errcode }), path);
+  return outcome.log === 'emptied';
+}
+
+/** With a sign beside the file, so that whoever waits for the lock is patient; see `isBeingRewritten`. `work` leaves the event loop free. */
+export async function whileRewriting<T>(path: string, work: () => Promise<T>): Promise<T> {
   const sign = signOf(path);
   writeFileSync(sign, '', { mode: 0o600 });
   const touch = setInterval(() => touchFile(sign), SIGN_EVERY_MS);
   try {
-    const outcome = await inThread({ path, lockWaitMs });
-    if ('errcode' in outcome) throw memoryError(Object.assign(new Error(outcome.message), { errcode: outcome.errcode }), path);
-    return outcome.log === 'emptied';
+    return await work();
   } finally {
     clearInterval(touch);
     rmSync(sign, { force: true });

@@ -1,8 +1,8 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { RecordFilter } from '../record-store.js';
+import type { RecordFilter, StoreQuery } from '../record-store.js';
 import { RECORD_FIELDS, type RecordField } from '../record-store.js';
 import { fieldCode, kindCodes } from './record-codes.js';
-import type { Value } from './tenant-rows.js';
+import type { TenantRows, Value } from './tenant-rows.js';
 
 /** A part of a WHERE with what it binds. Starts with " AND". */
 export interface Condition {
@@ -39,6 +39,13 @@ export function filterCondition(filter: RecordFilter): Condition {
     sql += bind(values, ' AND record.created_at < :createdBefore', 'createdBefore', filter.createdBefore);
   if (filter.worthMin !== undefined) sql += bind(values, ' AND record.worth >= :worthMin', 'worthMin', filter.worthMin);
   return { sql, values };
+}
+
+/** What a search asks of a record: all of its filter, and whom it is for. */
+export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery): Condition {
+  const { sql, values } = filterCondition({ ...query, shown: query.shown ?? true });
+  const within = rows.within.replaceAll(' AND agent', ' AND record.agent').replaceAll(' AND user', ' AND record.user');
+  return { sql: `${kindCondition(layer, query.kinds)}${sql}${within}`, values };
 }
 
 function bind(values: Record<string, Value>, sql: string, name: string, value: number): string {

@@ -18,7 +18,7 @@ const KEY_CHARS_MAX = 1_024;
 export interface PreparedChange {
   readonly change: Change;
   readonly kind: number;
-  readonly vectors: readonly VectorBytes[];
+  readonly vectors: ReadonlyArray<VectorBytes | null>;
   readonly terms: TermCounts;
 }
 

@@ -27,6 +27,7 @@ import { VectorModels } from './vector-models.js';
 import { deleteVectors, insertVectors, vectorBytes } from './vectors.js';
 import type { CarryOver } from './version-1.js';
 import { carryOver } from './version-1.js';
+import { addCodes } from './version-2.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
   /** Created, with its directory, where there is none. */
@@ -60,6 +61,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
       async (at) => new SqliteRecordStore(await StoreFile.open({ ...fileOptions, path: at }), model),
     );
   }
+  await addCodes(fileOptions);
   const file = await StoreFile.open(fileOptions);
   OPENED.add(path);
   return new SqliteRecordStore(file, model);

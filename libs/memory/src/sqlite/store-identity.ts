@@ -72,7 +72,7 @@ function createOnce(db: DatabaseSync, { name, dimension }: Model): void {
     if (isEmpty(db)) {
       db.exec(CREATE_SCHEMA);
       const insert = db.prepare('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 1)');
-      db.exec(createVectors(Number(insert.run(name, dimension).lastInsertRowid), dimension));
+      db.exec(createVectors(Number(insert.run(name, dimension).lastInsertRowid)));
       db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
     }
     db.exec('COMMIT');

@@ -1,6 +1,6 @@
 import type { StoreReport } from '../record-store.js';
 import type { StoreFile, WholeFile } from './store-file.js';
-import { TEXTS_MAX, vectorTable } from './store-schema.js';
+import { codeTable, TEXTS_MAX, vectorTable } from './store-schema.js';
 
 const SENTENCES_MAX = 100;
 
@@ -81,22 +81,26 @@ function checkVectors(file: WholeFile, found: Findings): void {
   const { checked, repaired, problems } = found;
   checked.vectors = 0;
   for (const model of file.all<{ id: number; name: string; ready: number }>('SELECT id, name, ready FROM model')) {
-    const table = vectorTable(model.id);
-    file.exec(`DROP TABLE IF EXISTS temp.seen_vector; CREATE TEMP TABLE seen_vector AS SELECT id, id / ${TEXTS_MAX} AS record FROM ${table};
+    const [vectors, codes] = [vectorTable(model.id), codeTable(model.id)];
+    file.exec(`DROP TABLE IF EXISTS temp.seen_vector; DROP TABLE IF EXISTS temp.seen_code;
+      CREATE TEMP TABLE seen_code AS SELECT id FROM ${codes}; CREATE INDEX temp.code_by_id ON seen_code (id);
+      CREATE TEMP TABLE seen_vector AS SELECT id, id / ${TEXTS_MAX} AS record FROM ${vectors} WHERE id IN (SELECT id FROM temp.seen_code);
       CREATE INDEX temp.seen_by_record ON seen_vector (record)`);
     checked.vectors += countOf(file, 'SELECT count(*) AS n FROM temp.seen_vector');
-    const strays = file.all<{ id: number }>(
-      `SELECT id FROM temp.seen_vector WHERE NOT EXISTS
-         (SELECT 1 FROM embedding WHERE model = ? AND embedding.record = seen_vector.record)`,
-      BigInt(model.id),
-    );
-    for (const { id } of strays) file.run(`DELETE FROM ${table} WHERE id = ?`, BigInt(id));
-    if (strays.length > 0) repaired.push(`removed ${strays.length} vectors of ${model.name} without a record`);
     const lost = file.run(
       `DELETE FROM embedding WHERE model = ? AND vectors > (SELECT count(*) FROM temp.seen_vector AS seen WHERE seen.record = embedding.record)`,
       BigInt(model.id),
     );
     if (lost > 0) repaired.push(`noted that ${lost} records have lost vectors of ${model.name}; "etude memory reembed" makes them anew`);
+    const strays = file.all<{ id: number }>(
+      `SELECT id FROM ${vectors} UNION SELECT id FROM temp.seen_code
+       EXCEPT SELECT id FROM temp.seen_vector WHERE record IN (SELECT record FROM embedding WHERE model = ?)`,
+      BigInt(model.id),
+    );
+    for (const { id } of strays) {
+      for (const table of [codes, vectors]) file.run(`DELETE FROM ${table} WHERE id = ?`, BigInt(id));
+    }
+    if (strays.length > 0) repaired.push(`removed ${strays.length} vectors of ${model.name} without a whole record`);
     const without = countOf(
       file,
       'SELECT count(*) AS n FROM record WHERE texts > 0 AND NOT EXISTS (SELECT 1 FROM embedding WHERE model = ? AND record = record.id)',
@@ -106,7 +110,7 @@ function checkVectors(file: WholeFile, found: Findings): void {
       problems.push(`${without} records have no vectors of ${model.name}; run "etude memory reembed" to make them`);
     }
   }
-  file.exec('DROP TABLE IF EXISTS temp.seen_vector');
+  file.exec('DROP TABLE IF EXISTS temp.seen_vector; DROP TABLE IF EXISTS temp.seen_code');
 }
 
 /** What BM25 counts with. */

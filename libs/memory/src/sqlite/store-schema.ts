@@ -1,8 +1,9 @@
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
 import { RECORD_TEXTS_MAX } from '../record-store.js';
+import { CODE_BITS } from './vector-code.js';
 
 /** Raise it with every change below; a file of another version is refused, or carried over. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 /** "Etud": marks the file as ours. */
 export const APPLICATION_ID = 0x4574_7564;
 
@@ -18,7 +19,7 @@ export const TEXTS_MAX = RECORD_TEXTS_MAX;
  *
  * `record` is narrow, since ranking and filters read many rows; what is shown is in `record_body` under the same id.
  * `record_words` has one row per record with words, under its id; `words.ts` puts them together, so the plainest tokenizer does. `embedding` notes per model that a record's texts were embedded
- * and how many have a vector; the vectors are in `vectorTable`, under `record * TEXTS_MAX + place of the text`.
+ * and how many have a vector; the vectors are in `vectorTable`, their codes in `codeTable`, both under `record * TEXTS_MAX + place of the text`.
  */
 export const CREATE_SCHEMA = `
 CREATE TABLE tenant (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE);
@@ -49,8 +50,6 @@ CREATE TABLE layer_size (
   tenant INTEGER NOT NULL, layer INTEGER NOT NULL, worded INTEGER NOT NULL, records INTEGER NOT NULL, texts INTEGER NOT NULL,
   PRIMARY KEY (tenant, layer)
 ) WITHOUT ROWID;
-CREATE TABLE place (n INTEGER PRIMARY KEY);
-WITH RECURSIVE up (n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM up WHERE n < ${TEXTS_MAX - 1}) INSERT INTO place SELECT n FROM up;
 CREATE VIRTUAL TABLE record_words USING fts5 (
   ${COUNT_COLUMNS.join(', ')}, content='', contentless_delete=1, detail=column, tokenize=ascii
 );
@@ -59,18 +58,25 @@ CREATE VIRTUAL TABLE record_words_row USING fts5vocab (record_words, row);
 CREATE VIRTUAL TABLE record_words_instance USING fts5vocab (record_words, instance);
 `;
 
-export const vectorTable = (model: number): string => `record_vector_${model}`;
+export const vectorTable = (model: number): string => `vector_${model}`;
+export const codeTable = (model: number): string => `vector_code_${model}`;
 
 /**
- * Chunks are per tenant and layer; small ones keep small tenants small (128 x 384 floats are 192 KiB). `kind` is negative for
- * what is not shown, so that one look answers both. Vectors are of unit length: their distances order them as cosines do, and
- * sqlite-vec computes those with the processor's wide instructions, which it does not for cosines (a third less time).
+ * A search goes through the codes, and compares the vectors of the nearest of them. Vectors are of unit length: their distances order
+ * them as cosines do, and sqlite-vec computes those with the processor's wide instructions, which it does not for cosines.
+ *
+ * Chunks of codes are per tenant and layer; small ones keep small tenants small (128 codes are 16 KiB). `kind` is negative for what is
+ * not shown, so that one look answers both.
  */
-export function createVectors(model: number, dimension: number): string {
+export function createVectors(model: number): string {
   return `
-CREATE VIRTUAL TABLE ${vectorTable(model)} USING vec0 (
-  id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY,
-  embedding float[${dimension}] distance_metric=L2,
+CREATE TABLE ${vectorTable(model)} (id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, embedding BLOB NOT NULL);
+CREATE VIRTUAL TABLE ${codeTable(model)} USING vec0 (
+  id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY, code bit[${CODE_BITS}],
   agent INTEGER, user INTEGER, kind INTEGER, worth FLOAT, created_at INTEGER, chunk_size=128
 )`;
+}
+
+export function dropVectors(model: number): string {
+  return `DROP TABLE ${codeTable(model)}; DROP TABLE ${vectorTable(model)}`;
 }

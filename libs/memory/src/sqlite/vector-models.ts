@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { StoreOptions, VectorModel } from '../record-store.js';
 import type { StoreFile, WholeFile } from './store-file.js';
 import { requireModel } from './store-identity.js';
-import { createVectors, vectorTable } from './store-schema.js';
+import { createVectors, dropVectors } from './store-schema.js';
 import type { TenantRows } from './tenant-rows.js';
 
 interface ModelRow {
@@ -41,7 +41,7 @@ export class VectorModels {
       }
       file.run('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, BigInt(dimension));
       const id = modelRows(file).find((model) => model.name === name)?.id ?? 0;
-      file.exec(createVectors(id, dimension));
+      file.exec(createVectors(id));
     });
   }
 
@@ -62,7 +62,7 @@ export class VectorModels {
           `the vectors of ${name} are the only ones that are searched; make those of another model ready first`,
         );
       }
-      file.exec(`DROP TABLE ${vectorTable(known.id)}`);
+      file.exec(dropVectors(known.id));
       file.run('DELETE FROM embedding WHERE model = ?', BigInt(known.id));
       file.run('DELETE FROM model WHERE id = ?', BigInt(known.id));
     });

@@ -2,11 +2,15 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { StoreOptions } from '../record-store.js';
 import { layerCode } from './record-codes.js';
-import { TEXTS_MAX, vectorTable } from './store-schema.js';
+import { codeTable, TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
+import { vectorCode } from './vector-code.js';
 
-/** A vector's bytes; null for a text that has no direction, such as one without a word in it. */
-export type VectorBytes = Uint8Array | null;
+/** A vector as it is stored: of unit length, so that the square of the distance of two says their cosine; with its code. */
+export interface VectorBytes {
+  readonly direction: Uint8Array;
+  readonly code: Uint8Array;
+}
 
 /** What is kept beside a vector, so that a search can leave it out. */
 export interface VectorTraits extends OwnerNumbers {
@@ -24,11 +28,11 @@ export const vectorId = (record: number, place: number): number => record * TEXT
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
 /**
- * A vector's direction as bytes: of unit length, so that the square of the distance of two says their cosine.
+ * Null for a text that has no direction, such as one without a word in it.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number
  */
-export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes {
+export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes | null {
   if (vector === null) return null;
   let squares = 0;
   for (let i = 0; i < vector.length; i += 1) squares += (vector[i] ?? 0) ** 2;
@@ -41,17 +45,12 @@ export function vectorBytes(vector: Float32Array | null, { name, dimension }: St
   if (squares === 0) return null;
   const scale = 1 / Math.sqrt(squares);
   const direction = Math.abs(squares - 1) < UNIT_ERROR ? vector : vector.map((value) => value * scale);
-  return new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength);
+  return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 
 /** Of two directions that are so far apart. */
 export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
-}
-
-/** The other way round. */
-export function distanceOf(cosine: number): number {
-  return Math.sqrt(Math.max(0, 2 - 2 * cosine));
 }
 
 /** With the note that the model has seen the record. */
@@ -60,17 +59,20 @@ export function insertVectors(
   model: number,
   record: number,
   traits: VectorTraits,
-  vectors: readonly VectorBytes[],
+  vectors: ReadonlyArray<VectorBytes | null>,
 ): void {
   const { layer, agent, user, kind, worth, createdAt } = traits;
   let count = 0;
   vectors.forEach((vector, place) => {
     if (vector === null) return;
     count += 1;
+    const id = vectorId(record, place);
+    const { direction, code } = vector;
+    rows.run(`INSERT INTO ${vectorTable(model)} (id, tenant, embedding) VALUES (:id, :tenant, :direction)`, { id, direction });
     rows.run(
-      `INSERT INTO ${vectorTable(model)} (id, tenant, layer, embedding, agent, user, kind, worth, created_at)
-       VALUES (:id, :tenant, :layer, :vector, :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
-      { id: vectorId(record, place), layer: layerCode(layer), vector, agent, user, kind, worth, createdAt },
+      `INSERT INTO ${codeTable(model)} (id, tenant, layer, code, agent, user, kind, worth, created_at)
+       VALUES (:id, :tenant, :layer, vec_bit(:code), :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
+      { id, layer: layerCode(layer), code, agent, user, kind, worth, createdAt },
     );
   });
   rows.run('INSERT INTO embedding (model, record, tenant, vectors) VALUES (:model, :record, :tenant, :count)', { model, record, count });
@@ -82,7 +84,7 @@ export function updateVectors(rows: TenantRows, record: number, texts: number, t
   for (const model of embeddedBy(rows, record)) {
     for (let place = 0; place < texts; place += 1) {
       rows.run(
-        `UPDATE ${vectorTable(model)} SET agent = :agent, user = :user, kind = :kind, worth = CAST(:worth AS REAL), created_at = :createdAt
+        `UPDATE ${codeTable(model)} SET agent = :agent, user = :user, kind = :kind, worth = CAST(:worth AS REAL), created_at = :createdAt
          WHERE id = :id AND tenant = :tenant`,
         { id: vectorId(record, place), agent, user, kind, worth, createdAt },
       );
@@ -94,7 +96,9 @@ export function updateVectors(rows: TenantRows, record: number, texts: number, t
 export function deleteVectors(rows: TenantRows, record: number, texts: number, only?: number): void {
   for (const model of embeddedBy(rows, record).filter((id) => only === undefined || id === only)) {
     for (let place = 0; place < texts; place += 1) {
-      rows.run(`DELETE FROM ${vectorTable(model)} WHERE id = :id AND tenant = :tenant`, { id: vectorId(record, place) });
+      for (const table of [codeTable(model), vectorTable(model)]) {
+        rows.run(`DELETE FROM ${table} WHERE id = :id AND tenant = :tenant`, { id: vectorId(record, place) });
+      }
     }
     rows.run('DELETE FROM embedding WHERE model = :model AND record = :record AND tenant = :tenant', { model, record });
   }

@@ -1,0 +1,90 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { Change } from '../src/record-store.js';
+import { ACME, BETA, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { temporaryStore } from './temporary-store.js';
+
+const DIMENSION = 96;
+const RECORDS = 3_000;
+const PLACES = 10;
+
+async function opened() {
+  const made = await temporaryStore({ model: { name: 'many', dimension: DIMENSION } });
+  onTestFinished(() => made.close());
+  return made.store;
+}
+
+/** The same in every run. */
+function numbers(): () => number {
+  let state = 7;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Around 20 topics; with few numbers that are not zero, as hashed words have. */
+function directions(count: number, isSparse: boolean): Float32Array[] {
+  const next = numbers();
+  const one = () => Array.from({ length: DIMENSION }, () => (isSparse && next() > 0.1 ? 0 : next() - 0.5));
+  const topics = Array.from({ length: 20 }, one);
+  return Array.from({ length: count }, (_, i) => {
+    const own = one();
+    return vectorOf(Object.fromEntries((topics[i % 20] ?? []).map((value, axis) => [axis, value + (own[axis] ?? 0)])), DIMENSION);
+  });
+}
+
+const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
+const recordAt = (i: number, part = {}) => recordOf({ key: `k${i}`, createdAt: i, ...part });
+
+for (const isSparse of [false, true]) {
+  it(
+    `finds what comparing all ${isSparse ? 'sparse' : 'full'} vectors finds, for the tenant, agent and kind that are asked for`,
+    { timeout: 120_000 },
+    async () => {
+      const store = await opened();
+      const all = directions(RECORDS + 40, isSparse);
+      const [vectors, asked] = [all.slice(0, RECORDS), all.slice(RECORDS)];
+      const kinds = ['fact', 'summary'] as const;
+      const changes = (tenant: string, shift: number): Change[] =>
+        vectors.map((_, i) =>
+          insert(recordAt(i, { kind: kinds[i % 2] ?? 'fact', scope: { tenant, agent: i % 3 === 0 ? 'tester' : 'coder', user: null } }), {
+            text: '',
+            vector: vectors[(i + shift) % RECORDS] ?? null,
+          }),
+        );
+      await store.write('acme', changes('acme', 0));
+      await store.write('beta', changes('beta', 1_000));
+      let right = 0;
+      for (const [q, vector] of asked.entries()) {
+        const [scope, shift] = q % 2 === 0 ? [{ ...ACME, agent: 'coder' }, 0] : [{ ...BETA, agent: 'coder' }, 1_000];
+        const { dense } = await store.search(scope, 'semantic', { vector, text: '', kinds: ['fact'], limit: PLACES });
+        const cosines = vectors.map((_, i) => dot(vectors[(i + shift) % RECORDS] ?? vector, vector));
+        const open = cosines.flatMap((cosine, i) => (i % 3 !== 0 && i % 2 === 0 ? [{ key: `k${i}`, cosine }] : []));
+        const best = open.toSorted((a, b) => b.cosine - a.cosine).slice(0, PLACES);
+        right += best.filter(({ key }) => dense.some((found) => found.key === key)).length;
+        for (const { key, cosine } of dense) expect(cosine).toBeCloseTo(cosines[Number(key.slice(1))] ?? 2, 4);
+      }
+      expect(right / (asked.length * PLACES)).toBeGreaterThanOrEqual(0.99);
+    },
+  );
+}
+
+it('orders by age those that are equally near, of more than any list of codes holds', { timeout: 120_000 }, async () => {
+  const store = await opened();
+  const vector = vectorOf({ 1: 1 }, DIMENSION);
+  await store.write(
+    'acme',
+    Array.from({ length: 4_500 }, (_, i) => insert(recordAt((i * 7) % 4_500), { text: '', vector })),
+  );
+  const { dense } = await store.search(ACME, 'semantic', { vector, text: '', limit: 3 });
+  expect(dense.map(({ key }) => key)).toEqual(['k4499', 'k4498', 'k4497']);
+});
+
+it('compares all vectors where there are few', async () => {
+  const store = await opened();
+  const opposite = vectorOf({ 1: -1 }, DIMENSION);
+  const changes = Array.from({ length: 400 }, (_, i) => insert(recordAt(i), { text: 'near', vector: vectorOf({ 1: 1, 2: i }, DIMENSION) }));
+  await store.write('acme', [...changes, insert(recordAt(400), { text: 'far', vector: opposite }), searchable({ key: 'none' }, 'none')]);
+  const { dense } = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }, DIMENSION), text: 'near', limit: 401 });
+  expect(dense.map(({ key }) => key)).toEqual(Array.from({ length: 401 }, (_, i) => `k${i}`));
+});
