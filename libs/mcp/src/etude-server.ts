@@ -2,6 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
+import { SkillChanges } from './skill-changes.js';
 import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
 import { serveTools, type ToolTiming } from './tools.js';
 
@@ -23,17 +24,32 @@ export interface EtudeServerOptions {
   readonly timing?: ToolTiming;
 }
 
-/** One MCP server for one caller; it holds nothing, so that making one for every request is cheap. */
-export function etudeServer(calls: GatewayCalls, caller: McpCaller, { version, onUnfit, timing }: EtudeServerOptions): McpServer {
+/** For a connection that lasts: how often it is looked whether skills have changed, and until when. */
+export interface ChangeWatch {
+  readonly everyMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One MCP server for one caller; it holds nothing, so that making one for every request is cheap.
+ *
+ * @param watch absent: nobody is told of changes, and clients go by the time that a listing is good for
+ */
+export function etudeServer(
+  calls: GatewayCalls,
+  caller: McpCaller,
+  { version, onUnfit, timing }: EtudeServerOptions,
+  watch?: ChangeWatch,
+): McpServer {
   const mcp = new McpServer(
     { name: 'etude', title: 'Etude', version },
     { instructions: INSTRUCTIONS, cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } } },
   );
   serveTools(mcp.server, calls.tools, caller, timing);
-  const source = new GatewaySkillSource(calls.skills, caller, onUnfit);
+  const changes = watch && new SkillChanges(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() });
+  const source = new GatewaySkillSource(calls.skills, caller, { onUnfit, onListing: () => changes?.begin() });
   const onWarning = ({ path, message }: { path: string; message: string }) => onUnfit(path, message);
   new SkillsExtension({ source, cacheHint: { ttlMs: SKILLS_TTL_MS, cacheScope: 'private' }, onWarning }).attach(mcp);
-  // Nothing tells this process when a skill changes: clients go by the time that a listing is good for.
-  mcp.server.registerCapabilities({ resources: { listChanged: false } });
+  mcp.server.registerCapabilities({ resources: { listChanged: changes !== undefined } });
   return mcp;
 }

@@ -21,19 +21,26 @@ type Version = Pick<WireSkill, 'name' | 'agent' | 'user' | 'version'>;
 /** Hears of a skill that can't be shown in the Agent Skills format, and why. */
 export type OnUnfit = (skill: string, why: string) => void;
 
+export interface SkillSourceListeners {
+  readonly onUnfit: OnUnfit;
+  /** Before skills are listed. */
+  readonly onListing: () => void;
+}
+
 /** The active skills that a caller sees, in the Agent Skills format, as the gateway exports them. Nothing is kept between requests. */
 export class GatewaySkillSource implements SkillSource {
   readonly #calls: GatewayCalls['skills'];
   readonly #caller: McpCaller;
-  readonly #onUnfit: OnUnfit;
+  readonly #heard: SkillSourceListeners;
 
-  constructor(calls: GatewayCalls['skills'], caller: McpCaller, onUnfit: OnUnfit) {
+  constructor(calls: GatewayCalls['skills'], caller: McpCaller, heard: SkillSourceListeners) {
     this.#calls = calls;
     this.#caller = caller;
-    this.#onUnfit = onUnfit;
+    this.#heard = heard;
   }
 
   async list({ cursor }: { cursor?: string }, context: ServerContext): Promise<{ skills: Skill[]; nextCursor?: string }> {
+    this.#heard.onListing();
     const { agent, user } = this.#caller;
     const request = { agent, user, status: SkillStatus.ACTIVE, pageSize: PAGE_SIZE, pageToken: cursor ?? '' };
     const page = await spoken(this.#calls.listSkills(request, this.#settings(context)));
@@ -107,7 +114,7 @@ export class GatewaySkillSource implements SkillSource {
     try {
       return await skillFolder(skill, exported.files);
     } catch (error) {
-      this.#onUnfit(skill, error instanceof Error ? error.message : String(error));
+      this.#heard.onUnfit(skill, error instanceof Error ? error.message : String(error));
       return undefined;
     }
   }

@@ -9,9 +9,13 @@ export interface StdioOptions extends EtudeServerOptions {
   readonly stdout: Writable;
   /** Ends the server as the end of its input does. */
   readonly signal: AbortSignal;
+  /** How often it is looked whether the skills that were listed have changed. */
+  readonly skillsEveryMs?: number;
   /** Hears of what is wrong with the connection. */
   readonly onError: (error: Error) => void;
 }
+
+const SKILLS_EVERY_MS = 10_000;
 
 /** Tells of its end, whoever ends it. */
 class EndingTransport extends StdioServerTransport {
@@ -30,7 +34,8 @@ class EndingTransport extends StdioServerTransport {
  * Answers what broke the connection before that, such as a message that is too long; null where nothing did.
  */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<Error | null> {
-  const { stdin, stdout, signal, onError } = options;
+  const { stdin, stdout, signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
+  const over = new AbortController();
   const ended = Promise.withResolvers<Error | null>();
   for (const event of ['end', 'close', 'error']) stdin.once(event, () => ended.resolve(null));
   signal.addEventListener('abort', () => ended.resolve(null), { once: true });
@@ -40,9 +45,10 @@ export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, opt
     onError(error);
   };
   const transport = new EndingTransport(stdin, stdout);
-  const handle = serveStdio(() => etudeServer(calls, caller, options), { transport, onerror });
+  const handle = serveStdio(() => etudeServer(calls, caller, options, { everyMs, signal: over.signal }), { transport, onerror });
   if (signal.aborted) ended.resolve(null);
   const broken = await Promise.race([ended.promise, transport.ended.then(() => last)]);
+  over.abort();
   await handle.close();
   return isClientGone(broken) ? null : broken;
 }

@@ -6,7 +6,7 @@ import { type Client, ReadBuffer, serializeMessage, type Transport } from '@mode
 import { afterEach } from 'vitest';
 import type { EtudeServerOptions } from '../src/etude-server.js';
 import { createMcpHttp } from '../src/http.js';
-import { serveOverStdio } from '../src/stdio.js';
+import { serveOverStdio, type StdioOptions } from '../src/stdio.js';
 import { connectHttp, connectOver, type Revision } from '../src/testing/official-client.js';
 import type { FakeGateway } from '../src/testing/fake-gateway.js';
 
@@ -69,7 +69,7 @@ export async function connect(
   gateway: FakeGateway,
   over: 'http' | 'stdio',
   revision: Revision,
-  { headers = {}, options = {} }: { headers?: Record<string, string>; options?: Partial<EtudeServerOptions> } = {},
+  { headers = {}, options = {} }: { headers?: Record<string, string>; options?: Partial<StdioOptions> } = {},
 ): Promise<Client> {
   if (over === 'http') return opened(await connectHttp(await serveHttp(gateway, options), revision, headers));
   const pipe = new PipeTransport();
