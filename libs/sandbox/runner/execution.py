@@ -71,10 +71,14 @@ class Execution:
         return self.first + len(self.frames)
 
     def add(self, kind, **fields):
+        self.note(kind, **fields)
+        self.tell()
+
+    def note(self, kind, **fields):
+        """As `add`, for a frame that is told with the next one."""
         frame = encode_frame({"type": kind, "executionId": self.name, "seq": self.count, **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)
-        self.tell()
 
     def frame(self, number):
         """None where it is not there yet. Raises Refused when it is no longer kept."""

@@ -147,14 +147,17 @@ class Supervisor:
             self.owner.flush()
 
     def run(self, execution):
-        """One result per run, then `done`."""
-        for number, result in enumerate(self.results(execution)):
-            execution.add("run", run=number, result=result)
-            self.await_reader(execution)
+        """One result per run, then `done`, which goes out with the last one."""
+        for number, (result, is_last) in enumerate(self.results(execution)):
+            execution.note("run", run=number, result=result)
+            if not is_last or execution.kept_bytes > KEPT_BYTES_MAX:
+                self.tell_owner()
+                self.await_reader(execution)
         execution.add("done")
         execution.request = None
 
     def results(self, execution):
+        """Each with whether it is the last one."""
         request = execution.request
         # A session has the seed that its interpreter began with.
         if request.hash_seed is not None and self.pool.session.cell is None:
@@ -164,8 +167,9 @@ class Supervisor:
                 workspace.empty_all()
             self.used = True
             result = self.result(execution, index, run)
-            yield result
-            if result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok"):
+            is_last = index + 1 == len(request.runs) or result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok")
+            yield result, is_last
+            if is_last:
                 return
 
     def result(self, execution, index, run):
