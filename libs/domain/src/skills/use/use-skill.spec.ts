@@ -25,6 +25,7 @@ const errorOf = (work: Promise<unknown>) =>
     () => 'none',
     (error: EtudeError) => `${error.code}: ${error.message}`,
   );
+const switchedOff = () => Promise.reject(new EtudeError('FAILED_PRECONDITION', 'Skills are switched off'));
 const failing = (result: Awaited<ReturnType<FakeRun>>) => world([ADD], new FakeSandboxes(() => result));
 
 describe('useSkill', () => {
@@ -72,11 +73,10 @@ describe('useSkill', () => {
   });
 
   it('says nothing of a skill to who may use none', async () => {
-    const allowed = () => Promise.reject(new EtudeError('FAILED_PRECONDITION', 'Skills are switched off'));
     const { use, uses } = world([ADD]);
     const claim: UseClaim = { find: () => Promise.reject(new Error('asked')), take: async (now) => now };
     for (const call of [{}, { name: 'nothing' }, { parameters: { x: 1 } }, { claim }])
-      expect(await errorOf(use({ ...call, allowed: allowed() }))).toBe('FAILED_PRECONDITION: Skills are switched off');
+      expect(await errorOf(use({ ...call, allowed: switchedOff() }))).toBe('FAILED_PRECONDITION: Skills are switched off');
     expect(uses()).toHaveLength(0);
   });
 
