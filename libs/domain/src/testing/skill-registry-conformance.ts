@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { SkillMove } from '../ports/skill-registry.js';
-import { SAME_CODE_MARK } from '../skills/hygiene/carried-marks.js';
+import { PROMOTED_MARK, SAME_CODE_MARK } from '../skills/hygiene/carried-marks.js';
 import { keyOf } from '../skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
@@ -230,6 +230,12 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.store(skillOf({ name: 'c', ...renamed }), { isReviewed: true })).not.toHaveProperty('untrusted');
       expect(await memory.store(skillOf({ name: 'd', code: code.replace('sum', 'max') }))).not.toHaveProperty('untrusted');
       expect(await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, tenant: 'beta' } }))).not.toHaveProperty('untrusted');
+    });
+
+    it('marks no code for having been promoted somewhere', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ scope: { ...SCOPE, agent: '@tenant' }, untrusted: [PROMOTED_MARK] }), { isReviewed: true });
+      expect(await memory.store(skillOf({ name: 'other' }))).not.toHaveProperty('untrusted');
     });
 
     it('marks nothing that its owner has in use without a mark', async () => {

@@ -7,6 +7,9 @@ import { withMarks } from './untrusted.js';
 /** Of versions that nobody goes on from, unless somebody says so. */
 const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
+/** On a copy for more readers: it says nothing against the code, and stays with the copy. */
+export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
+
 /** Says nothing of whose the other one is, or where it was learned. */
 export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
@@ -45,9 +48,9 @@ export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isRevi
   return isInUse ? null : code;
 }
 
-/** What its code is found by where it is marked; null where it is not. */
+/** What its code is found by where that is marked; null where it is not. */
 export function markedCode(skill: Skill): string | null {
-  return marksOf(skill).length === 0 ? null : codeDigest(skill);
+  return marksOf(skill).some((mark) => mark !== PROMOTED_MARK) ? codeDigest(skill) : null;
 }
 
 /** @param isMarked whether the tenant has a marked skill with this code */

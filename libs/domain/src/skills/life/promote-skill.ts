@@ -2,15 +2,13 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
+import { PROMOTED_MARK } from '../hygiene/carried-marks.js';
 import type { Decision } from './approve.js';
 import { isReadBy, ownerOf, scopeOf } from './owners.js';
 import { isProofOf } from './skill-life.js';
 
 /** What is not for more readers: what was asked for before, and what became of it. */
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
-
-/** Whoever approved it did so for fewer readers. */
-const FOR_MORE = 'it was promoted, and approved for fewer readers only';
 
 /**
  * Stores a copy of a skill for more readers, a candidate there: it is verified beside what they read, since its evidence names what
@@ -34,7 +32,7 @@ export async function promoteSkill(
     );
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
-  const untrusted = [...new Set([...(skill.untrusted ?? []), FOR_MORE])];
+  const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
   const copy = { ...skill, ...ANEW, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
