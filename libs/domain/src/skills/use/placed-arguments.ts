@@ -19,13 +19,13 @@ export function placedArguments(
   const kwargs = { ...given } as CallArguments['kwargs'];
   const parameters = contract?.parameters ?? [];
   const rest = parameters.find(({ passed }) => passed === 'rest');
-  const follow = rest === undefined ? [] : listOf(kwargs[rest.name]);
+  const follow = rest === undefined || !Object.hasOwn(kwargs, rest.name) ? [] : listOf(kwargs[rest.name]);
   if (rest !== undefined) delete kwargs[rest.name];
   const last = follow.length > 0 ? rest : parameters.findLast(({ name, passed }) => passed === 'position' && Object.hasOwn(kwargs, name));
   if (last === undefined) return { args: [], kwargs };
   const before = parameters.slice(0, parameters.indexOf(last) + (last === rest ? 0 : 1));
   const args = before.map(({ name }) => {
-    const value = kwargs[name];
+    const value = Object.hasOwn(kwargs, name) ? kwargs[name] : undefined;
     if (value === undefined) throw leftOut(skill, name, last.name);
     delete kwargs[name];
     return value;

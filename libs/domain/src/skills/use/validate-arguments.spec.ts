@@ -110,3 +110,39 @@ it('plainValue reads what the sandbox writes', () => {
   const value = { a: { $set: [1, { $int: '9007199254740993' }] }, b: { $dict: [[1, { $float: 'nan' }]] }, c: { $bytes: 'AA==' }, d: [] };
   expect(plainValue(value)).toEqual({ a: [1, '9007199254740993'], b: [[1, 'nan']], c: 'AA==', d: [] });
 });
+
+const taking = (inputs: Record<string, object>, more: object = {}) => {
+  const names = Object.keys(inputs);
+  const inputSchema = { type: 'object', properties: inputs, required: [], additionalProperties: false, ...more };
+  const parameters = names.map((name) => ({ name, type: '', description: '', required: false }));
+  return { ...skill, contract: { ...contract, parameters, inputSchema: inputSchema as SkillContract['inputSchema'] } };
+};
+const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+
+describe('names of arguments', () => {
+  it('that every object of JavaScript has are given like others', () => {
+    const named = taking({ constructor: {}, toString: { type: 'string', default: 'x' }, valueOf: {} }, { required: ['constructor'] });
+    expect(validateArguments(named, json('{"constructor": 1}'))).toEqual({ constructor: 1, toString: 'x' });
+    expect(refused({}, named)).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['parameters.constructor'] });
+  });
+
+  it('are never __proto__, also where any name is taken', () => {
+    for (const more of [{}, { additionalProperties: {} }])
+      expect(refused(json('{"__proto__": {"text": "a"}}'), taking({ text: {} }, more))).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        fields: ['parameters.__proto__'],
+      });
+  });
+
+  it('and what is in them stay as they were given', () => {
+    const dict = taking({ counts: { type: 'object', additionalProperties: { type: 'integer' } }, rest: {} });
+    const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
+    expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);
+  });
+
+  it('are known however their letters are written, as Python knows them', () => {
+    const named = taking({ größe: { type: 'integer' }, fi: {} });
+    expect(validateArguments(named, { ['gr\u006f\u0308\u00dfe'.normalize('NFD')]: 1, ['\ufb01']: 2 })).toEqual({ größe: 1, fi: 2 });
+    expect(refused({ fi: 1, ['\ufb01']: 2 }, named).fields).toEqual(['parameters.\ufb01']);
+  });
+});

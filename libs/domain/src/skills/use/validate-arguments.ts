@@ -10,6 +10,10 @@ interface Violation {
   readonly description: string;
 }
 
+/** JavaScript's name for what an object inherits from; no code has a parameter of that name. */
+const UNNAMEABLE = '__proto__';
+const NO_NAME: Violation = { field: `parameters.${UNNAMEABLE}`, description: 'is no name of an argument' };
+
 /** Values that are shown in a message. */
 const SHOWN_MAX = 8;
 
@@ -22,15 +26,32 @@ const SHOWN_MAX = 8;
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
   const known = contract.parameters.map(({ name }) => name);
-  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(given, { reportInput: true });
-  if (parsed.success) return parsed.data as Arguments;
-  const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue, given, known, contract));
+  const own = ownArguments(given, known);
+  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(own, { reportInput: true });
+  const told = parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, own, known, contract));
+  const violations = Object.hasOwn(own, UNNAMEABLE) && told.length === 0 ? [NO_NAME] : told;
+  // What was given stays as it is: the parser leaves keys out that JavaScript has a meaning for.
+  if (parsed.success && violations.length === 0) return { ...(parsed.data as Arguments), ...own };
   const lines = violations.map(({ field, description }) => `${field} ${description.replace(/\.+$/, '')}`).join('; ');
   throw new EtudeError(
     'INVALID_ARGUMENT',
     `The arguments of ${skill.name} are wrong: ${lines}${lines.endsWith('?') ? '' : '.'} It is ${contract.signature || `called with ${known.join(', ') || 'nothing'}`}.`,
     { field: violations[0]?.field, violations },
   );
+}
+
+/**
+ * Without what every object of JavaScript inherits, such as "constructor", and under the names that Python reads the code's as: its
+ * identifiers are normalised, the keys of a call are not.
+ */
+function ownArguments(given: Arguments, known: readonly string[]): Record<string, unknown> {
+  const own = Object.create(null) as Record<string, unknown>;
+  for (const [name, value] of Object.entries(given)) {
+    const normal = name.normalize('NFKC');
+    const isOther = !known.includes(name) && known.includes(normal) && !Object.hasOwn(given, normal);
+    if (value !== undefined) own[isOther ? normal : name] = value;
+  }
+  return own;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where there is nothing to call, and what to do with it */

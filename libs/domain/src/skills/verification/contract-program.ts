@@ -9,6 +9,8 @@ SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 DICTS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
 WRAPPERS = {"Annotated", "Final", "Required", "NotRequired", "ClassVar"}
 EXACT_INT = 2**53
+# To JavaScript no key like others: who calls a skill could not give it.
+UNNAMEABLE = "__proto__"
 
 def last_name(node):
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
@@ -38,7 +40,7 @@ def is_json(value):
     if isinstance(value, (list, tuple)):
         return all(is_json(item) for item in value)
     if isinstance(value, dict):
-        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+        return all(isinstance(key, str) and key != UNNAMEABLE and is_json(item) for key, item in value.items())
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return True
     if isinstance(value, int):
@@ -108,12 +110,17 @@ def array_of_pairs(parts, values):
     keys = schema_of(parts[0], True) if parts else {}
     return {"type": "array", "items": {"type": "array", "prefixItems": [keys, values], "minItems": 2, "maxItems": 2}}
 
+def identifier(name):
+    """As Python reads it in code."""
+    return unicodedata.normalize("NFKC", name)
+
 def described(docstring):
     """Descriptions of parameters by name, from docstrings in Google's, NumPy's or reST's style."""
     found = {}
-    lines = docstring.split("\n")
+    # Letters with their accents, so that they match as letters.
+    lines = unicodedata.normalize("NFC", docstring).split("\n")
     def note(name, text):
-        name = name.strip().lstrip("*")
+        name = identifier(name.strip().lstrip("*"))
         if name and name not in found:
             found[name] = " ".join(text.split())
     field = re.compile(r"^\s*:(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
@@ -200,6 +207,8 @@ def contract_of(function):
     pairs = list(zip(positional, defaults)) + follow + list(zip(args.kwonlyargs, args.kw_defaults))
     parameters, properties = [], {}
     for argument, default in pairs:
+        if argument.arg == UNNAMEABLE:
+            problems.append({"line": argument.lineno, "message": "it has a parameter called \"__proto__\", which JSON objects of JavaScript have no place for; give it another name"})
         parameter = parameter_of(argument, default, descriptions)
         schema = dict(schema_of(argument.annotation))
         if argument.arg in by_place:

@@ -1,13 +1,15 @@
 /**
  * Python: `at_import(module, problems)` adds a problem for each thing that the code does when it is loaded. What may stand at the top
  * level, and in a class: imports, definitions, constants, and whatever is behind `if __name__ == "__main__"`. A constant may be built
- * by calls of the names below, of its own classes, and of methods of literals and of its own constants; nothing else is called.
+ * by calls of the names below, of its own classes, and of methods of literals and of its own constants; nothing else is called. What of
+ * the code's own runs by that, `OWN_CODE_PROGRAM` holds to the same.
  */
 export const IMPORT_RULE_PROGRAM = String.raw`
 PURE_MODULES = set("abc cmath collections dataclasses decimal enum fractions functools itertools math operator re string struct types typing".split())
+NOT_PURE = set("operator.call operator.methodcaller types.FunctionType types.LambdaType types.MethodType types.CodeType types.new_class typing.get_type_hints".split())
 PURE_CALLS = set(
     """bool bytes bytearray chr complex dict enumerate filter float frozenset int len list map max min object ord property range
-    reversed round set slice sorted str sum super tuple type zip abs divmod pow hash repr
+    reversed round set slice sorted str sum super tuple type zip abs divmod pow hash repr staticmethod classmethod
     dict.fromkeys str.maketrans bytes.fromhex float.fromhex int.from_bytes itertools.chain.from_iterable
     datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone datetime.date.fromisoformat
     datetime.datetime.fromisoformat zoneinfo.ZoneInfo pathlib.Path pathlib.PurePath pathlib.PurePosixPath logging.getLogger
@@ -45,12 +47,17 @@ class AtImport:
         self.classes = {node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
         self.functions = {node.name for node in ast.walk(module) if isinstance(node, DEFINITIONS)}
         self.constants = set()
+        self.lazy = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" and any(a.name == "annotations" for a in node.names) for node in module.body)
+        self.own = OwnCode(module, self)
 
     def refuse(self, node, what):
-        self.problems.append({
+        problem = {
             "line": getattr(node, "lineno", None),
             "message": what + " when it is loaded; the top level may hold imports, definitions and constants, so put it into a function or behind if __name__ == \"__main__\"",
-        })
+        }
+        # What is on one line is told once: a call may be seen as one, and as what its argument leads to.
+        if all(told["line"] != problem["line"] for told in self.problems):
+            self.problems.append(problem)
 
     def statements(self, body):
         for node in body:
@@ -59,26 +66,42 @@ class AtImport:
     def statement(self, node):
         if isinstance(node, DEFINITIONS):
             self.decorators(node)
-            for default in node.args.defaults + [d for d in node.args.kw_defaults if d is not None]:
+            for default in self.defaults(node.args):
                 self.value(default)
+            every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs + [a for a in (node.args.vararg, node.args.kwarg) if a]
+            for annotation in [argument.annotation for argument in every] + [node.returns]:
+                self.annotation(annotation)
         elif isinstance(node, ast.ClassDef):
             self.decorators(node)
             for base in node.bases + [keyword.value for keyword in node.keywords]:
                 self.value(base)
             self.statements(node.body)
+            self.own.defined(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if node.value is not None:
                 self.value(node.value)
+            if isinstance(node, ast.AnnAssign):
+                self.annotation(node.annotation)
+            for target in targets:
+                if isinstance(target, (ast.Subscript, ast.Attribute)):
+                    self.value(target)
+                if isinstance(target, ast.Attribute) and is_special(target.attr) and self.own.reach(node.value):
+                    self.refuse(node, "it sets the method " + self.named(target))
             self.constants |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
         elif isinstance(node, ast.If):
             if is_main_guard(node.test):
                 return self.statements(node.orelse)
+            self.own.touched(node)
             self.value(node.test)
             self.statements(node.body + node.orelse)
         elif isinstance(node, ast.Try):
+            for handler in node.handlers:
+                if handler.type is not None:
+                    self.value(handler.type)
             self.statements(node.body + [s for handler in node.handlers for s in handler.body] + node.orelse + node.finalbody)
         elif isinstance(node, ast.Assert):
+            self.own.touched(node)
             self.value(node.test)
         elif isinstance(node, ast.Expr):
             if isinstance(node.value, ast.Call):
@@ -92,23 +115,33 @@ class AtImport:
     def decorators(self, node):
         for decorator in node.decorator_list:
             callee = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if not (self.is_pure(callee) or self.root(callee) in self.functions | self.classes | self.constants or self.is_accessor(callee)):
+            if not (self.is_pure(callee) or self.root(callee) in self.functions | self.classes | self.constants):
                 self.refuse(decorator, "it calls the decorator " + self.named(callee))
+            self.own.decorated(decorator)
             if isinstance(decorator, ast.Call):
                 for argument in decorator.args + [keyword.value for keyword in decorator.keywords]:
                     self.value(argument)
 
-    def is_accessor(self, node):
-        return dotted(node) in ("staticmethod", "classmethod")
-
     def value(self, node):
         """An expression that is evaluated; bodies of lambdas are not."""
         if isinstance(node, ast.Lambda):
+            for default in self.defaults(node.args):
+                self.value(default)
             return
-        if isinstance(node, ast.Call) and not self.may_call(node.func):
-            return self.refuse(node, "it calls " + self.named(node.func))
+        if isinstance(node, ast.Call):
+            if not self.may_call(node.func):
+                return self.refuse(node, "it calls " + self.named(node.func))
+            self.own.called(node)
+        self.own.touched(node)
         for child in ast.iter_child_nodes(node):
             self.value(child)
+
+    def annotation(self, node):
+        if node is not None and not self.lazy:
+            self.value(node)
+
+    def defaults(self, arguments):
+        return arguments.defaults + [default for default in arguments.kw_defaults if default is not None]
 
     def may_call(self, function):
         if self.is_pure(function) or dotted(function) in self.classes:
@@ -132,7 +165,15 @@ class AtImport:
         if first in self.functions or first in self.constants:
             return False
         whole = self.imported.get(first, first) + ("." + rest if rest else "")
-        return whole in PURE_CALLS or (first in self.imported and whole.split(".")[0] in PURE_MODULES)
+        return whole in PURE_CALLS or (first in self.imported and whole.split(".")[0] in PURE_MODULES and whole not in NOT_PURE)
+
+    def whole(self, node):
+        """The full name of what is imported; None for anything else."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, _, rest = name.partition(".")
+        return self.imported[first] + ("." + rest if rest else "") if first in self.imported and first not in self.constants else None
 
     def root(self, node):
         name = dotted(node)

@@ -78,6 +78,29 @@ describe('inspectCode', () => {
     expect(contract.docstring).toMatch(/^Does\./);
   });
 
+  it('has names as Python has them, also those of docstrings and of the entry point', async () => {
+    const told = '"""Finds.\n\n    Args:\n        gro\u0308\u00dfe: how large\n        \ufb01rst: where\n    """';
+    const code = `def \ufb01nd(gro\u0308\u00dfe: int, \ufb01rst=1, /):\n    ${told}`;
+    const { contract, entryPoint } = await read(code, { entryPoint: '\ufb01nd' });
+    expect(entryPoint).toBe('find');
+    expect(contract.parameters).toMatchObject([
+      { name: 'gr\u00f6\u00dfe', description: 'how large', passed: 'position' },
+      { name: 'first', description: 'where', passed: 'position' },
+    ]);
+  });
+
+  it.each(['def f(a,\n  __proto__): ...', 'def f(a, *,\n  __proto__=1): ...', 'def f(a,\n  *__proto__): ...'])(
+    'refuses a parameter that no JSON of JavaScript can name: %s',
+    async (code) => {
+      expect(await problems(code)).toEqual([expect.stringMatching(/^line 2: .*"__proto__"/)]);
+    },
+  );
+
+  it('does not tell a default as JSON that JavaScript would change', async () => {
+    const [first] = (await read('def f(a={"__proto__": {"b": 1}}): ...')).contract.parameters;
+    expect(first).toEqual({ name: 'a', type: '', description: "Default: {'__proto__': {'b': 1}}", required: false });
+  });
+
   it('takes other arguments only where the code does', async () => {
     expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
     expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
@@ -218,6 +241,15 @@ def unused():
       'line 8: total += items[at] * 2 became pass',
       "line 9: print(f'{total + 1}') became pass",
     ]);
+  });
+
+  it('are made of code in default arguments and of what stands in classes, too', async () => {
+    const kinds =
+      'class Rate:\n    low = 2\n    def high(self, by=(3, 1)):\n        return by\n\ndef f(x, *, y=5 * x, z=lambda a: a + 7, most=60, least=-1):\n    return Rate.low + x + y';
+    const whats = (await read(kinds, { entryPoint: 'f' })).mutants.map(({ what }) => what);
+    const wanted = ['line 2: 2 became (3)', 'line 3: 3 became (4)', 'line 6: 5 * x became (5 + x)', 'line 6: a + 7 became (a - 7)'];
+    for (const what of wanted) expect(whats).toContain(what);
+    expect(whats.filter((what) => /60|-1/.test(what))).toEqual([]);
   });
 
   it('differ from the code, each in its own way, and are always the same', async () => {

@@ -1,9 +1,11 @@
 import { CONTRACT_PROGRAM } from './contract-program.js';
 import { IMPORT_RULE_PROGRAM } from './import-rule-program.js';
 import { MUTANTS_PROGRAM } from './mutants-program.js';
+import { OWN_CODE_PROGRAM } from './own-code-program.js';
+import { RUNNING_CODE_PROGRAM } from './running-code-program.js';
 
 const READING = String.raw`
-import ast, json, re, sys
+import ast, builtins, json, re, sys, unicodedata
 
 request = json.load(sys.stdin)
 code = request["code"].replace("\r\n", "\n").replace("\r", "\n")
@@ -52,7 +54,7 @@ def entry_point(nodes):
     if request["isProgram"]:
         return None
     if request["entryPoint"]:
-        return request["entryPoint"]
+        return identifier(request["entryPoint"])
     names = list(dict.fromkeys(node.name for node in nodes if isinstance(node, DEFINITIONS)))
     if len(names) == 1:
         return names[0]
@@ -92,6 +94,8 @@ def look():
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         node = node.value if isinstance(node.value, ast.Lambda) else None
     contract = contract_of(node) if node is not None else {"parameters": [], "inputSchema": {"type": "object"}, "outputSchema": None, "signature": "", "docstring": ""}
+    if problems:
+        answer(problems=problems)
     return found("function", entry, contract, uses, "", module)
 
 def found(kind, entry, contract, uses, note, module):
@@ -110,4 +114,4 @@ except RecursionError:
  * A trusted program that reads `{code, entryPoint, name, isProgram, mutantsMax}` and prints `{problems}`, or `{kind, entryPoint,
  * contract, uses, note, mutants}`. It parses the code with Python's own parser and never runs it.
  */
-export const INSPECT_PROGRAM = `${READING}${IMPORT_RULE_PROGRAM}${CONTRACT_PROGRAM}${MUTANTS_PROGRAM}${ANSWERING}`;
+export const INSPECT_PROGRAM = `${READING}${IMPORT_RULE_PROGRAM}${OWN_CODE_PROGRAM}${RUNNING_CODE_PROGRAM}${CONTRACT_PROGRAM}${MUTANTS_PROGRAM}${ANSWERING}`;

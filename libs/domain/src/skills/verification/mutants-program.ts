@@ -15,7 +15,7 @@ COMPARED = {
 }
 KINDS = ["operator", "comparison", "constant", "condition", "returns", "edge", "removed"]
 # Broken, these change nothing that a test could see, or only the words of an error.
-UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "args", "type_comment", "exc", "cause", "msg"}
+UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "type_comment", "exc", "cause", "msg"}
 
 def is_text(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -32,11 +32,16 @@ def seen(part):
             left.extend(node.orelse)
             continue
         for field, value in ast.iter_fields(node):
-            if field in UNSEEN_FIELDS and not (field == "args" and isinstance(node, ast.Call)):
+            if field in UNSEEN_FIELDS:
                 continue
-            left.extend(child for child in (value if isinstance(value, list) else [value]) if isinstance(child, ast.AST))
+            children = [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, ast.AST)]
+            left.extend(child for child in children if not (isinstance(node, ast.arguments) and is_plain(child)))
     placed = [node for node in found if hasattr(node, "lineno")]
     return sorted(placed, key=lambda node: (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
+
+def is_plain(default):
+    """A bound such as 60, which no test could tell from 61, and a text are what the signature says, not code."""
+    return isinstance(default.operand if isinstance(default, ast.UnaryOp) else default, ast.Constant)
 
 def text_of(node):
     return ast.unparse(node)

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { inspectCode, problemTexts } from './inspect-code.js';
+
+/** What is said against code, beside which there is a function to call. */
+async function problems(code: string): Promise<string[]> {
+  const place = { sandboxes: new PythonSandboxes(), executionId: 'inspect', tenant: 'acme' };
+  const inspected = await inspectCode({ code: `${code}\ndef f(): ...`, entryPoint: 'f' }, place, new AbortController().signal);
+  return 'problems' in inspected ? problemTexts(inspected.problems) : [];
+}
+
+describe('code that does things when it is loaded', () => {
+  it.each([
+    'p = print\nx = p(1)',
+    'x = list(map(print, [1]))',
+    'x = sorted([1], key=lambda y: print(y))',
+    'x = [2, 1]\nx.sort(key=print)',
+    'import functools\nx = functools.reduce(print, [1, 2])',
+    'import sys\nout = sys.stdout\nx = out.write("1")',
+    'from pathlib import Path\nx = Path("a").read_text()',
+    'from pathlib import Path\na = Path("a")\nx = a.exists()',
+    'from functools import partial\np = partial(print, 1)\nx = p()',
+    'import types\nx = types.FunctionType(compile("1", "a", "exec"), {})()',
+    'import operator\nx = operator.call(print, 1)',
+    'k = lambda: print(1)\nx = k()',
+    'k = lambda a=print(1): a',
+    'def g(a: print(1)): ...',
+    'def g() -> print(1): ...',
+    'x: print(1) = 2',
+    'try:\n    pass\nexcept print(1):\n    pass',
+  ])('is refused: %s', async (code) => {
+    expect(await problems(code)).toEqual([expect.stringMatching(/^line \d: it .* when it is loaded/)]);
+  });
+
+  // "#" stands behind what is refused.
+  it.each([
+    ['a metaclass', 'class M(type):\n    def __new__(c, *a):\n        print(1) #\nclass A(metaclass=M): ...'],
+    ['an inherited metaclass', 'class M(type):\n    def __init__(c, *a):\n        print(1) #\nclass A(metaclass=M): ...\nclass B(A): ...'],
+    ['a function as metaclass', 'def m(n, b, d):\n    print(1) #\n    return type(n, b, d)\nclass A(metaclass=m): ...'],
+    [
+      'a metaclass that prepares',
+      'class M(type):\n    def __prepare__(n, b):\n        return {"a": print(1)} #\nclass A(metaclass=M): ...',
+    ],
+    ['a metaclass from elsewhere', 'import os\nclass A(metaclass=os.system): ... #'],
+    ['__init_subclass__', 'class A:\n    def __init_subclass__(cls, **k):\n        print(1) #\nclass B(A): ...'],
+    ['__class_getitem__', 'class A:\n    def __class_getitem__(cls, x):\n        print(1) #\nX = A[1]'],
+    ['__class_getitem__ in an annotation', 'class A:\n    def __class_getitem__(cls, x):\n        print(1) #\ndef g(a: A[1]): ...'],
+    ['__getitem__ of a metaclass', 'class M(type):\n    def __getitem__(c, x):\n        print(1) #\nclass A(metaclass=M): ...\nX = A[1]'],
+    ['__set_name__', 'class D:\n    def __set_name__(self, o, n):\n        print(1) #\nclass A:\n    b = D()'],
+    ['__mro_entries__', 'class D:\n    def __mro_entries__(self, b):\n        print(1) #\nd = D()\nclass A(d): ...'],
+    ['__init__', 'class A:\n    def __init__(self):\n        print(1) #\nX = A()'],
+    ['what __init__ calls', 'class A:\n    def __init__(self):\n        self.go()\n    def go(self):\n        print(1) #\nX = A()'],
+    ['an inherited __init__', 'class A:\n    def __init__(self):\n        print(1) #\nclass B(A): ...\nX = B()'],
+    ['__post_init__', 'from dataclasses import dataclass\n@dataclass\nclass A:\n    def __post_init__(self):\n        print(1) #\nX = A()'],
+    [
+      'a factory of defaults',
+      'from dataclasses import dataclass, field\n@dataclass\nclass A:\n    b: int = field(default_factory=input)\nX = A() #',
+    ],
+    ['an operator', 'class A:\n    def __add__(self, o):\n        print(1) #\nX = A() + 1'],
+    ['the text of an object', 'class A:\n    def __str__(self):\n        return print(1) #\nX = str(A())'],
+    ['a method by another name', 'def evil(self):\n    print(1) #\nclass A:\n    __init__ = evil\nX = A()'],
+    ['a method that is set from outside', 'class A: ...\nA.__init__ = lambda self: print(1) #\nX = A()'],
+    ['a property that is made', 'class A:\n    b = property(lambda self: print(1)) #\nX = A().b'],
+    ['a property', 'class A:\n    @property\n    def b(self):\n        print(1) #\nX = A()\nY = X.b'],
+    ['a method', 'class A:\n    def b(self):\n        print(1) #\nX = A().b()'],
+    ['a decorator', 'def own(g):\n    print(1) #\n    return g\n@own\ndef h(): ...'],
+    [
+      'a decorator that is made',
+      'def own(n):\n    def deco(g):\n        print(1) #\n        return g\n    return deco\n@own(1)\ndef h(): ...',
+    ],
+    ['a decorator that calls', 'def own(g):\n    g() #\n    return g\n@own\ndef h(): print(1)'],
+    ['a decorator that has it called', 'def own(g):\n    list(map(g, [1])) #\n    return g\n@own\ndef h(x): print(1)'],
+    ['a class as decorator', 'class Own:\n    def __init__(self, g):\n        print(1) #\n@Own\ndef h(): ...'],
+    ['a method as decorator', 'class R:\n    def add(self, g):\n        print(1) #\n        return g\nr = R()\n@r.add\ndef h(): ...'],
+    ['a decorator in a class', 'def own(g):\n    print(1) #\nclass A:\n    @own\n    def b(self): ...'],
+    ['a decorator of a class', 'def own(c):\n    print(1) #\n    return c\n@own\nclass A: ...'],
+    ['a lambda as decorator', 'own = lambda g: print(1) #\n@own\ndef h(): ...'],
+    ['what a decorator calls', 'def tell():\n    print(1) #\ndef own(g):\n    tell()\n    return g\n@own\ndef h(): ...'],
+    ['a decorator with another module', 'import os\ndef own(g):\n    os.environ["A"] = "1" #\n    return g\n@own\ndef h(): ...'],
+    ['a renamed decorator', 'def own(g):\n    print(1) #\nother = own\n@other\ndef h(): ...'],
+  ])('is refused with the line of what is done by %s', async (_what, code) => {
+    const line = code.split('\n').findIndex((text) => text.endsWith('#')) + 1;
+    expect(await problems(code)).toEqual([expect.stringMatching(new RegExp(`^line ${line}: it .* when it is loaded`))]);
+  });
+});
+
+describe('code that only defines', () => {
+  it.each([
+    'import functools, time\ndef timed(g):\n    """Text."""\n    @functools.wraps(g)\n    def inner(*a):\n        print(time.time())\n        return g(*a)\n    return inner\n@timed\ndef h(): ...',
+    'import time\ndef retry(n):\n    if n < 1:\n        raise ValueError("few")\n    def deco(g):\n        def inner(*a):\n            time.sleep(n)\n            return g(*a)\n        return inner\n    return deco\n@retry(3)\ndef h(): ...',
+    'ALL = {}\ndef register(name):\n    def deco(g):\n        ALL[name] = g\n        return g\n    return deco\n@register("a")\ndef h(): print(1)',
+    'class M(type):\n    def __new__(cls, name, bases, space):\n        made = super().__new__(cls, name, bases, space)\n        made.names = sorted(space)\n        return made\nclass A(metaclass=M): ...',
+    'class A:\n    known = []\n    def __init_subclass__(cls, **more):\n        super().__init_subclass__(**more)\n        A.known.append(cls)\nclass B(A): ...',
+    'class A:\n    def __class_getitem__(cls, x):\n        return cls\nX = A[1]',
+    'from typing import Generic, TypeVar\nT = TypeVar("T")\nclass Box(Generic[T]):\n    def __init__(self, x: T):\n        self.x = x\nONE: Box[int] = Box(1)',
+    'class Unit:\n    def __init__(self, name):\n        self.name = name.strip()\n    def __enter__(self):\n        print(1)\nMETRE = Unit("m")',
+    'from enum import Enum\nclass Colour(Enum):\n    RED = 1\n    @property\n    def dark(self): print(1)\nNAMES = {Colour.RED: "red"}',
+    'def a(x): print(x)\ndef b(x): return open(x)\nTABLE = {"a": a, "b": b}',
+    'import functools\ndef a(x, y): print(x)\nHALF = functools.partial(a, 1)\nMORE = dict(a=a)',
+    'import time\nfrom dataclasses import dataclass, field\n@dataclass\nclass A:\n    at: float = field(default_factory=time.time)',
+    'square = lambda x: x * x\nNINE = square(3)\nBY = sorted(["b", "a"], key=lambda x: x.lower())',
+    'import datetime, pathlib\nDAY = datetime.date(2020, 1, 1).isoformat()\nHERE = pathlib.Path("a") / "b"\nUP = HERE.with_suffix(".c")',
+    'class Error(Exception):\n    def __init__(self, what):\n        super().__init__(f"no {what}")',
+    'from __future__ import annotations\ndef g(a: some.thing(1)): ...',
+    'from abc import ABC, abstractmethod\nclass A(ABC):\n    @abstractmethod\n    def g(self): ...\nclass B(A):\n    def g(self): print(1)',
+    'import sys\nWIDE = sys.maxsize > 2**32\nif sys.version_info >= (3, 9):\n    A = 1',
+    'import functools\n@functools.singledispatch\ndef g(x): print(x)\n@g.register\ndef _(x: int): print(x)\n@g.register(str)\ndef _(x): print(x)',
+    'class A:\n    __class_getitem__ = classmethod(type([1, 2]))\n    c = staticmethod(len)\nA.__doc__ = "Text."',
+    'from functools import lru_cache\ncached = lru_cache(maxsize=None)\n@cached\ndef g(x): print(x)',
+    'class A:\n    @property\n    def b(self): print(1)\n    @b.setter\n    def b(self, x): print(1)\n    @staticmethod\n    def c(): print(1)',
+    'import json, numpy as np\nBIG = np.array([1, 2]).sum()\nclass E(json.JSONEncoder):\n    def default(self, o): print(o)',
+  ])('is taken: %s', async (code) => {
+    expect(await problems(code)).toEqual([]);
+  });
+});
