@@ -66,7 +66,8 @@ function turn(values: Float32Array, signs: Float32Array | undefined): void {
   for (let half = 1; half < size; half *= 2) {
     for (let start = 0; start < size; start += 2 * half) {
       for (let i = start; i < start + half; i += 1) {
-        const [a, b] = [values[i] ?? 0, values[i + half] ?? 0];
+        const a = values[i] ?? 0;
+        const b = values[i + half] ?? 0;
         values[i] = a + b;
         values[i + half] = a - b;
       }
