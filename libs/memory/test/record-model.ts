@@ -12,6 +12,7 @@ interface Kept {
 /** What a record store does, as plainly as it can be said: an array that is looked through. Of one tenant or of all. */
 export class RecordModel {
   #kept: Kept[] = [];
+  #removed: Kept[] = [];
 
   /** Changes that are refused are not applied, and end the list. */
   write(changes: readonly Change[]): boolean[] {
@@ -34,19 +35,28 @@ export class RecordModel {
   }
 
   remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): number {
-    const before = this.#kept.length;
-    this.#kept = this.#kept.filter(({ record }) => !(owns(owners, record) && record.layer === layer && fits(filter, record)));
-    return before - this.#kept.length;
+    const isGone = ({ record }: Kept) => owns(owners, record) && record.layer === layer && fits(filter, record);
+    const gone = this.#kept.filter(isGone);
+    this.#kept = this.#kept.filter((kept) => !isGone(kept));
+    this.#removed.push(...gone);
+    return gone.length;
   }
 
-  /** Both lists without a limit, ordered. */
-  search(scope: ReadScope, layer: MemoryLayer, query: Omit<StoreQuery, 'limit'>): { dense: Candidate[]; words: Candidate[] } {
-    const documents = this.#kept
-      .filter(({ record }) => record.layer === layer && record.scope.tenant === scope.tenant)
-      .map((kept) => ({ ...kept, terms: termCounts(kept.indexed.map(({ text }) => text)) }));
-    const n = documents.filter(({ terms }) => terms.words > 0).length;
+  /**
+   * Both lists without a limit, ordered.
+   * @param removedCount whether what was removed still counts in how frequent a word is, as Qdrant has it until it cleans up
+   */
+  search(
+    scope: ReadScope,
+    layer: MemoryLayer,
+    query: Omit<StoreQuery, 'limit'>,
+    removedCount = false,
+  ): { dense: Candidate[]; words: Candidate[] } {
+    const documents = documentsIn(this.#kept, scope, layer);
+    const counted = [...documents, ...(removedCount ? documentsIn(this.#removed, scope, layer) : [])];
+    const n = counted.filter(({ terms }) => terms.words > 0).length;
     const idfs = queryTerms(query.text).map(
-      (term) => [term, idf(n, documents.filter(({ terms }) => terms.counts.has(term)).length)] as const,
+      (term) => [term, idf(n, counted.filter(({ terms }) => terms.counts.has(term)).length)] as const,
     );
     const found = documents
       .filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record))
@@ -75,6 +85,12 @@ export class RecordModel {
     this.#kept[at] = { record: { ...change.record, revision: change.revision + 1 }, indexed };
     return true;
   }
+}
+
+function documentsIn(kept: readonly Kept[], { tenant }: ReadScope, layer: MemoryLayer) {
+  return kept
+    .filter(({ record }) => record.layer === layer && record.scope.tenant === tenant)
+    .map((each) => ({ ...each, terms: termCounts(each.indexed.map(({ text }) => text)) }));
 }
 
 export function byCodePoints(a: string, b: string): number {

@@ -1,10 +1,10 @@
-"""Stands in for a Qdrant server in tests: the REST routes that Etude calls, over the local mode of Qdrant's own Python client.
+"""Stands in for a Qdrant server in tests: the REST routes that Etude calls, over Qdrant's engine (`edge.py`) or what does in
+Python what the engine does (`local.py`).
 
-Usage: server.py --port PORT [--path FOLDER] [--version 1.18.2] [--api-key KEY] [--certificate FILE --key FILE]
-Prints "ready" once it listens on loopback. Without --path it keeps everything in memory.
+Usage: server.py --port PORT (--engine local | --engine edge --folder FOLDER) [--version 1.18.2] [--api-key KEY] [--certificate FILE --key FILE]
+Prints "ready" once it listens on loopback. FOLDER is where the engine keeps its files; they are not found again.
 
-What the local mode leaves out and a server insists on is checked here: ordering and facets need a payload index; one tenant's
-document frequencies (`params.idf`) came with 1.19.
+One tenant's document frequencies (`params.idf`) came with 1.19.
 """
 
 import argparse
@@ -17,12 +17,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
-from qdrant_client.local.qdrant_local import QdrantLocal
 
-import quick_filter
-from routes import Missing, Refused, Taken, find_route
+from answers import Missing, Refused, Taken
+from routes import find_route
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
+
+
+def open_database(options):
+    if options.engine == "edge":
+        from edge import EdgeDatabase
+
+        return EdgeDatabase(options.folder)
+    from local import LocalDatabase
+
+    return LocalDatabase()
 
 
 class Server(ThreadingHTTPServer):
@@ -32,10 +41,9 @@ class Server(ThreadingHTTPServer):
     def __init__(self, options):
         super().__init__(("127.0.0.1", options.port), Handler)
         self.options = options
-        self.database = QdrantLocal(location=options.path or ":memory:", force_disable_check_same_thread=True)
+        self.database = open_database(options)
         # One request at a time, as the update queue of a shard has it.
         self.lock = threading.Lock()
-        self.indexes = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,6 +89,9 @@ class Handler(BaseHTTPRequestHandler):
             return 422, f"Validation error in JSON body: {error}"
         except (Refused, ValueError, TypeError) as error:
             return 400, f"Wrong input: {error}"
+        except Exception as error:
+            # Whatever the engine refuses has this one class.
+            return (404, f"Not found: {error} found") if str(error).startswith("No point with id") else (400, f"Wrong input: {error}")
 
     def reply(self, status, answer):
         data = json.dumps(answer, allow_nan=False).encode()
@@ -94,14 +105,14 @@ class Handler(BaseHTTPRequestHandler):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--path")
+    parser.add_argument("--engine", choices=["edge", "local"], required=True)
+    parser.add_argument("--folder")
     parser.add_argument("--version", default="1.18.2")
     parser.add_argument("--api-key")
     parser.add_argument("--certificate")
     parser.add_argument("--key")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    quick_filter.install()
     server = Server(options)
     if options.certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -13,26 +13,45 @@ export const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta
 const PYTHONS = ['python3', '/usr/bin/python3'];
 const INSTALL_TIMEOUT_MS = 300_000;
 
+/** `edge`: Qdrant's own engine, as of 1.18. `local`: what does in Python what the engine does. */
+export type StandInEngine = 'edge' | 'local';
+
+export interface QdrantPython {
+  readonly python: string;
+  readonly engine: StandInEngine;
+}
+
 /**
- * A Python that has Qdrant's client, installed once per list of pinned packages.
- * @throws Error with what Python or pip said, where it can't be installed
+ * A Python that has Qdrant's client, and its engine where that is made for this machine; installed once per lists of pinned packages.
+ * @throws Error with what Python or pip said, where the client can't be installed
  */
-export async function pythonWithQdrant(): Promise<string> {
-  const requirements = join(STAND_IN, 'requirements.txt');
+export async function pythonWithQdrant(): Promise<QdrantPython> {
+  const made = await environment();
+  const python = join(made, 'bin', 'python');
+  const engine = await run(python, ['-c', 'import qdrant_edge'], { timeout: INSTALL_TIMEOUT_MS }).then(
+    () => 'edge' as const,
+    () => 'local' as const,
+  );
+  return { python, engine };
+}
+
+async function environment(): Promise<string> {
+  const [requirements, edge] = [join(STAND_IN, 'requirements.txt'), join(STAND_IN, 'requirements-edge.txt')];
   const digest = createHash('sha256')
     .update(await readFile(requirements))
+    .update(await readFile(edge))
     .digest('hex')
     .slice(0, 12);
   const home = join(ROOT, '.etude', 'cache', 'qdrant');
   const made = join(home, digest);
-  if (existsSync(join(made, 'bin', 'python'))) return join(made, 'bin', 'python');
+  if (existsSync(join(made, 'bin', 'python'))) return made;
   await mkdir(home, { recursive: true });
   const making = `${made}.${process.pid}`;
   try {
     await makeEnvironment(making);
-    await run(join(making, 'bin', 'python'), ['-m', 'pip', 'install', '-q', '--require-hashes', '-r', requirements], {
-      timeout: INSTALL_TIMEOUT_MS,
-    });
+    await install(making, requirements);
+    // Not made for every machine; whoever prints what the tests run on says so.
+    await install(making, edge).catch(() => {});
     // Several may have made one at once; the first stays.
     await rename(making, made).catch((error: unknown) => {
       if (!existsSync(made)) throw error;
@@ -40,7 +59,12 @@ export async function pythonWithQdrant(): Promise<string> {
   } finally {
     await rm(making, { recursive: true, force: true });
   }
-  return join(made, 'bin', 'python');
+  return made;
+}
+
+async function install(environmentPath: string, requirements: string): Promise<void> {
+  const pip = ['-m', 'pip', 'install', '-q', '--require-hashes', '-r', requirements];
+  await run(join(environmentPath, 'bin', 'python'), pip, { timeout: INSTALL_TIMEOUT_MS });
 }
 
 /** Some systems ship a Python without the parts that make environments; another one may have them. */

@@ -1,12 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { freePort } from './ports.js';
-import { pythonWithQdrant, STAND_IN } from './qdrant-python.js';
+import { pythonWithQdrant, STAND_IN, type StandInEngine } from './qdrant-python.js';
 import { until } from './until.js';
 
 /** Where tests take their Qdrant from, best first. */
@@ -14,7 +14,7 @@ export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
   | { readonly kind: 'binary'; readonly path: string }
   | { readonly kind: 'docker' }
-  | { readonly kind: 'stand-in'; readonly python: string }
+  | { readonly kind: 'stand-in'; readonly python: string; readonly engine: StandInEngine }
   | { readonly kind: 'none'; readonly why: string };
 
 export interface TestQdrant {
@@ -38,9 +38,16 @@ export interface TestQdrantOptions {
 }
 
 const IMAGE = 'qdrant/qdrant:v1.18.2';
+/** Of the engine that is pinned; what came later is only known to the local mode. */
+const ENGINE_VERSION = '1.18.';
+const MEMORY_FOLDER = '/dev/shm';
+const MEMORY_FOLDER_FREE_BYTES = 4 * 1024 ** 3;
 const READY_TIMEOUT_MS = 60_000;
 
-/** `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), a binary on the PATH, Docker where it runs, or the stand-in. */
+/**
+ * `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), a binary on the PATH, Docker where it runs, or the stand-in: over Qdrant's
+ * engine where it can be had, unless `ETUDE_TEST_QDRANT_ENGINE` says `local`.
+ */
 export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<QdrantSource> {
   const url = env['QDRANT_URL'];
   if (url) return { kind: 'given', url, apiKey: env['QDRANT_API_KEY'] ?? null, caPath: env['QDRANT_CA_PATH'] ?? null };
@@ -51,7 +58,8 @@ export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<
   if (path !== undefined) return { kind: 'binary', path };
   if (dockerRuns()) return { kind: 'docker' };
   try {
-    return { kind: 'stand-in', python: await pythonWithQdrant() };
+    const { python, engine } = await pythonWithQdrant();
+    return { kind: 'stand-in', python, engine: env['ETUDE_TEST_QDRANT_ENGINE'] === 'local' ? 'local' : engine };
   } catch (error) {
     return { kind: 'none', why: String((error as { stderr?: string }).stderr || error).trim() };
   }
@@ -62,7 +70,10 @@ export function describeQdrant(source: QdrantSource): string {
   if (source.kind === 'given') return `Qdrant for tests: the server at ${new URL(source.url).origin} (QDRANT_URL)`;
   if (source.kind === 'binary') return `Qdrant for tests: ${source.path}`;
   if (source.kind === 'docker') return `Qdrant for tests: ${IMAGE} in Docker`;
-  if (source.kind === 'stand-in') return "Qdrant for tests: a stand-in over qdrant-client's local mode; set QDRANT_URL for a real server";
+  if (source.kind === 'stand-in') {
+    const over = source.engine === 'edge' ? "Qdrant's own engine (qdrant-edge-py)" : "qdrant-client's local mode";
+    return `Qdrant for tests: a stand-in over ${over}; set QDRANT_URL for a real server`;
+  }
   return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;
 }
 
@@ -73,10 +84,13 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
     trust(source.caPath);
     return testQdrant(source.kind, source, async () => {});
   }
-  const dir = await mkdtemp(join(tmpdir(), 'etude-qdrant-'));
+  const dir = await mkdtemp(join(scratch(), 'etude-qdrant-'));
   const port = await freePort();
   const child = launch(source, port, dir, options);
-  const kill = () => child.kill('SIGKILL');
+  const kill = () => {
+    child.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
+  };
   process.once('exit', kill);
   const place = {
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
@@ -111,6 +125,16 @@ function dockerRuns(): boolean {
   }
 }
 
+/** In memory where there is plenty: an engine writes every index to the disk, and waits for it. */
+function scratch(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER);
+    return bavail * bsize > MEMORY_FOLDER_FREE_BYTES ? MEMORY_FOLDER : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
 function launch(source: QdrantSource, port: number, dir: string, options: TestQdrantOptions): ChildProcess {
   if (source.kind === 'binary') {
     const env = {
@@ -127,7 +151,9 @@ function launch(source: QdrantSource, port: number, dir: string, options: TestQd
   if (source.kind === 'docker')
     return spawn('docker', ['run', '--rm', '-p', `127.0.0.1:${port}:6333`, IMAGE], { stdio: ['ignore', 'pipe', 'pipe'] });
   if (source.kind !== 'stand-in') throw new Error(`${source.kind} is not started`);
-  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', options.version ?? '1.18.2'];
+  const version = options.version ?? '1.18.2';
+  const engine = version.startsWith(ENGINE_VERSION) ? source.engine : 'local';
+  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', version, '--engine', engine, '--folder', dir];
   if (options.apiKey !== undefined) args.push('--api-key', options.apiKey);
   if (options.tls !== undefined) args.push('--certificate', options.tls.certificate, '--key', options.tls.key);
   // It ends when its input does, so also when this process is killed.

@@ -5,7 +5,7 @@ import { compareCodePoints, decodeText } from './exact-text.js';
 import { denseOf, type PointVectors, requireVector, type SparseVector, weightName } from './point-vectors.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
-const CANDIDATE = ['kind', 'key', 'created_at', 'worth'];
+const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Equal values are ordered here, so more are asked for than wanted. */
 const TIES = 16;
 /** How many times as many words' candidates are asked for where the server counts words of all tenants. */
@@ -47,7 +47,7 @@ export interface SearchDeps {
   readonly ownStatistics: boolean;
 }
 
-/** Both lists by one request: by vectors, by words, and those by words once more with their vectors. */
+/** Both lists by one request: by vectors, by words, and those by words once more with their vectors; and any that has words. */
 export async function searchCandidates(
   deps: SearchDeps,
   layer: MemoryLayer,
@@ -62,6 +62,7 @@ export async function searchCandidates(
     ...(dense.length === 0 ? [] : [denseSearch(deps, dense, limit)]),
     ...(words === null ? [] : [wordSearch(deps, words, limit)]),
     ...(dense.length === 0 || words === null ? [] : [cosinesOfWords(deps, dense, words, limit)]),
+    ...(words === null || deps.ownStatistics ? [] : [{ using: WORDS, query: deps.vectors.ofPresence(), limit: 1, payload: [] }]),
   ];
   const collection = deps.names.layers[layer];
   const [{ lists, anchorScore }, worded] = await Promise.all([
@@ -69,9 +70,10 @@ export async function searchCandidates(
     words === null || deps.ownStatistics ? 0 : deps.worded.of(deps.points, collection),
   ]);
   const byVector = dense.length === 0 ? [] : (lists.shift() ?? []);
-  const byWords = words === null ? [] : (lists.shift() ?? []);
-  const cosines = new Map([...(lists.shift() ?? []), ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
-  const surplus = deps.ownStatistics || anchorScore === null ? 0 : surplusOf(anchorScore, worded);
+  const byWords = words === null ? [] : (lists.shift() ?? []).filter(hasWords);
+  const ofWords = dense.length === 0 || words === null ? [] : (lists.shift() ?? []);
+  const cosines = new Map([...ofWords, ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
+  const surplus = deps.ownStatistics || anchorScore === null ? 0 : surplusOf(anchorScore, lists[0]?.[0]?.score ?? null, worded);
   const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, surplus)]));
   const candidateOf = (point: ScoredPoint) => toCandidate(point, cosines.get(point.id) ?? 0, bm25s.get(point.id) ?? 0);
   return {
@@ -104,9 +106,20 @@ const wordLimit = (ownStatistics: boolean, limit: number) => (ownStatistics ? li
  * The weight of a word is ln((N + 1) / (df + 1/2)). df is the tenant's, since its words have numbers of their own, and N is
  * that of the collection: so with n records of the tenant every word has ln((N + 1) / (n + 1)) too much, whichever it is. N as
  * the server counts it is seen in the score of the anchor: one point that has a word of its own, so df = 1 and the weight 1.
+ *
+ * A server counts deleted records until it writes their segment anew, in N and in df. The word that all records of the tenant have
+ * shows how many those are, which n has to count too: a word would else be more frequent than there are records. What was written
+ * before records had it is in `worded` alone.
  */
-function surplusOf(anchorScore: number, worded: number): number {
-  return anchorScore + Math.log(1.5) - Math.log(worded + 1);
+function surplusOf(anchorScore: number, presenceScore: number | null, worded: number): number {
+  const all = anchorScore + Math.log(1.5);
+  const counted = presenceScore === null ? 0 : Math.round(Math.exp(all - presenceScore) - 0.5);
+  return all - Math.log(Math.max(worded, counted) + 1);
+}
+
+/** Before 1.19 a point may keep words of a text that was replaced by one without any. */
+function hasWords({ payload }: ScoredPoint): boolean {
+  return payload['worded'] !== false;
 }
 
 function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {

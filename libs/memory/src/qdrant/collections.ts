@@ -70,11 +70,13 @@ export async function ensureCollections(
   models: ReadonlyArray<{ readonly name: string; readonly dimension: number }>,
 ): Promise<void> {
   const vectors = Object.fromEntries(models.map(({ name, dimension }) => [vectorName(name), vectorParams(dimension)]));
-  for (const layer of LAYERS) {
+  const ofLayer = async (layer: MemoryLayer): Promise<void> => {
     const name = names.layers[layer];
     if (await ensureCollection(server, { name, vectors, words: true, indexes: RECORD_INDEXES })) await putAnchor(server, name, layer);
-  }
-  await ensureCollection(server, { name: names.parts, vectors: {}, words: false, indexes: PART_INDEXES });
+  };
+  const parts = { name: names.parts, vectors: {}, words: false, indexes: PART_INDEXES };
+  // An index takes a server several writes to disk, one after the other within a collection.
+  await Promise.all([...LAYERS.map(ofLayer), ensureCollection(server, parts)]);
 }
 
 export function vectorParams(dimension: number): Schemas['VectorParams'] {

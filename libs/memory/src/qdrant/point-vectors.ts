@@ -11,6 +11,9 @@ export interface SparseVector {
 
 type Model = StoreOptions['model'];
 
+/** A word that every text has that has any: no text has it by itself. */
+const PRESENCE = '';
+
 /**
  * Vectors of texts as Qdrant takes them.
  *
@@ -34,6 +37,19 @@ export class PointVectors {
     return { ...(words === null ? {} : { [WORDS]: words }), ...(dense.length === 0 ? {} : { [vectorName(model.name)]: dense }) };
   }
 
+  /** Finds all that have words, so its weight tells how many a server counts, with those that it has deleted since. */
+  ofPresence(): SparseVector {
+    return { indices: [this.#numberOf(PRESENCE)], values: [1] };
+  }
+
+  /** The weights of a point's words once more, to be read one by one: a sparse vector is only given whole. */
+  weightsIn(vector: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
+    const { indices, values } = (vector[WORDS] as SparseVector | undefined) ?? { indices: [], values: [] };
+    const presence = this.#numberOf(PRESENCE);
+    const weights = indices.map((word, i) => [word, Number((values[i] ?? 0).toFixed(6))] as const);
+    return Object.fromEntries(weights.filter(([word]) => word !== presence).map(([word, weight]) => [weightName(word), weight]));
+  }
+
   /** null where the text has no word. */
   ofQuery(text: string): SparseVector | null {
     const indices = [...new Set(queryTerms(text).map((word) => this.#numberOf(word)))];
@@ -49,6 +65,7 @@ export class PointVectors {
       // Of two words with one number the more frequent counts; they are one in four thousand million.
       weights.set(number, Math.max(weights.get(number) ?? 0, bm25Weight(count, words)));
     }
+    weights.set(this.#numberOf(PRESENCE), 1);
     return { indices: [...weights.keys()], values: [...weights.values()] };
   }
 
@@ -70,12 +87,6 @@ export class PointVectors {
 
 /** Name of a word's weight within the payload's `w`. */
 export const weightName = (word: number): string => `k${word.toString(36)}`;
-
-/** The weights of a point's words once more, to be read one by one: a sparse vector is only given whole. */
-export function weightsIn(vector: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
-  const { indices, values } = (vector[WORDS] as SparseVector | undefined) ?? { indices: [], values: [] };
-  return Object.fromEntries(indices.map((word, i) => [weightName(word), Number((values[i] ?? 0).toFixed(6))]));
-}
 
 /** Those that have a direction. @throws EtudeError EMBEDDING_LENGTH_WRONG */
 export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Model): number[][] {

@@ -183,6 +183,13 @@ describe.skipIf(!own)('a Qdrant that fails now and then', () => {
     expect(await again.reconcile()).toMatchObject({ repaired: [], problems: [], checked: { parts: 0 } });
   });
 
+  it('names no tenant of whom it counts nothing', async () => {
+    await store.write('acme', [searchable({}, 'word', 1)]);
+    const counted = { hits: ['acme', 'gone'].map((value) => ({ value, count: value === 'acme' ? 1 : 0 })) };
+    proxy.misbehave(({ path }) => (path.endsWith('/facet') ? { status: 200, body: { result: counted, status: 'ok', time: 0 } } : null));
+    expect(await store.tenants()).toEqual(['acme']);
+  });
+
   it('has lost a collection', async () => {
     const prefix = `t${randomUUID().slice(0, 8)}`;
     const other = await openQdrantStore(options(qdrant.url, { collectionPrefix: prefix }));

@@ -21,6 +21,8 @@ interface Thrown {
 }
 
 const NO_ROOM = /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|out of disk|storage size limit/i;
+/** Of a model that was dropped meanwhile. */
+const NO_VECTOR = /not existing vector name/i;
 const NO_COLLECTION = /collection .*(?:doesn't exist|not found)/i;
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/;
 const NOT_TLS = /^(?:ERR_SSL|EPROTO)/;
@@ -73,7 +75,8 @@ function ofStatus(failure: Thrown, asked: string, hide: (text: string) => string
       cause,
     );
   }
-  if (status === 404) return { error: new EtudeError('NOT_FOUND', `${asked} and found nothing (${said})`, {}, { cause }), retry: false };
+  if (status === 404 || (status === 400 && NO_VECTOR.test(said)))
+    return { error: new EtudeError('NOT_FOUND', `${asked} and found nothing (${said})`, {}, { cause }), retry: false };
   if (PASSING.has(status)) {
     return { ...unavailable(`${asked} and failed with ${status} (${said}); see its log`, cause), retry: true };
   }

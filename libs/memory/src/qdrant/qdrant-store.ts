@@ -79,9 +79,10 @@ class QdrantStore implements RecordStore {
   }
 
   async write(tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
-    const { names, model } = this.#opened;
+    const { names, model, models } = this.#opened;
     const { points, parts } = this.#ownedBy({ tenant });
-    return new RecordWrites({ points, names, parts, vectors: this.#vectorsOf(points), model }).write(changes);
+    const deps = { points, names, parts, vectors: this.#vectorsOf(points), model, models: () => models.list() };
+    return new RecordWrites(deps).write(changes);
   }
 
   async load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]> {

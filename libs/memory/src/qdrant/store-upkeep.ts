@@ -28,7 +28,8 @@ export async function tenantsOf(server: QdrantServer, collections: readonly stri
     for (let limit = TENANTS_PER_REQUEST; ; limit *= 10) {
       const request = { key: 'tenant', limit, exact: true };
       const { hits } = await server.ask(`name the tenants in ${collection}`, (client) => client.facet(collection, request));
-      for (const { value } of hits) if (value !== ANCHOR_TENANT) tenants.add(String(value));
+      // Of what was deleted a value may stay in the index, which nothing has.
+      for (const { value, count } of hits) if (count > 0 && value !== ANCHOR_TENANT) tenants.add(String(value));
       if (hits.length < limit) break;
     }
   }

@@ -24,6 +24,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   replace: (points, conditions) => points.replace('c', [point], conditions),
   setPayload: (points, conditions) => points.setPayload('c', { tenant: 'beta', worth: 1 }, conditions),
   setVectors: (points, conditions) => points.setVectors('c', [point], conditions),
+  deleteVectors: (points, conditions) => points.deleteVectors('c', ['words'], conditions),
   delete: (points, conditions) => points.delete('c', conditions),
   search: (points, conditions) =>
     points.search('c', conditions, [

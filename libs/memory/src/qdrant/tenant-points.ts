@@ -167,6 +167,12 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.api().updateVectors(request));
   }
 
+  /** Takes vectors of these names away; the payload stays. */
+  async deleteVectors(collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
+    const request = { filter: this.#filter(conditions), vector: [...names], ...DURABLE };
+    await this.#server.ask(`write to ${collection}`, (client) => client.deleteVectors(collection, request));
+  }
+
   async delete(collection: string, conditions: Conditions): Promise<void> {
     const request = { filter: this.#filter(conditions), ...DURABLE };
     await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));

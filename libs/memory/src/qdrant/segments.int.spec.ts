@@ -1,0 +1,95 @@
+import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
+import { until } from '@etude/test-support/until';
+import { QdrantClient } from '@qdrant/js-client-rest';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { collect, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/record-store-samples.js';
+import type { RecordStore } from '../record-store.js';
+import { openQdrantStore } from './qdrant-store.js';
+
+const source = await findQdrant();
+const ACME = { tenant: 'acme', agent: null };
+const RECORDS = 300;
+const OTHER = { name: 'other-4', dimension: 4 };
+
+/** Qdrant writes segments anew, and treats what is in them differently from what came since. */
+describe.skipIf(source.kind === 'none')('records in a segment that Qdrant has written anew', () => {
+  let qdrant: TestQdrant;
+  let store: RecordStore;
+  let collection: string;
+  beforeAll(async () => {
+    console.log(describeQdrant(source));
+    qdrant = await startQdrant(source);
+  }, 90_000);
+  afterAll(() => qdrant?.stop());
+
+  beforeEach(async () => {
+    const { url, apiKey, caPath } = qdrant;
+    const collectionPrefix = `t${randomUUID().slice(0, 8)}`;
+    collection = `${collectionPrefix}_semantic`;
+    store = await openQdrantStore({ url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000, model: SAMPLE_MODEL });
+    onTestFinished(async () => {
+      await store.close();
+      await qdrant.drop(collectionPrefix);
+    });
+    const many = Array.from({ length: RECORDS }, (_, i) => searchable({ key: `k${i}` }, i === 7 ? 'quince' : 'pear', 1 + (i % 7)));
+    await store.write('acme', many);
+  });
+
+  const settle = async () => {
+    const client = new QdrantClient({ url: qdrant.url, checkCompatibility: false, ...(qdrant.apiKey ? { apiKey: qdrant.apiKey } : {}) });
+    await client.updateCollection(collection, {
+      optimizers_config: { indexing_threshold: 1, deleted_threshold: 0.01, vacuum_min_vector_number: 100 },
+    });
+    const done = async () => (await client.getCollection(collection)).status === 'green';
+    await until(done, { timeoutMs: 20_000, everyMs: 50, what: 'Qdrant at rest' });
+  };
+  const words = async (text: string) =>
+    (await store.search(ACME, 'semantic', { vector: null, text, limit: 5 })).words.map(({ key }) => key);
+
+  it('are replaced with all their vectors', async () => {
+    await store.addModel(OTHER);
+    const moved = Float32Array.of(1, 0, 0, 0);
+    expect(await store.setVectors('acme', { layer: 'semantic', kind: 'fact', key: 'k7', revision: 1 }, OTHER.name, [moved])).toBe(true);
+    await settle();
+    const replaced = [{ text: 'plum', vector: vectorOf({ 2: 1 }) }];
+    expect(await store.write('acme', [{ do: 'replace', record: recordOf({ key: 'k7' }), indexed: replaced, revision: 1 }])).toEqual([true]);
+    expect([await words('quince'), await words('plum')]).toEqual([[], ['k7']]);
+    const without = await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER.name));
+    expect(without.map(({ key }) => key)).toContain('k7');
+  });
+
+  it('are replaced by one without words or a direction', async () => {
+    await settle();
+    const blank = [{ text: '', vector: null }];
+    expect(await store.write('acme', [{ do: 'replace', record: recordOf({ key: 'k7' }), indexed: blank, revision: 1 }])).toEqual([true]);
+    expect(await words('quince')).toEqual([]);
+    const { dense } = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: '', limit: RECORDS });
+    expect(dense).toHaveLength(RECORDS - 1);
+  });
+
+  it('are updated without a loss of words and vectors', async () => {
+    await settle();
+    expect(await store.write('acme', [{ do: 'update', record: recordOf({ key: 'k7', worth: 0.3 }), revision: 1 }])).toEqual([true]);
+    expect(await words('quince')).toEqual(['k7']);
+    const { dense } = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: '', limit: RECORDS });
+    expect(dense.find(({ key }) => key === 'k7')).toMatchObject({ worth: 0.3, cosine: expect.closeTo(1, 4) });
+  });
+
+  it('weigh more for what few have, also where most are deleted', async () => {
+    await store.remove({ tenant: 'acme' }, 'semantic', {});
+    await store.write('acme', [
+      searchable({ key: 'both' }, 'pear quince', 1),
+      ...['a', 'b', 'c'].map((key) => searchable({ key }, 'pear', 1)),
+    ]);
+    const { words: found } = await store.search(ACME, 'semantic', { vector: null, text: 'pear quince', limit: 5 });
+    expect(found.map(({ key }) => key)[0]).toBe('both');
+    expect(found).toHaveLength(4);
+    expect(Math.min(...found.map(({ bm25 }) => bm25))).toBeGreaterThan(0.000_1);
+  });
+
+  it('name no tenant once they are deleted', async () => {
+    await store.remove({ tenant: 'acme' }, 'semantic', {});
+    expect(await store.tenants()).toEqual([]);
+  });
+});
