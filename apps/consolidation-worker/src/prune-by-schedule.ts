@@ -21,6 +21,6 @@ export async function pruneBySchedule(
     ...(supersededDays > 0 ? { supersededDays } : {}),
   };
   const pruneId = `p${contentDigest([tenant, id]).slice(0, 16)}`;
-  const pruned = await pruneSkills({ tenant, agent: null, policy, pruneId, by: 'pruning', dryRun: false, at: clock.now() }, memory);
+  const { pruned } = await pruneSkills({ tenant, agent: null, policy, pruneId, by: 'pruning', dryRun: false, at: clock.now() }, memory);
   return pruned.length;
 }

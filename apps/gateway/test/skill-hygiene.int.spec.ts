@@ -12,8 +12,17 @@ import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 const rig = new GatewayRig();
 const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const reviewer = () => rig.client(Skills, 'rev');
+/** Each with code of its own: a mark goes with the code. */
 const idle = (name: string, changes: Partial<Skill> = {}) =>
-  skillOf({ name, code: `def ${name}(): ...`, entryPoint: name, status: 'active', createdAt: NEW_YEAR, updatedAt: NEW_YEAR, ...changes });
+  skillOf({
+    name,
+    code: `def ${name}(): return '${name.toUpperCase()}'`,
+    entryPoint: name,
+    status: 'active',
+    createdAt: NEW_YEAR,
+    updatedAt: NEW_YEAR,
+    ...changes,
+  });
 
 /** As the consolidation worker would: another connection to the same file. */
 let memory: Awaited<ReturnType<typeof openMemory>>;
@@ -42,6 +51,7 @@ describe('pruning', () => {
     const plan = await reviewer().pruneSkills({ ...policy, dryRun: true });
     expect(plan.pruned.map((pruned) => pruned.name)).toEqual(['skills/idle']);
     expect(plan.pruned[0]?.reason).toMatch(/^not used for [0-9]+ days$/);
+    expect(plan.kept).toMatchObject([{ name: 'skills/leaf', version: 1, calledBy: ['fresh@1 of "coder"'] }]);
     expect(plan.pruneId).toBe('');
     expect(await statusOf('idle')).toBe(SkillStatus.ACTIVE);
 

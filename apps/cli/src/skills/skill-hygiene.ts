@@ -42,6 +42,8 @@ export function pruneSkills(cli: Cli, options: PruneOptions): Promise<number> {
     const done = await ridingOut(cli.signal, () => gateway.skills.pruneSkills({ agent, dryRun, requestId, ...policy }, callSettings(cli)));
     const rows = done.pruned.map(({ name, version, agent: owner, reason }) => [`${bareName(name)}@${version}`, owner, reason]);
     cli.out.data(toJson(PruneSkillsResponseSchema, done, { alwaysEmitImplicit: true }), table(rows));
+    for (const { name, version, agent: owner, reason, calledBy } of done.kept)
+      cli.out.note(`${bareName(name)}@${version} of "${owner}" stays (${reason}): it is called by ${calledBy.join(', ')}`);
     if (dryRun) cli.out.note(`${plural(rows.length, 'skill')} would be archived; nothing was changed`);
     else if (rows.length === 0) cli.out.note('nothing to prune');
     else cli.out.note(`${plural(rows.length, 'skill')} archived; ${commandLine(cli, `skills prune --undo ${done.pruneId}`)} takes it back`);

@@ -10,7 +10,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { OwnerAgent } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { everySkill } from '@etude/domain/skills/life/every-skill';
-import { type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/hygiene/prune';
+import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/hygiene/prune';
 import { revokeSource } from '@etude/domain/skills/hygiene/revoke-source';
 import { skillStats } from '@etude/domain/skills/hygiene/skill-stats';
 import { learnedRecords } from '@etude/memory/layers/fact-revision';
@@ -35,6 +35,14 @@ const Reason = z.string().trim().max(1_000);
 const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
 const USES_MIN = 5;
 
+/** Named of what is kept. */
+const CALLERS_MAX = 10;
+
+function prunedMessage({ skill, reason }: PlannedPrune) {
+  const { name = '', agent = '', version = 0 } = skillMessage(skill);
+  return { name, agent, version, reason };
+}
+
 /** What reviewers do with the skills of their tenant as a whole: `etude.v1.Skills`. */
 @Controller()
 @NeedsRole('reviewer')
@@ -49,12 +57,13 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
     const pruneId = pruneIdOf(tenant, optionalRequestId(request.requestId));
     const { procedural } = await this.memory.open();
     const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: Date.now() };
-    const pruned = await pruneSkills(input, { procedural });
+    const { pruned, kept } = await pruneSkills(input, { procedural });
     return {
-      pruned: pruned.map(({ skill, reason }) => {
-        const { name: resource = '', agent: owner = '', version = 0 } = skillMessage(skill);
-        return { name: resource, agent: owner, version, reason };
-      }),
+      pruned: pruned.map(prunedMessage),
+      kept: kept.map(({ calledBy, ...planned }) => ({
+        ...prunedMessage(planned),
+        calledBy: calledBy.slice(0, CALLERS_MAX).map((caller) => `${caller.name}@${caller.version} of "${caller.scope.agent}"`),
+      })),
       pruneId: request.dryRun || pruned.length === 0 ? '' : pruneId,
     };
   }

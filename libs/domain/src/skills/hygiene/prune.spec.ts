@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
 import { calledVersions, versionKey } from '../life/every-skill.js';
 import { calls, DAY_MS, provenSkill, Shelf } from './hygiene-fixture.js';
-import { planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
+import { keptFromPrune, planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
 const used = (over: Partial<SkillUsage>): SkillUsage => ({
@@ -22,7 +22,9 @@ const UNUSED: PrunePolicy = { unusedDays: 30 };
 const names = (skills: readonly Skill[], policy: PrunePolicy, agent: string | null = null) =>
   planPrune(skills, { agent, policy, at: AT }).map(({ skill, reason }) => `${skill.name}: ${reason}`);
 const prune = (shelf: Shelf, over: object = {}) =>
-  pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf);
+  pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf).then(
+    ({ pruned }) => pruned,
+  );
 const undo = (shelf: Shelf, pruneId = 'p1') => undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf);
 
 describe('planPrune', () => {
@@ -64,6 +66,17 @@ describe('planPrune', () => {
       'top: not used for 100 days',
       'middle: deprecated for 100 days',
       'leaf: not used for 100 days',
+    ]);
+  });
+
+  it('says of what it keeps who needs it, also through what goes', () => {
+    const leaf = provenSkill('leaf');
+    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
+    const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
+    const beside = provenSkill('beside', { dependencies: [calls(leaf)] });
+    const kept = keptFromPrune([leaf, middle, top, beside], { agent: null, policy: UNUSED, at: AT });
+    expect(kept.map(({ skill, reason, calledBy }) => [skill.name, reason, calledBy.map(({ name }) => name).toSorted()])).toEqual([
+      ['leaf', 'not used for 100 days', ['top']],
     ]);
   });
 

@@ -18,6 +18,12 @@ export interface PlannedPrune {
   readonly reason: string;
 }
 
+/** What the policy names, and stays all the same. */
+export interface KeptFromPrune extends PlannedPrune {
+  /** Versions that stay and call it, directly or through others. */
+  readonly calledBy: readonly Skill[];
+}
+
 export interface PruneInput {
   readonly tenant: string;
   /** null: every owner of the tenant. */
@@ -39,19 +45,26 @@ const DAY_MS = 86_400_000;
 /** What may still run, or may once more without being stored again. */
 const LIVE: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
 
+export interface Pruned {
+  readonly pruned: readonly PlannedPrune[];
+  readonly kept: readonly KeptFromPrune[];
+}
+
 /**
- * Archives what the policy names, callers first, and answers it with why; `undoPrune` is the way back. A dry run is the same without the moves.
+ * Archives what the policy names, callers first, and answers it with why, and what stays since something calls it; `undoPrune` is the way back.
+ * A dry run is the same without the moves.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; what was archived until then stays so
  */
-export async function pruneSkills(input: PruneInput, { procedural }: HygieneDeps): Promise<readonly PlannedPrune[]> {
+export async function pruneSkills(input: PruneInput, { procedural }: HygieneDeps): Promise<Pruned> {
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
   const skills = await everySkill(procedural, { tenant, agent: null });
   const before = skills.flatMap((skill) => prunedBefore(skill, pruneId));
   const planned = planPrune(skills, { agent, policy, at });
-  if (dryRun || planned.length === 0) return [...before, ...planned];
+  const answer = { pruned: [...before, ...planned], kept: keptFromPrune(skills, { agent, policy, at }) };
+  if (dryRun || planned.length === 0) return answer;
   await procedural.move(planned.map(({ skill, reason }) => moveTo(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
-  return [...before, ...planned];
+  return answer;
 }
 
 /**
@@ -61,17 +74,55 @@ export function planPrune(
   skills: readonly Skill[],
   { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
 ): readonly PlannedPrune[] {
+  const { reasons, staying } = policyOn(skills, { agent, policy, at });
+  const needed = neededBy(staying, skills);
+  const pruned = skills.filter((skill) => reasons.has(versionKey(skill)) && !needed.has(versionKey(skill)));
+  return callersFirst(pruned).map((skill) => ({ skill, reason: reasons.get(versionKey(skill)) ?? '' }));
+}
+
+/** What the policy names as well, and who needs it. */
+export function keptFromPrune(
+  skills: readonly Skill[],
+  { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
+): readonly KeptFromPrune[] {
+  const { reasons, staying } = policyOn(skills, { agent, policy, at });
+  const needed = neededBy(staying, skills);
+  const kept = skills.filter((skill) => reasons.has(versionKey(skill)) && needed.has(versionKey(skill)));
+  if (kept.length === 0) return [];
+  const [callers, stays] = [callersByCalled(skills), new Set(staying)];
+  return kept.map((skill) => ({
+    skill,
+    reason: reasons.get(versionKey(skill)) ?? '',
+    calledBy: everyCaller(skill, callers).filter((caller) => stays.has(caller)),
+  }));
+}
+
+function callersByCalled(skills: readonly Skill[]): ReadonlyMap<string, readonly Skill[]> {
+  const callers = new Map<string, Skill[]>();
+  for (const skill of skills) for (const key of calledVersions(skill)) callers.set(key, [...(callers.get(key) ?? []), skill]);
+  return callers;
+}
+
+/** Directly or through others. */
+function everyCaller(called: Skill, callers: ReadonlyMap<string, readonly Skill[]>): readonly Skill[] {
+  const found = new Set<Skill>();
+  const open = [...(callers.get(versionKey(called)) ?? [])];
+  for (let skill = open.pop(); skill !== undefined; skill = open.pop()) {
+    if (found.has(skill)) continue;
+    found.add(skill);
+    open.push(...(callers.get(versionKey(skill)) ?? []));
+  }
+  return [...found];
+}
+
+/** Why the policy names a version, and which that may still run it leaves. */
+function policyOn(skills: readonly Skill[], { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>) {
   const reasons = new Map<string, string>();
   for (const skill of skills) {
     const reason = agent === null || skill.scope.agent === agent ? reasonToPrune(skill, policy, at) : null;
     if (reason !== null) reasons.set(versionKey(skill), reason);
   }
-  const needed = neededBy(
-    skills.filter((skill) => LIVE.has(skill.status) && !reasons.has(versionKey(skill))),
-    skills,
-  );
-  const pruned = skills.filter((skill) => reasons.has(versionKey(skill)) && !needed.has(versionKey(skill)));
-  return callersFirst(pruned).map((skill) => ({ skill, reason: reasons.get(versionKey(skill)) ?? '' }));
+  return { reasons, staying: skills.filter((skill) => LIVE.has(skill.status) && !reasons.has(versionKey(skill))) };
 }
 
 /** Everything that these call, directly or by what they call. */

@@ -62,6 +62,13 @@ describe('revokeSource', () => {
     expect(namesOf(await revoke(POISON, [bad, provenSkill('copy', { sources: ['skills/bad@1'] })]))).toEqual(['bad', 'copy']);
   });
 
+  it('withdraws a fact that was told, and what was learned where it was read', async () => {
+    const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', source: 'told', episodes: [] }), factOf({ id: 'g' })]);
+    const revoked = await revoke('facts/f', [provenSkill('near', { sources: ['facts/f'] }), provenSkill('other')], learned);
+    expect([namesOf(revoked), revoked.facts]).toEqual([['near'], ['Use eval.']]);
+    expect(learned.facts.map(({ validTo }) => validTo)).toEqual([9, undefined]);
+  });
+
   it('follows a document through the episodes that were made in sight of it', async () => {
     const first = episodeOf({ id: 'taaaaaaaa-r1.episode', taskId: 'taaaaaaaa', touched: [POISON] });
     const second = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: ['episodes/taaaaaaaa-r1'] });
@@ -168,7 +175,7 @@ describe('revokeSource', () => {
   it('takes the proof of what was archived before, which no undone pruning brings back', async () => {
     const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
     const pruning = { tenant: 'acme', agent: null, policy: { failing: { rateMax: 0.5, usesMin: 10 } }, pruneId: 'p1', by: 'night' };
-    expect(await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).toHaveLength(1);
+    expect((await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).pruned).toHaveLength(1);
     const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
     for (const at of [9, 10]) {
       const { skills } = await revokeSource({ ...input, at }, { procedural: shelf.procedural, learned: new Learned() });

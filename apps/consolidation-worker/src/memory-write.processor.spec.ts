@@ -1,0 +1,44 @@
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memory';
+import { SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import type { AppliedWrites } from '@etude/memory/layers/applied-writes';
+import { expect, it } from 'vitest';
+import { type MemoryWriteDeps, memoryWriteProcessor } from './memory-write.processor.js';
+
+const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0, signal: new AbortController().signal };
+
+/** Skills that were learned and wait in an outbox, for an agent that may have one. */
+function learned(...names: readonly string[]) {
+  const procedural = new FakeProceduralMemory();
+  const waiting = new Map(names.map((name) => [name, { kind: 'skill' as const, skill: skillOf({ name }) }]));
+  const warnings: object[] = [];
+  const asked: string[] = [];
+  const apply: AppliedWrites['apply'] = async (_tenant, _id, write, options) => ({
+    applied: true,
+    skill: write.kind === 'skill' ? await procedural.store(write.skill, options) : null,
+  });
+  const settings = ProceduralMemorySettings.parse({ enabled: true, maxSkills: 1 });
+  const deps = {
+    memory: { appliedWrites: { apply, wasApplied: async () => false } },
+    outbox: {
+      load: async (_tenant: string, id: string) => waiting.get(id) ?? null,
+      remove: async (_: string, id: string) => waiting.delete(id),
+    },
+    producer: { add: async (_queue: unknown, { name }: { name: string }) => void asked.push(name) },
+    schedules: { ensure: async () => undefined },
+    settings: { get: async (_tenant: string, agent: string) => ({ agent, settings, isSet: true, updatedAt: 0, etag: '' }) },
+    logger: { info: () => undefined, warn: (details: object) => void warnings.push(details), error: () => undefined },
+  } as unknown as MemoryWriteDeps;
+  const process = memoryWriteProcessor(deps);
+  const run = (writeId: string) => process({ v: 1, tenant: 'acme', writeId }, CONTEXT);
+  return { run, procedural, waiting, warnings, asked };
+}
+
+it('leaves out what was learned at once with others where there is no room for all, and says so', async () => {
+  const { run, procedural, waiting, warnings, asked } = learned('one', 'two');
+  expect(await Promise.all([run('one'), run('two')])).toEqual([{ applied: true }, { applied: false }]);
+  expect(await procedural.countNames(SCOPE, 9)).toBe(1);
+  expect([...waiting.keys()]).toEqual([]);
+  expect(asked).toEqual(['one']);
+  expect(warnings).toMatchObject([{ agent: 'coder', skill: 'two' }]);
+});
