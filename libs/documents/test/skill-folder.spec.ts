@@ -1,10 +1,14 @@
 import { Skill } from '@etude/contracts/memory';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { parseDocument } from 'yaml';
 import { type FolderFile, filesOfFolder } from '../src/skill-folder/file-collector.js';
 import { findSkills } from '../src/skill-folder/find-skills.js';
-import { folderFromSkill, skillFromFolder } from '../src/skill-folder/skill-folder.js';
+import { folderFromSkill, readSkill, skillFromFolder } from '../src/skill-folder/skill-folder.js';
 import type { SkillParts } from '../src/skill-folder/skill-parts.js';
+
+// Still the real ones, and counted.
+vi.mock('yaml', { spy: true });
 
 const file = (path: string, text: string): FolderFile => ({ path, bytes: Buffer.from(text) });
 const texts = (files: readonly FolderFile[]) =>
@@ -228,7 +232,11 @@ describe('what is refused', () => {
     ],
     ['a name twice within', '---\nname: a\ndescription: x\nb:\n  c: {d: 1, d: 2}\n---\n', /"d" is there twice/],
     ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /no YAML/],
-    ['fields of a megabyte', `---\nname: a\ndescription: x\nb: ${'x'.repeat(900_000)}\n---\n`, /longer than/],
+    [
+      'fields of a megabyte',
+      `---\nname: a\ndescription: x\nb: ${'x'.repeat(900_000)}\n---\n`,
+      /are 9000\d\d characters long, and 65536 are the most/,
+    ],
     ['another name inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-name: b\n---\n', /etude-name/],
     ['another description inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-description: y\n---\n', /etude-description/],
     ['an unknown kind', '---\nname: a\ndescription: x\nmetadata:\n  etude-kind: class\n---\n', /etude-kind/],
@@ -273,11 +281,40 @@ describe('folders of skills', () => {
   it('are found at the root and below, each with its own files', () => {
     expect(findSkills([skill('', 'a'), skill('inner/', 'b'), file('x.md', '')]).found.map(({ folder }) => folder)).toEqual(['']);
     const { found, notes } = findSkills([skill('b/', 'b'), skill('a/', 'c'), file('a/x.md', ''), file('README.md', '')]);
+    expect(found.flatMap((folder) => readSkill(folder).notes)).toEqual(['the folder a holds the skill c, and should have its name']);
     expect(found.map(({ folder, files }) => [folder, files.map(({ path }) => path)])).toEqual([
       ['a', ['SKILL.md', 'x.md']],
       ['b', ['SKILL.md']],
     ]);
-    expect(notes).toEqual([expect.stringContaining('README.md was left out'), expect.stringContaining('should have its name')]);
+    expect(notes).toEqual([expect.stringContaining('README.md was left out')]);
+  });
+
+  it('have their SKILL.md parsed once, and only where it is read', () => {
+    vi.mocked(parseDocument).mockClear();
+    const { found } = findSkills([skill('a/', 'a'), skill('b/', 'c')]);
+    expect(parseDocument).not.toHaveBeenCalled();
+    for (const folder of found) readSkill(folder);
+    expect(parseDocument).toHaveBeenCalledTimes(2);
+  });
+
+  it('are told apart where one cannot be read', () => {
+    const { found } = findSkills([skill('a/', 'a'), skill('tools/b/', 'No name')]);
+    expect(() => found.map((folder) => readSkill(folder))).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringMatching(/^tools\/b\/SKILL\.md cannot be read: field "name"/),
+      }),
+    );
+  });
+
+  it('say how large a file is that is too large, and how large it may be', () => {
+    const large = { path: 'a/data.csv', bytes: Buffer.alloc(2 ** 20 + 5) };
+    expect(() => filesOfFolder([skill('a/', 'a'), large])).toThrow(
+      expect.objectContaining({
+        code: 'PAYLOAD_TOO_LARGE',
+        message: expect.stringMatching(/^"a\/data\.csv" has 1048581 bytes, and 1048576 are the most/),
+      }),
+    );
   });
 
   it('are needed', () => {

@@ -81,7 +81,7 @@ export class FileCollector {
   add(path: string, bytes: Uint8Array): void {
     if (!this.wants(path)) return;
     if (bytes.length > this.#limits.fileBytesMax)
-      throw tooLarge(`${JSON.stringify(path)} is larger than ${this.#limits.fileBytesMax} bytes`);
+      throw tooLarge(`${JSON.stringify(path)} has ${bytes.length} bytes, and ${this.#limits.fileBytesMax} are the most`);
     this.#bytes += bytes.length;
     if (this.#bytes > this.#limits.bytesMax) throw tooLarge(`the files are larger than ${this.#limits.bytesMax} bytes together`);
     this.#takePlace(path);

@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { FolderFile } from './file-collector.js';
-import { parseSkillText } from './frontmatter.js';
 import { SKILL_TEXT } from './skill-parts.js';
 
 export interface FoundFolder {
@@ -11,7 +10,8 @@ export interface FoundFolder {
 }
 
 /**
- * The folders that hold a skill: those with a SKILL.md, at the root or below; one inside of another belongs to the outer one.
+ * The folders that hold a skill: those with a SKILL.md, at the root or below; one inside of another belongs to the outer one. Nothing is
+ * read yet: how many there may be is for the caller to say.
  *
  * @throws EtudeError INVALID_ARGUMENT where there is none
  */
@@ -24,17 +24,9 @@ export function findSkills(files: readonly FolderFile[]): { readonly found: read
   if (outer.length === 0) throw new EtudeError('INVALID_ARGUMENT', `there is no ${SKILL_TEXT} in it; a skill is a folder with that file`);
   const found = outer.toSorted().map((folder) => ({ folder: folder.slice(0, -1), files: filesIn(folder, files) }));
   const left = files.filter(({ path }) => !outer.some((folder) => path.startsWith(folder)));
-  return { found, notes: [...left.map(({ path }) => `${path} was left out: it belongs to no skill`), ...found.flatMap(misnamed)] };
+  return { found, notes: left.map(({ path }) => `${path} was left out: it belongs to no skill`) };
 }
 
 function filesIn(folder: string, files: readonly FolderFile[]): FolderFile[] {
   return files.filter(({ path }) => path.startsWith(folder)).map(({ path, bytes }) => ({ path: path.slice(folder.length), bytes }));
-}
-
-/** The format wants a folder to have its skill's name; nobody is harmed where it has not. */
-function misnamed({ folder, files }: FoundFolder): string[] {
-  const bytes = files.find(({ path }) => path === SKILL_TEXT)?.bytes;
-  const name = parseSkillText(Buffer.from(bytes ?? []).toString()).frontmatter.name;
-  const own = folder.slice(folder.lastIndexOf('/') + 1);
-  return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}, and should have its name`];
 }

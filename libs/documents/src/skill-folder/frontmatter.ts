@@ -38,7 +38,8 @@ export function parseSkillText(text: string): SkillText {
   const lines = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n');
   const found = FRONTMATTER.exec(lines);
   if (!found) throw wrong('it must begin with its fields in YAML, between two lines of "---"');
-  if (found[1]!.length > FRONTMATTER_CHARS_MAX) throw wrong(`its fields are longer than ${FRONTMATTER_CHARS_MAX} characters`);
+  const { length } = found[1]!;
+  if (length > FRONTMATTER_CHARS_MAX) throw wrong(`its fields are ${length} characters long, and ${FRONTMATTER_CHARS_MAX} are the most`);
   return { frontmatter: frontmatterOf(yamlOf(found[1]!)), body: lines.slice(found[0].length).replace(/^\n/, '') };
 }
 

@@ -14,19 +14,26 @@ import {
   UNSAID,
 } from './skill-parts.js';
 
+export interface Said {
+  /** All but `files`. */
+  readonly parts: SkillParts;
+  /** The format's own name of it. */
+  readonly name: string;
+}
+
 /**
- * What a folder says of a skill; all but `files`.
+ * What a folder says of a skill.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
-export function saidIn(files: readonly FolderFile[]): SkillParts {
+export function saidIn(files: readonly FolderFile[]): Said {
   const { frontmatter, body } = parseSkillText(textOf(files, SKILL_TEXT));
   const { metadata = {} } = frontmatter;
   const name = nameIn(frontmatter);
   const kind = parsed('etude-kind', Skill.shape.kind, metadata['etude-kind'] ?? 'procedure');
   const entryPoint = entryPointIn(metadata, kind);
   const rest = metadataOf(frontmatter);
-  return {
+  const parts = {
     ...UNSAID,
     ...fieldsIn(metadata),
     name,
@@ -37,6 +44,7 @@ export function saidIn(files: readonly FolderFile[]): SkillParts {
     tests: testsIn(files),
     ...(Object.keys(rest).length > 0 ? { metadata: rest } : {}),
   } as SkillParts;
+  return { parts, name: frontmatter.name };
 }
 
 /** Files that no field of a skill stands for. */

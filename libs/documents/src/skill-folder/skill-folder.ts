@@ -1,24 +1,51 @@
 import { isDeepStrictEqual } from 'node:util';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { canonicalFiles } from './canonical-folder.js';
 import { byPath, type FolderFile } from './file-collector.js';
+import type { FoundFolder } from './find-skills.js';
 import { extrasOf, saidIn } from './said-in-folder.js';
 import { SKILL_TEXT, type SkillParts } from './skill-parts.js';
+
+export interface ReadSkill {
+  readonly parts: SkillParts;
+  /** What its author may want to know. */
+  readonly notes: readonly string[];
+}
 
 /**
  * The skill that a folder holds. A function or snippet where its metadata says so, with its code in `scripts/`; else a procedure,
  * whose text is the Markdown of SKILL.md. `files` are those that could not be written again from the other fields.
  *
  * @param keepText keeps SKILL.md in any case: for a skill that will be told things that its folder does not say
- * @throws EtudeError INVALID_ARGUMENT naming the file and the field
+ * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
-export function skillFromFolder(files: readonly FolderFile[], keepText = false): SkillParts {
-  const parts = saidIn(files);
+export function readSkill({ folder, files }: FoundFolder, keepText = false): ReadSkill {
+  const { parts, name } = within(folder, () => saidIn(files));
   const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
   const kept = files
     .filter(({ path, bytes }) => (keepText && path === SKILL_TEXT) || !sameBytes(canonical.get(path), bytes))
-    .toSorted(byPath);
-  if (kept.length === 0) return parts;
-  return { ...parts, files: kept.map(({ path, bytes }) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') })) };
+    .toSorted(byPath)
+    .map(({ path, bytes }) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') }));
+  return { parts: kept.length === 0 ? parts : { ...parts, files: kept }, notes: misnamed(folder, name) };
+}
+
+/** `readSkill` of a folder whose own name does not matter. */
+export const skillFromFolder = (files: readonly FolderFile[], keepText = false): SkillParts =>
+  readSkill({ folder: '', files }, keepText).parts;
+
+function within<T>(folder: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (folder === '' || errorCode(error) !== 'INVALID_ARGUMENT') throw error;
+    throw new EtudeError('INVALID_ARGUMENT', `${folder}/${(error as Error).message}`, {}, { cause: error });
+  }
+}
+
+/** The format wants a folder to have its skill's name; nobody is harmed where it has not. */
+function misnamed(folder: string, name: string): string[] {
+  const own = folder.slice(folder.lastIndexOf('/') + 1);
+  return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}, and should have its name`];
 }
 
 /**
@@ -35,7 +62,7 @@ export function folderFromSkill(skill: SkillParts): FolderFile[] {
 
 function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   try {
-    const said = saidIn(files);
+    const { parts: said } = saidIn(files);
     const entryPoint = said.entryPoint === undefined || said.entryPoint === skill.entryPoint;
     return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
   } catch {
