@@ -61,6 +61,8 @@ export interface SemanticMemory {
   ): Promise<{ readonly merged: number; readonly superseded: number }>;
 }
 
+export type SkillWords = 'ignored' | 'edited' | 'kept';
+
 /** How a skill is stored. */
 export interface StoreSkillOptions {
   /** Who stores it: name of a key, or of a service; where it came from by default. */
@@ -69,8 +71,12 @@ export interface StoreSkillOptions {
   readonly baseVersion?: number;
   /** A reviewer stores it, or it is a copy of what one approved: marks of versions before it don't go on. */
   readonly isReviewed?: boolean;
-  /** An author's words about content that is there (description, tags, category, examples, held-out tests) make a version of their own. */
-  readonly isEdit?: boolean;
+  /**
+   * What words (description, tags, category, examples, held-out tests) come to where this content is there in others. `ignored`, the default:
+   * to nothing, since a model words anew what it learns again. `edited`: an author's are the next version, where one with the content is
+   * living. `kept`: they are always.
+   */
+  readonly words?: SkillWords;
   /** How many names of skills that are neither rejected nor archived the agent may have, whoever the user is; 0 or absent: any number. */
   readonly namesMax?: number;
 }

@@ -40,12 +40,12 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
-    const { by, baseVersion, isEdit = false, namesMax = 0 } = options;
+    const { by, baseVersion, words, namesMax = 0 } = options;
     const { scope, name } = given;
     requireScope(wholeTenant(scope));
     const versions = this.#versions(scope, name);
     const own = versions.filter((version) => version.scope.user === scope.user);
-    const known = knownVersion(given, own, isEdit);
+    const known = knownVersion(given, own, words);
     if (known !== null) return known.changed === null ? known.version : this.#replace(this.#find(keyOf(known.version)), known.changed);
     const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
     if (stale !== null) throw stale;

@@ -275,12 +275,16 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
     it("makes a version of an author's other words, and of the same words none", async () => {
       const memory = await start(make);
       await storeAt(memory, skillOf({ status: 'active' }));
-      const edit = (changes: Partial<Skill>) => memory.store(skillOf(changes), { isEdit: true });
+      const edit = (changes: Partial<Skill>) => memory.store(skillOf(changes), { words: 'edited' });
       expect(await edit({})).toMatchObject({ version: 1 });
       const worded = { description: 'Other words.', tags: ['new'] };
       expect(await edit(worded)).toMatchObject({ version: 2, status: 'candidate', digest: skillOf().digest, ...worded });
       expect(await edit(worded)).toMatchObject({ version: 2 });
       expect(await memory.versions(OWNER, 'sum_even')).toHaveLength(2);
+      await memory.move((await memory.versions(OWNER, 'sum_even')).map((version) => moveOf(version, 'archived')));
+      expect(await edit({ description: 'Still other words.' })).toMatchObject({ version: 2, status: 'archived' });
+      const kept = await memory.store(skillOf({ description: 'Still other words.' }), { words: 'kept' });
+      expect(kept).toMatchObject({ version: 3, status: 'candidate' });
     });
 
     it('counts what was offered', async () => {

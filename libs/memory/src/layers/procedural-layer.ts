@@ -49,14 +49,14 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 
   async #storeOnce(given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
-    const { by, baseVersion, isEdit = false, namesMax = 0 } = options;
+    const { by, baseVersion, words, namesMax = 0 } = options;
     const { scope, name } = given;
     const { tenant, agent } = scope;
     const { embedder, store } = this.#deps;
     const stored = (await this.#stored({ tenant, agent }, { where: { name } })).toReversed();
     const versions = stored.map(({ skill }) => skill);
     const own = versions.filter((version) => version.scope.user === scope.user);
-    const known = knownVersion(given, own, isEdit);
+    const known = knownVersion(given, own, words);
     if (known !== null) return this.#withChange(stored, known);
     const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
     if (stale !== null) throw stale;

@@ -1,5 +1,6 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillWords } from '../../ports/memory.js';
 import { canonicalJson } from '../content-digest.js';
 import { reasonsNotTrusted } from '../hygiene/untrusted.js';
 import { skillDigest } from './skill-digest.js';
@@ -21,14 +22,13 @@ export interface KnownVersion {
  * give; but what is in use without a mark, and is told to come from where nobody is trusted, gets a version beside it that is marked.
  *
  * @param own the owner's versions, newest first
- * @param isEdit whether other words (description, tags, category, examples, held-out tests) make a version of their own, where one with
- *   this content is living: an author's do, and those that a model words anew each time do not
+ * @param words see `StoreSkillOptions`
  */
-export function knownVersion(given: Skill, own: readonly Skill[], isEdit: boolean): KnownVersion | null {
+export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored'): KnownVersion | null {
   const digest = skillDigest(given);
   const same = own.filter((version) => version.digest === digest);
-  const worded = isEdit ? same.filter((version) => differingWords(version, given).length === 0) : same;
-  if (worded.length === 0 && same.some(({ status }) => LIVING.has(status))) return null;
+  const worded = words === 'ignored' ? same : same.filter((version) => differingWords(version, given).length === 0);
+  if (worded.length === 0 && (words === 'kept' || same.some(({ status }) => LIVING.has(status)))) return null;
   const meant = worded.length === 0 ? same : worded;
   const marks = marksOf(given);
   const fitting = meant.filter((version) => marks.length === 0 || takesMarks(version));

@@ -36,7 +36,12 @@ export async function promoteSkill(
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
   const copy = { ...skill, ...ANEW, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
-  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, { by, isReviewed: true, namesMax });
+  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, {
+    by,
+    isReviewed: true,
+    words: 'kept',
+    namesMax,
+  });
 }
 
 function requireWider(skill: Skill, scope: SkillScope): void {

@@ -39,12 +39,12 @@ const MODULES = new Set(
  */
 export async function registerSkill(
   candidate: Skill,
-  options: Omit<StoreSkillOptions, 'isEdit' | 'namesMax'>,
+  options: Omit<StoreSkillOptions, 'words' | 'namesMax'>,
   deps: RegistrationDeps,
 ): Promise<Skill> {
   const { procedural, settings } = deps;
   const { given, versions } = await registrable(candidate, deps);
-  const stored = await procedural.store(given, { ...options, isEdit: true, namesMax: settings.maxSkills });
+  const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
   requireLiving(stored, given, versions);
   return stored;
 }
@@ -62,7 +62,7 @@ export async function requireRegistrable(
   planned: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
   const { given, versions, isNew } = await registrable(candidate, deps, planned);
-  const known = knownVersion(given, ownOf(candidate, versions), true);
+  const known = knownVersion(given, ownOf(candidate, versions), 'edited');
   if (known !== null) requireLiving(known.version, given, versions);
   return isNew;
 }

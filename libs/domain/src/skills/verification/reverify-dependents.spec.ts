@@ -126,6 +126,24 @@ describe('a skill that is rolled back', () => {
   });
 });
 
+describe('a skill whose words were edited', () => {
+  it('keeps them where it is pinned anew, also to what an earlier version in other words was pinned to', async () => {
+    const { deps, drain, lives, versions, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const present = async (name: string) => (await versions(name)).find(({ status }) => status === 'active') ?? step;
+    const back = await rollbackSkill(procedural, await present('step'), { by: 'ann', reason: '', at: 20 });
+    await reverifyDependents(back, { ...deps, clock: { now: () => 21 } });
+    const worded = await procedural.store({ ...(await present('twice')), description: 'Other words.' }, { words: 'edited' });
+    expect(await admitSkill(keyOf(worded), deps, signal)).toMatchObject({ version: 3, status: 'active' });
+    const forth = await rollbackSkill(procedural, await present('step'), { by: 'ann', reason: '', at: 30, toVersion: 2 });
+    await reverifyDependents(forth, { ...deps, clock: { now: () => 31 } });
+    expect(await drain()).toEqual(['twice@4 active']);
+    expect(await present('twice')).toMatchObject({ description: 'Other words.', dependencies: [{ name: 'step', version: 2 }] });
+    expect(await lives('step')).toEqual(['1 deprecated', '2 active']);
+  });
+});
+
 describe('approval', () => {
   it('carries over where nothing but what a skill calls changed', async () => {
     const history = [{ at: 1, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];

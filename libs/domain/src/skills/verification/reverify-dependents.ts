@@ -54,7 +54,7 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
   if (skillDigest(next) === dependent.digest) return null;
   const changed = dependencies.filter((pin, index) => pin.version !== dependent.dependencies?.[index]?.version);
   const statusReason = `calls ${changed.map(({ name, version }) => `${name}@${version}`).join(', ')}`;
-  return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true });
+  return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true, words: 'kept' });
 }
 
 /** The version that is active now for whom the pinned one was; the pinned one where there is none. */
