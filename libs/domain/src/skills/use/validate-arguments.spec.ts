@@ -54,6 +54,13 @@ describe('validateArguments', () => {
     expect(validateArguments(skill, { text: 'a', anything: { x: [1] }, limit: 3 })).toMatchObject({ anything: { x: [1] }, limit: 3 });
   });
 
+  it('gives each use defaults of its own', () => {
+    const first = validateArguments(skill, { text: 'a' });
+    (first.rows as unknown[]).push('changed');
+    (first.point as unknown[]).push('changed');
+    expect(validateArguments(skill, { text: 'a' })).toMatchObject({ rows: [], point: [0, 0] });
+  });
+
   it('names each argument that is wrong, all at once', () => {
     const wrong = refused({ separator: 1, limit: 'x', mode: 'slow', rows: [['a'], [1]], point: [1] });
     expect(wrong.code).toBe('INVALID_ARGUMENT');

@@ -14,6 +14,10 @@ interface Violation {
 const UNNAMEABLE = '__proto__';
 const NO_NAME: Violation = { field: `parameters.${UNNAMEABLE}`, description: 'is no name of an argument' };
 
+/** Parsers that are kept: making one takes longer than a small skill runs. */
+const PARSERS_MAX = 64;
+const parsers = new Map<string, z.ZodType>();
+
 /** Values that are shown in a message. */
 const SHOWN_MAX = 8;
 
@@ -27,7 +31,7 @@ export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoi
   const contract = requireContract(skill);
   const known = contract.parameters.map(({ name }) => name);
   const own = ownArguments(given, known);
-  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(own, { reportInput: true });
+  const parsed = parserOf(contract.inputSchema).safeParse(own, { reportInput: true });
   const told = parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, own, known, contract));
   const violations = Object.hasOwn(own, UNNAMEABLE) && told.length === 0 ? [NO_NAME] : told;
   // What was given stays as it is: the parser leaves keys out that JavaScript has a meaning for.
@@ -38,6 +42,16 @@ export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoi
     `The arguments of ${skill.name} are wrong: ${lines}${lines.endsWith('?') ? '' : '.'} It is ${contract.signature || `called with ${known.join(', ') || 'nothing'}`}.`,
     { field: violations[0]?.field, violations },
   );
+}
+
+/** The same for the same schema, whoever's it is; of many, those that were used last. */
+function parserOf(schema: SkillContract['inputSchema']): z.ZodType {
+  const key = JSON.stringify(schema);
+  const parser = parsers.get(key) ?? z.fromJSONSchema(schema);
+  parsers.delete(key);
+  parsers.set(key, parser);
+  if (parsers.size > PARSERS_MAX) parsers.delete(parsers.keys().next().value ?? key);
+  return parser;
 }
 
 /**
