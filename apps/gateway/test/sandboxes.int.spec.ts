@@ -245,6 +245,10 @@ describe('a file', () => {
     expect(await refusal(client().uploadFile(chunkOnly(1)))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['header'] });
     expect(await refusal(client().uploadFile(upload(name, '../x', 1)))).toMatchObject({ fields: ['header.path'] });
     expect(await refusal(client().uploadFile(upload('x', 'x', 1)))).toMatchObject({ fields: ['header.name'] });
+    const smaller = (async function* () {
+      yield { part: { case: 'header' as const, value: { name, path: 'x', offset: 4n, sizeBytes: 3n } } };
+    })();
+    expect(await refusal(client().uploadFile(smaller))).toMatchObject({ fields: ['header.size_bytes'] });
     expect(methodsOf(owner)).toEqual(['CreateSandbox']);
   });
 

@@ -195,6 +195,21 @@ describe('files of a session over gRPC', () => {
     expect((await refusal(client.getSandboxFile({ name, path: '../secret' }))).code).toBe('INVALID_ARGUMENT');
   });
 
+  it('take no part of a file for all of it, and no more than was said', async () => {
+    const name = await create();
+    const bytes = Buffer.from('all of it');
+    async function* sent(part: Uint8Array, from = 0) {
+      const sizeBytes = BigInt(bytes.length);
+      yield { part: { case: 'header' as const, value: { name, path: 'f', offset: BigInt(from), sizeBytes } } };
+      yield { part: { case: 'chunk' as const, value: part } };
+    }
+    const cut = await refusal(client.uploadFile(sent(bytes.subarray(0, 3))));
+    expect(cut).toMatchObject({ code: 'ABORTED', message: expect.stringContaining('3 of 9 bytes; go on with offset 3') });
+    expect(await client.getSandboxFile({ name, path: 'f' })).toMatchObject({ sizeBytes: 0n, uploadedBytes: 3n });
+    expect((await refusal(client.uploadFile(sent(bytes, 3)))).code).toBe('INVALID_ARGUMENT');
+    expect(await client.uploadFile(sent(bytes.subarray(3), 3))).toMatchObject({ sizeBytes: 9n });
+  });
+
   it('go on where an upload was cut', async () => {
     const name = await create();
     const bytes = new Uint8Array(2 * MIB).map((_, i) => i >> 8);

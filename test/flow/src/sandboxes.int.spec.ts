@@ -45,7 +45,7 @@ async function run(
 }
 
 async function* upload(name: string, path: string, content: Uint8Array, offset = 0) {
-  yield { part: { case: 'header' as const, value: { name, path, offset: BigInt(offset) } } };
+  yield { part: { case: 'header' as const, value: { name, path, offset: BigInt(offset), sizeBytes: BigInt(content.length) } } };
   for (let at = offset; at < content.byteLength; at += CHUNK)
     yield { part: { case: 'chunk' as const, value: content.subarray(at, at + CHUNK) } };
 }

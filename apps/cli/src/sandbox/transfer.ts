@@ -42,7 +42,7 @@ async function arrivedBytes(cli: Cli, gateway: Gateway, place: Place): Promise<n
 }
 
 async function* parts(cli: Cli, file: string, place: Place, offset: number, total: number) {
-  yield { part: { case: 'header' as const, value: { ...place, offset: BigInt(offset) } } };
+  yield { part: { case: 'header' as const, value: { ...place, offset: BigInt(offset), sizeBytes: BigInt(total) } } };
   let sent = offset;
   for await (const chunk of createReadStream(file, { start: offset, highWaterMark: FILE_CHUNK_BYTES_MAX })) {
     yield { part: { case: 'chunk' as const, value: chunk as Uint8Array } };

@@ -128,12 +128,16 @@ export function checkExecutionId(executionId: string): void {
 }
 
 /** Of a file: the sandbox's id. @throws EtudeError INVALID_ARGUMENT; fields are named below `root` */
-export function checkedFile({ name, path, offset = 0n }: { name: string; path: string; offset?: bigint }, root = ''): string {
+export function checkedFile(
+  { name, path, offset = 0n, sizeBytes = offset }: { name: string; path: string; offset?: bigint; sizeBytes?: bigint },
+  root = '',
+): string {
   const id = sandboxIdOfName(name, `${root}name`);
   const problem = pathProblem(path);
   refuseAny([
     ...(problem === null ? [] : [{ field: `${root}path`, description: problem }]),
     ...when(offset < 0n, `${root}offset`, 'must not be negative'),
+    ...when(sizeBytes < offset, `${root}size_bytes`, 'must be the size of the whole file, what was sent before included'),
   ]);
   return id;
 }

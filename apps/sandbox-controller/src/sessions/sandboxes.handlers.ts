@@ -1,9 +1,9 @@
-import type { Sandboxes, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { sandboxFileMessage, sandboxMessage, sessionStateOf } from '@etude/contracts/sandbox-wire';
 import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
 import type { InternalCaller } from './internal-caller.js';
-import { readFile, statFile, writeFile } from './session-files.js';
+import { readFile, statFile, type UploadPlace, writeFile } from './session-files.js';
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, invalidField, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
@@ -18,9 +18,13 @@ function pageSize(asked: number, { standard, max }: { standard: number; max: num
 const tokenOf = (after: string) => Buffer.from(after).toString('base64url');
 const afterToken = (token: string) => Buffer.from(token, 'base64url').toString('utf8');
 
-function offsetOf(offset: bigint): number {
-  if (offset < 0n || offset > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidField('offset', 'must be the number of bytes before it');
-  return Number(offset);
+function bytesOf(bytes: bigint, field: string): number {
+  if (bytes < 0n || bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidField(field, 'must be a number of bytes');
+  return Number(bytes);
+}
+
+function uploadPlaceOf({ path, offset, sizeBytes }: UploadFileHeader): UploadPlace {
+  return { path, offset: bytesOf(offset, 'offset'), sizeBytes: sizeBytes === undefined ? undefined : bytesOf(sizeBytes, 'size_bytes') };
 }
 
 /** The header of an upload, and what follows it. */
@@ -59,11 +63,10 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
     },
     async uploadFile(requests, { tenant, signal }) {
       const { header, chunks } = await opened(requests);
-      const { name, path, offset } = header;
-      return writeFile(await files(name, tenant), { path, offset: offsetOf(offset) }, chunks, signal);
+      return writeFile(await files(header.name, tenant), uploadPlaceOf(header), chunks, signal);
     },
     async *downloadFile({ name, path, offset }, { tenant, signal }) {
-      yield* readFile(await files(name, tenant), path, offsetOf(offset), signal);
+      yield* readFile(await files(name, tenant), path, bytesOf(offset, 'offset'), signal);
     },
     getSandboxFile: async ({ name, path }, { tenant }) => statFile(await files(name, tenant), path),
     async listSandboxFiles(request, { tenant }) {

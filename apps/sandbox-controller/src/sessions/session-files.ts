@@ -33,21 +33,47 @@ export async function statFile(files: SandboxFiles, path: string): Promise<Sandb
   return entry ? sandboxFileMessage(entry, uploadedBytes) : { path, uploadedBytes: BigInt(uploadedBytes) };
 }
 
-/** Writes each chunk before it takes the next; the file is there with its last one. @throws EtudeError as `SandboxFiles.write` */
+/** Where an upload goes on, and how large it will be where its caller says. Bytes. */
+export interface UploadPlace {
+  readonly path: string;
+  readonly offset: number;
+  readonly sizeBytes: number | undefined;
+}
+
+const isTooMuch = ({ sizeBytes = Infinity }: UploadPlace, bytes: number) => bytes > sizeBytes;
+
+function checkComplete({ path, sizeBytes }: UploadPlace, at: number): void {
+  if (sizeBytes === undefined || at === sizeBytes) return;
+  throw new EtudeError(
+    'ABORTED',
+    `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes; go on with offset ${at}, or start again with 0.`,
+    { metadata: { path, uploadedBytes: String(at) } },
+  );
+}
+
+/**
+ * Writes each chunk before it takes the next; the file is there with its last one.
+ *
+ * @throws EtudeError ABORTED where they end before the size that was said; INVALID_ARGUMENT where they pass it; as `SandboxFiles.write`
+ */
 export async function writeFile(
   files: SandboxFiles,
-  { path, offset }: { readonly path: string; readonly offset: number },
+  place: UploadPlace,
   chunks: AsyncIterable<UploadFileRequest>,
   signal: AbortSignal,
 ): Promise<SandboxFileInit> {
-  let at = offset;
+  const { path } = place;
+  let at = place.offset;
   for await (const { part } of chunks) {
     signal.throwIfAborted();
     if (part.case !== 'chunk') throw invalidField('chunk', 'must follow the header in every other message');
+    if (isTooMuch(place, at + part.value.length))
+      throw invalidField('size_bytes', `must be that of the whole file; more than ${place.sizeBytes} bytes came`);
     for (let from = 0; from < part.value.length; from += FILE_CHUNK_BYTES_MAX)
       at = await files.write(path, at, part.value.subarray(from, from + FILE_CHUNK_BYTES_MAX), false);
   }
   signal.throwIfAborted();
+  checkComplete(place, at);
   await files.write(path, at, new Uint8Array(), true);
   return statFile(files, path);
 }
