@@ -69,6 +69,15 @@ function lists(opened: OpenStore): void {
     expect(dense.map(({ bm25 }) => bm25)).toEqual([found[0]?.bm25, 0]);
   });
 
+  it('says in the dense list how well the words fit of those in the list of words alone', async () => {
+    const { store } = await opened();
+    await store.write('acme', [searchable({ key: 'near' }, 'apple tree pear plum', 1), searchable({ key: 'far' }, 'apple', 2)]);
+    const asked = query({ vector: vectorOf({ 1: 1 }), text: 'apple', limit: 1 });
+    const { dense, words: found } = await store.search(ACME, 'semantic', asked);
+    expect(found.map(({ key }) => key)).toEqual(['far']);
+    expect(dense).toMatchObject([{ key: 'near', bm25: 0 }]);
+  });
+
   it('orders equal ones by age, newest first, then by key', async () => {
     const { store } = await opened();
     const ages = { b: 1, a: 1, c: 5, d: 3 };

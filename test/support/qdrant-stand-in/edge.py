@@ -28,6 +28,7 @@ class EdgeDatabase:
         self.folder = Path(folder)
         self.shards = {}
         self.created = {}
+        self.indexes = {}
 
     def names(self):
         return list(self.shards)
@@ -37,6 +38,7 @@ class EdgeDatabase:
             raise Taken(f"Wrong input: Collection `{name}` already exists!")
         folder = self.folder / uuid4().hex
         folder.mkdir(parents=True)
+        self.indexes[name] = set()
         self.created[name] = asked.model_copy(update={"vectors": dict(asked.vectors or {})})
         self.shards[name] = (edge.EdgeShard.create(str(folder), config_of(asked)), folder)
         return True
@@ -52,6 +54,7 @@ class EdgeDatabase:
     def delete_collection(self, name):
         shard, folder = self.shards.pop(name, (None, None))
         self.created.pop(name, None)
+        self.indexes.pop(name, None)
         if shard is None:
             return False
         shard.close()
@@ -68,7 +71,12 @@ class EdgeDatabase:
     def create_index(self, name, field, schema):
         given = {"type": schema} if isinstance(schema, str) else dump(schema)
         kind = INDEXES[given.pop("type")]
-        return self.update(name, edge.UpdateOperation.create_field_index(field, kind(**given)))
+        done = self.update(name, edge.UpdateOperation.create_field_index(field, kind(**given)))
+        self.indexes[name].add(field)
+        return done
+
+    def indexed(self, name):
+        return self.indexes.get(name, ())
 
     def create_vector(self, name, vector, asked):
         several = MAX_SIM if asked.dense.multivector_config else None

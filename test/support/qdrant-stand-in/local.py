@@ -43,6 +43,9 @@ class LocalDatabase:
         self.existing(name)
         return True
 
+    def indexed(self, name):
+        return self.indexes.get(name, {})
+
     def create_index(self, name, field, schema):
         done = self.existing(name).create_payload_index(name, field, schema)
         kind = dump(schema)
@@ -103,5 +106,5 @@ class LocalDatabase:
         return self.database
 
     def need_index(self, name, key):
-        if key not in self.indexes.get(name, {}):
+        if key not in self.indexed(name):
             raise Refused(f"No appropriate index for `{key}` in collection {name}. Please create one.")

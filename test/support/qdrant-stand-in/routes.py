@@ -3,9 +3,32 @@
 from pydantic import TypeAdapter
 from qdrant_client import models
 
+from answers import Refused
+
 SELECTOR = TypeAdapter(models.PointsSelector)
 VECTOR_NAME = TypeAdapter(models.VectorNameConfig)
 VERSION_WITH_CORPUS = (1, 19)
+
+
+def filters_in(asked):
+    """Every filter of a request, of each of its searches, and of what these choose from."""
+    if isinstance(asked, list):
+        return [found for each in asked for found in filters_in(each)]
+    if isinstance(asked, models.Filter):
+        return [asked]
+    inner = [getattr(asked, name, None) for name in ("filter", "update_filter", "searches", "prefetch")]
+    return filters_in([each for each in inner if each is not None])
+
+
+def checked(server, name, asked):
+    """As a server in strict mode, and Qdrant's cloud by default: filters look at indexed fields only."""
+    indexed = server.database.indexed(name)
+    for each in filters_in(asked):
+        conditions = [condition for kind in (each.must, each.should, each.must_not) for condition in (kind if isinstance(kind, list) else [kind])]
+        for condition in conditions:
+            if isinstance(condition, models.FieldCondition) and condition.key not in indexed:
+                raise Refused(f'Index required but not found for "{condition.key}". Help: Create an index for this key or use a different filter.')
+    return asked
 
 
 def create_collection(server, request, name):
@@ -46,23 +69,23 @@ def delete_vector(server, _request, name, vector):
 
 
 def upsert(server, request, name):
-    return server.database.upsert(name, models.PointsList.model_validate(request))
+    return server.database.upsert(name, checked(server, name, models.PointsList.model_validate(request)))
 
 
 def set_payload(server, request, name):
-    return server.database.set_payload(name, models.SetPayload.model_validate(request))
+    return server.database.set_payload(name, checked(server, name, models.SetPayload.model_validate(request)))
 
 
 def update_vectors(server, request, name):
-    return server.database.update_vectors(name, models.UpdateVectors.model_validate(request))
+    return server.database.update_vectors(name, checked(server, name, models.UpdateVectors.model_validate(request)))
 
 
 def delete_vectors(server, request, name):
-    return server.database.delete_vectors(name, models.DeleteVectors.model_validate(request))
+    return server.database.delete_vectors(name, checked(server, name, models.DeleteVectors.model_validate(request)))
 
 
 def delete_points(server, request, name):
-    return server.database.delete(name, SELECTOR.validate_python(request))
+    return server.database.delete(name, checked(server, name, SELECTOR.validate_python(request)))
 
 
 def retrieve(server, request, name):
@@ -70,16 +93,16 @@ def retrieve(server, request, name):
 
 
 def scroll(server, request, name):
-    points, offset = server.database.scroll(name, models.ScrollRequest.model_validate(request))
+    points, offset = server.database.scroll(name, checked(server, name, models.ScrollRequest.model_validate(request)))
     return {"points": points, "next_page_offset": offset}
 
 
 def count(server, request, name):
-    return {"count": server.database.count(name, models.CountRequest.model_validate(request))}
+    return {"count": server.database.count(name, checked(server, name, models.CountRequest.model_validate(request)))}
 
 
 def facet(server, request, name):
-    return {"hits": server.database.facet(name, models.FacetRequest.model_validate(request))}
+    return {"hits": server.database.facet(name, checked(server, name, models.FacetRequest.model_validate(request)))}
 
 
 def without_corpus(server, query):
@@ -92,7 +115,7 @@ def without_corpus(server, query):
 
 
 def query_batch(server, request, name):
-    asked = models.QueryRequestBatch.model_validate(request)
+    asked = checked(server, name, models.QueryRequestBatch.model_validate(request))
     for query in asked.searches:
         without_corpus(server, query)
     return [{"points": points} for points in server.database.query(name, asked.searches)]

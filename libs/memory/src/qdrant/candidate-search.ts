@@ -56,30 +56,30 @@ export async function searchCandidates(
 ): Promise<Candidates> {
   if (vector !== null) requireVector(vector, deps.model);
   const dense = denseOf([vector], deps.model);
-  const words = deps.vectors.ofQuery(text);
-  if (limit <= 0 || (dense.length === 0 && words === null)) return { dense: [], words: [] };
+  const asked = deps.vectors.ofQuery(text);
+  if (limit <= 0 || (dense.length === 0 && asked === null)) return { dense: [], words: [] };
   const searches = [
     ...(dense.length === 0 ? [] : [denseSearch(deps, dense, limit)]),
-    ...(words === null ? [] : [wordSearch(deps, words, limit)]),
-    ...(dense.length === 0 || words === null ? [] : [cosinesOfWords(deps, dense, words, limit)]),
-    ...(words === null || deps.ownStatistics ? [] : [{ using: WORDS, query: deps.vectors.ofPresence(), limit: 1, payload: [] }]),
+    ...(asked === null ? [] : [wordSearch(deps, asked, limit)]),
+    ...(dense.length === 0 || asked === null ? [] : [cosinesOfWords(deps, dense, asked, limit)]),
+    ...(asked === null || deps.ownStatistics ? [] : [{ using: WORDS, query: deps.vectors.ofPresence(), limit: 1, payload: [] }]),
   ];
   const collection = deps.names.layers[layer];
   const [{ lists, anchorScore }, worded] = await Promise.all([
     deps.points.search(collection, { must }, searches),
-    words === null || deps.ownStatistics ? 0 : deps.worded.of(deps.points, collection),
+    asked === null || deps.ownStatistics ? 0 : deps.worded.of(deps.points, collection),
   ]);
   const byVector = dense.length === 0 ? [] : (lists.shift() ?? []);
-  const byWords = words === null ? [] : (lists.shift() ?? []).filter(hasWords);
-  const ofWords = dense.length === 0 || words === null ? [] : (lists.shift() ?? []);
+  const byWords = asked === null ? [] : (lists.shift() ?? []).filter(hasWords);
+  const ofWords = dense.length === 0 || asked === null ? [] : (lists.shift() ?? []);
   const cosines = new Map([...ofWords, ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
   const surplus = deps.ownStatistics || anchorScore === null ? 0 : surplusOf(anchorScore, lists[0]?.[0]?.score ?? null, worded);
   const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, surplus)]));
   const candidateOf = (point: ScoredPoint) => toCandidate(point, cosines.get(point.id) ?? 0, bm25s.get(point.id) ?? 0);
-  return {
-    dense: ordered(byVector.map(candidateOf), ({ cosine }) => cosine, limit),
-    words: ordered(byWords.map(candidateOf), ({ bm25 }) => bm25, limit),
-  };
+  const words = ordered(byWords.map(candidateOf), ({ bm25 }) => bm25, limit);
+  const inWords = new Set(words.map(nameOf));
+  const near = ordered(byVector.map(candidateOf), ({ cosine }) => cosine, limit);
+  return { words, dense: near.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
 }
 
 function denseSearch({ model }: SearchDeps, query: unknown, limit: number): Search {
@@ -144,6 +144,10 @@ function toCandidate({ payload }: ScoredPoint, cosine: number, bm25: number): Ca
     cosine,
     bm25,
   };
+}
+
+function nameOf({ kind, key }: Candidate): string {
+  return `${kind} ${key}`;
 }
 
 function ordered(candidates: Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {

@@ -44,11 +44,13 @@ const OWNER_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
   user: exact,
   kind: exact,
 };
+/** All that filters look at: a server in strict mode, as Qdrant's cloud has it, refuses others. */
 const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
   ...OWNER_INDEXES,
   shown: { type: 'bool', enable_hnsw: false },
   worded: { type: 'bool', enable_hnsw: false },
   cut: { type: 'bool', enable_hnsw: false },
+  blank: exact,
   created_at: { type: 'integer', lookup: false, range: true, enable_hnsw: false },
   worth: { type: 'float', enable_hnsw: false },
   revision: { type: 'integer', lookup: true, range: false, enable_hnsw: false },

@@ -51,7 +51,7 @@ export const STATE = ['revision', 'parts', ...MARK_NAMES] as const;
  * The writer of a revision leaves its mark in a place that is used again eight revisions later, so that it finds out that it
  * was the one even when others wrote since.
  */
-export function markOf(revision: number, writer: string): Readonly<Record<string, string>> {
+export function markOf(revision: number, writer: string): Payload {
   return { [`by${revision % MARKS}`]: writer };
 }
 

@@ -1,15 +1,15 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 import { randomUUID } from 'node:crypto';
 import type { Change, StoreOptions, VectorModel } from '../record-store.js';
 import type { BodyParts } from './body-parts.js';
-import { type CollectionNames, vectorName, WORDS } from './collections.js';
+import { type CollectionNames, WORDS } from './collections.js';
 import { denseOf, type PointVectors } from './point-vectors.js';
 import { is } from './record-conditions.js';
 import type { PartSet } from './record-payload.js';
 import { contentOf, hasMark, markOf, marksIn, ownerPayload, partsIn, recordId, revisionIn, STATE } from './record-payload.js';
-import type { Conditions, FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
+import { staleNames, takeAfter, takeBefore } from './stale-vectors.js';
+import type { FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
 
 type Insert = Extract<Change, { do: 'insert' }>;
 type Replace = Extract<Change, { do: 'replace' }>;
@@ -170,47 +170,28 @@ export class RecordWrites {
     const writer = randomUUID();
     const content = contentOf(record);
     const kept = await parts.keep(record, content, writer);
-    const mark = markOf(revision + 1, writer);
-    const payload = { ...ownerPayload(record), ...kept, revision: revision + 1, ...mark };
+    const payload = { ...ownerPayload(record), ...kept, revision: revision + 1, ...markOf(revision + 1, writer) };
     const unchanged = { must: [{ has_id: [id] }, is('revision', revision)] };
     const collection = names.layers[record.layer];
+    let stale: readonly string[] = [];
     if (change.do === 'update') await points.setPayload(collection, payload, unchanged);
     else {
       const vector = this.#vectorOf(change);
+      stale = staleNames(vector, await this.#deps.models());
+      await takeBefore(points, collection, stale, unchanged);
       const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
-      await this.#replace(collection, { id, payload: whole, vector }, unchanged, mark);
+      await points.replace(collection, [{ id, payload: whole, vector }], unchanged);
     }
     const after = (await this.#statesOf(record.layer, [id]))[0]?.payload ?? null;
     const taken = after !== null && hasMark(after, revision + 1, writer);
-    if (taken) await parts.complete(record, content, kept.parts);
+    if (taken) {
+      await takeAfter(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
+      await parts.complete(record, content, kept.parts);
+    }
     const unused = taken ? partsIn(before) : kept.parts;
     if (unused !== null) await parts.drop([unused.set]);
     this.#states.set(place, after);
     return taken;
-  }
-
-  /**
-   * Before 1.19 a point that is in a segment which the server wrote anew keeps the vectors that its successor does not name, as those
-   * of another model. They go before, so that none stays where this ends in the middle: a record without them is found by whoever
-   * makes vectors. And after, since they may have been made in between.
-   */
-  async #replace(collection: string, point: Point, unchanged: Conditions, mark: Readonly<Record<string, string>>): Promise<void> {
-    const { points, models } = this.#deps;
-    const stale = (await models()).map(({ name }) => vectorName(name)).filter((name) => !(name in point.vector));
-    if (stale.length > 0) await this.#takeAway(collection, stale, unchanged);
-    await points.replace(collection, [point], unchanged);
-    const names = WORDS in point.vector ? stale : [...stale, WORDS];
-    const replaced = { must: [{ has_id: [point.id] }, ...Object.entries(mark).map(([name, writer]) => is(name, writer))] };
-    if (names.length > 0) await this.#takeAway(collection, names, replaced);
-  }
-
-  /** One by one: the model of one may have been dropped meanwhile. */
-  async #takeAway(collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
-    for (const name of names) {
-      await this.#deps.points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {
-        if (errorCode(error) !== 'NOT_FOUND') throw error;
-      });
-    }
   }
 
   /** Whether it has words, so that vectors are made for it, what they weigh, and models that find no direction in them. */

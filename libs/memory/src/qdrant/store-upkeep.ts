@@ -94,7 +94,8 @@ async function lookAtParts(points: TenantPoints, { names, now }: Reconciling) {
     if (sets.get(set)?.count === parts.count) continue;
     // It may have been written between the two looks.
     if ((await points.count(names.parts, { must: [is('set', set)] })) === parts.count) continue;
-    if ((await points.count(names.layers[layer], { must: [{ has_id: [id] }, is('parts.set', set)] })) === 0) continue;
+    const { points: still } = await points.scroll(names.layers[layer], { must: [{ has_id: [id] }] }, { limit: 1, payload: ['parts'] });
+    if (!still.some(({ payload }) => partsIn(payload)?.set === set)) continue;
     missing.push(`a ${kind} of tenant ${points.tenant} has lost a part of its content; restore the collections from a snapshot`);
   }
   return { seen: [...sets.values()].reduce((sum, { count }) => sum + count, 0), orphans, missing };
