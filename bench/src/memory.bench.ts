@@ -147,7 +147,7 @@ function sizeName(size: number): string {
 }
 
 function introduction({ what, real }: Sides): string {
-  const warning = real ? '' : "These are figures of the stand-in, which looks at every record in Python. They are not Qdrant's.\n";
+  const warning = real ? '' : "These are figures of the tests' stand-in, with routes in Python. They are not those of a Qdrant server.\n";
   return `${what}\n${warning}Milliseconds p50 / p95, ratios of pairs. bareDense: vectors alone. bareHybrid: both lists, fused.\n\n`;
 }
 
