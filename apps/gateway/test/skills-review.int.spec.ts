@@ -66,6 +66,25 @@ describe('a review', () => {
 });
 
 describe('an approval', () => {
+  it('names the version where two wait with one content in other words', async () => {
+    const first = await store('worded', { status: 'pending_review' });
+    const { procedural } = memory;
+    const inOtherWords = { versions: procedural.versions.bind(procedural), move: procedural.move.bind(procedural) };
+    const edited = (skill: Skill) => procedural.store(skill, { words: 'edited' });
+    const second = await storeSkill(
+      { ...inOtherWords, store: edited },
+      { ...first, status: 'pending_review', description: 'In other words.' },
+      signer,
+    );
+    expect(second).toMatchObject({ version: 2, digest: first.digest, status: 'pending_review' });
+    const { digest } = first;
+    expect(await refusal(skills().approveSkill(named('worded', { digest })))).toMatchObject({
+      status: status.ABORTED,
+      message: expect.stringContaining('Versions 2 and 1 of skill "worded" have this content, in other words') as string,
+    });
+    expect(await skills().approveSkill(named('worded', { digest, version: 1 }))).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
+  });
+
   it('is of the digest that was reviewed, and of no other', async () => {
     const { digest } = await store('approved', { status: 'pending_review' });
     const stale = await refusal(skills().approveSkill(named('approved', { digest: 'a'.repeat(64) })));
