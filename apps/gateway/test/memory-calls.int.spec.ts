@@ -121,6 +121,17 @@ describe('recall', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
+  it('says where each memory comes from, and what of it is not trusted', async () => {
+    const { fact } = await store('The south buoy is green.');
+    const told = `facts/${fact?.id}`;
+    const { facts, experiences } = await memory().recall({ context: 'fog in the channel: sound the horn, slow down, where is the south buoy', agent: AGENT });
+    expect(facts.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
+    const [experience] = experiences;
+    expect(experience).toMatchObject({ origins: [`episodes/${experience?.id}`], untrustedOrigins: [`episodes/${experience?.id}`] });
+    const { hits } = await memory().searchMemory({ query: 'which colour is the south buoy', kinds: ['fact'] });
+    expect(hits.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
+  });
+
   it('leaves out what is not asked for', async () => {
     const found = await memory().recall({ context: 'the north buoy', facts: 0, experiences: 0 });
     expect(found).toMatchObject({ facts: [], experiences: [] });
@@ -136,6 +147,8 @@ describe('documents', () => {
     expect(await memory().importDocument(document('knots.md', text))).toMatchObject({ outcome: 'unchanged' });
     const { hits } = await memory().searchMemory({ query: 'tie a rope to a post', kinds: ['chunk'] });
     expect(hits[0]?.text).toContain('clove hitch');
+    const origin = `documents/${first.document?.id}`;
+    expect(hits[0]).toMatchObject({ origins: [origin], untrustedOrigins: [origin] });
   });
 
   it('are passed over unread where the server has them', async () => {

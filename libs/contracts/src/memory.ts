@@ -27,6 +27,8 @@ export const RecalledItem = z.strictObject({
   text: z.string(),
   score: z.number(),
   similarity: z.number(),
+  /** What a fact rests on: ids of episodes, and "facts/{id}" where somebody told it. Of other kinds it follows from their ids. */
+  sources: z.array(z.string()).readonly().optional(),
 });
 export type RecalledItem = z.infer<typeof RecalledItem>;
 

@@ -76,11 +76,12 @@ describe.each(REVISIONS)('changes of skills over stdio in %s', (revision) => {
     await new SkillsClient(client).list();
     await lookedAgain(gateway);
     await client.close();
-    await until(async () => {
+    const standsStill = async () => {
       const before = looks(gateway);
       await new Promise((resolve) => setTimeout(resolve, 50));
       return looks(gateway) === before;
-    });
+    };
+    expect(await until(standsStill, { what: 'the looking to end' })).toBe(true);
   });
 });
 

@@ -15,14 +15,16 @@ export function hitLines(hits: readonly MemoryHit[]): string {
     .join('\n');
 }
 
-export function hitText({ id, layer, kind, title, text, similarity, score, explanation, sources }: MemoryHit): string {
+export function hitText(hit: MemoryHit): string {
+  const { id, layer, kind, title, text, similarity, score, explanation, origins, untrustedOrigins } = hit;
   const parts = Object.entries(explanation).map(([name, value]) => `${name} ${isRank(name) ? value : value.toFixed(3)}`);
   const lines = [
     `${layer} ${kind} ${id}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`,
     `  ${firstLine(text, 110)}`,
   ];
   if (parts.length > 0) lines.push(`  score: ${parts.join(', ')}`);
-  if (sources.length > 0) lines.push(`  from: ${sources.slice(0, 5).join(', ')}${sources.length > 5 ? ', …' : ''}`);
+  const named = origins.map((origin) => (untrustedOrigins.includes(origin) ? `${origin} (not trusted)` : origin));
+  if (named.length > 0) lines.push(`  from: ${named.slice(0, 5).join(', ')}${named.length > 5 ? ', …' : ''}`);
   return lines.join('\n');
 }
 

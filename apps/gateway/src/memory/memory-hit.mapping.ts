@@ -2,6 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryHit } from '@etude/domain/ports/memory';
+import { provenanceOf } from '@etude/domain/recall/provenance';
 import { timestampAt } from '../wire/duration.js';
 
 type HitInit = MessageInitShape<typeof MemoryHitSchema>;
@@ -20,6 +21,7 @@ export function hitMessage(hit: MemoryHit): HitInit {
     createTime: timestampAt(createdAt),
     sources: [...sources],
     explanation: { ...explanation },
+    ...provenanceOf(hit),
   };
 }
 
@@ -27,7 +29,8 @@ export function hitMessage(hit: MemoryHit): HitInit {
 export function recalledMessage(item: RecalledItem & Partial<Pick<MemoryHit, 'agent' | 'createdAt' | 'sources'>>): HitInit {
   const { id, layer, kind, title, text, score, similarity, agent = '', createdAt, sources = [] } = item;
   const createTime = createdAt === undefined ? {} : { createTime: timestampAt(createdAt) };
-  return { id, layer, kind, title, text, score, similarity, agent, ...createTime, sources: [...sources] };
+  const shown = { id, layer, kind, title, text, score, similarity, agent, ...createTime };
+  return { ...shown, sources: [...sources], ...provenanceOf(item) };
 }
 
 interface SkillHit {
@@ -51,5 +54,6 @@ export function skillHitMessage({ skill, similarity, score, explanation }: Skill
     createTime: timestampAt(skill.createdAt),
     sources: skill.sources,
     explanation: { ...explanation },
+    ...provenanceOf({ id, kind: 'skill', sources: skill.sources }),
   };
 }

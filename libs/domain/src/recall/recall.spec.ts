@@ -49,6 +49,12 @@ it('takes the best of each layer in turn', async () => {
   expect(Object.keys(items[0] ?? {})).not.toContain('sources');
 });
 
+it('keeps what a fact rests on', async () => {
+  const fact = { ...hit('f1', 'f1', 'semantic'), kind: 'fact', sources: ['told.1', 'facts/f1'] };
+  const { items } = await recall(input({ layers: ['semantic'] }), memory([], [fact]));
+  expect(items).toMatchObject([{ id: 'f1', sources: ['told.1', 'facts/f1'] }]);
+});
+
 it('shows nothing twice and nothing of the rollout itself', async () => {
   const { items } = await recall(
     input({ layers: ['episodic', 'semantic'] }),

@@ -1,6 +1,6 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
-import type { ReadScope } from '../ports/memory.js';
+import type { MemoryHit, ReadScope } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
@@ -56,7 +56,8 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
   };
 }
 
-/** A hit without what only searches show. */
-function plainItem({ id, layer, kind, title, text, score, similarity }: RecalledItem): RecalledItem {
-  return { id, layer, kind, title, text, score, similarity };
+/** A hit without what only searches show. What a fact rests on can't be told from its id. */
+function plainItem({ id, layer, kind, title, text, score, similarity, sources }: MemoryHit): RecalledItem {
+  const item = { id, layer, kind, title, text, score, similarity };
+  return kind === 'fact' && sources.length > 0 ? { ...item, sources: [...sources] } : item;
 }

@@ -79,11 +79,14 @@ export function factEntry(fact: Fact): SearchEntry {
     indexed: fact.text,
     title: fact.category,
     text: fact.text,
-    sources: fact.episodes,
+    sources: isTold(fact) ? [...fact.episodes, `facts/${fact.id}`] : fact.episodes,
     createdAt: fact.createdAt,
     worth: fact.confidence,
   };
 }
+
+/** Its words are somebody's, whatever supports it by now. Learned facts name their episodes; whoever tells one can call it learned. */
+const isTold = ({ source, episodes }: Fact) => source !== 'experience' || episodes.length === 0;
 
 /** Name, description and each cue: what a skill is found by, each for itself, so that the closest one counts. */
 export function skillEntries(skill: Skill): SearchEntry[] {

@@ -208,6 +208,11 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
       confidence: 0.4,
     });
     expect(await memory.search(ALL, { text: 'stamps', limit: 5 })).toMatchObject([{ id: fact.id, text: 'Ann collects stamps' }]);
+    const learned = await memory.store('w0', factOf({ text: 'Bob likes coffee', source: 'experience', episodes: ['e1'] }));
+    expect(await memory.update(ALL, learned.fact.id, { confidence: 0.5 })).toMatchObject({ source: 'experience' });
+    expect(await memory.update(ALL, learned.fact.id, { text: 'Bob likes cocoa' })).toMatchObject({ source: 'told' });
+    const [reworded] = await memory.search(ALL, { text: 'cocoa', limit: 5 });
+    expect(reworded?.sources).toEqual(['e1', `facts/${learned.fact.id}`]);
     expect(await memory.search(ALL, { text: 'tea', limit: 5 })).toEqual([]);
     const tea = await memory.store('w2', told('Ann likes tea', 1));
     expect(tea).toMatchObject({ outcome: 'added', fact: { support: 1 } });

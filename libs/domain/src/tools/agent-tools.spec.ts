@@ -91,6 +91,10 @@ describe('search', () => {
       },
     });
     expect(fake.offered).toEqual(['parse_csv']);
+    fake.skills[0] = skillOf('parse_csv', { sources: ['tabcdefgh-r1.episode', 'documents/d1'] });
+    expect(await call('search', { query: 'x', max_results: 1 })).toMatchObject({
+      result: { skills: [{ origins: ['episodes/tabcdefgh-r1', 'documents/d1'], untrusted_origins: ['documents/d1'] }] },
+    });
     expect(await call('search', { query: 'x' }, { skillSearchThreshold: 0.9 })).toMatchObject({
       result: { skills: [{ recommended: false }, {}] },
     });

@@ -1,6 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillParameter } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
+import { provenanceOf } from '../recall/provenance.js';
 import type { NearTools } from './near-tools.js';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
@@ -27,20 +28,24 @@ export interface SearchToolDeps {
   readonly tools: NearTools;
 }
 
+type Query = Parameters<SkillFinder['search']>[1];
+type Hit = Awaited<ReturnType<SkillFinder['search']>>[number];
+
 /** Skills for a text as callers see them, best first; each is counted as offered. */
-export async function searchSkillsByTool(
-  query: { readonly text: string; readonly limit: number; readonly similarityMin: number },
-  context: ToolContext,
-  finder: SkillFinder,
-): Promise<readonly FoundSkill[]> {
+export async function searchSkillsByTool(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly FoundSkill[]> {
+  return (await offeredSkills(query, context, finder)).map(foundSkill);
+}
+
+async function offeredSkills(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly Hit[]> {
   const hits = await finder.search(context, query);
   await finder.countOffers(hits.map(({ skill }) => skill));
-  return hits.map(({ skill, similarity }) => ({
-    name: skill.name,
-    description: skill.description,
-    similarity,
-    parameters: parametersOf(skill).map(({ name, type, description }) => ({ name, type, description })),
-  }));
+  return hits;
+}
+
+function foundSkill({ skill, similarity }: Hit): FoundSkill {
+  const { name, description } = skill;
+  const parameters = parametersOf(skill).map(({ name: named, type, description: said }) => ({ name: named, type, description: said }));
+  return { name, description, similarity, parameters };
 }
 
 export function parametersOf({ contract, parameters }: Pick<Skill, 'contract' | 'parameters'>): readonly SkillParameter[] {
@@ -61,7 +66,13 @@ export function searchTool({ finder, tools }: SearchToolDeps): ToolDefinition {
       max_results: z.number().int().min(1).max(50).default(RESULTS_MAX),
     }),
     output: z.strictObject({
-      skills: z.array(FoundSkill.extend({ recommended: z.boolean() })),
+      skills: z.array(
+        FoundSkill.extend({
+          recommended: z.boolean(),
+          origins: z.array(z.string()).describe('Where it was learned, by kind and id; empty: its author named nothing.'),
+          untrusted_origins: z.array(z.string()).describe('Those of them that come from outside of this installation.'),
+        }),
+      ),
       tools: z.array(z.strictObject({ name: z.string(), description: z.string(), similarity: z.number() })),
       note: z.string().optional(),
     }),
@@ -71,10 +82,14 @@ export function searchTool({ finder, tools }: SearchToolDeps): ToolDefinition {
       const { settings } = context;
       const off = skillsAreOff(context);
       const [found, near] = await Promise.all([
-        off === null ? searchSkillsByTool({ text, limit, similarityMin }, context, finder) : [],
+        off === null ? offeredSkills({ text, limit, similarityMin }, context, finder) : [],
         tools.search(text, TOOLS_SHOWN, signal),
       ]);
-      const skills = found.map((skill) => ({ ...skill, recommended: skill.similarity >= settings.skillSearchThreshold }));
+      const skills = found.map((hit) => {
+        const { origins, untrustedOrigins } = provenanceOf({ id: hit.skill.name, kind: 'skill', sources: hit.skill.sources });
+        const recommended = hit.similarity >= settings.skillSearchThreshold;
+        return { ...foundSkill(hit), recommended, origins, untrusted_origins: untrustedOrigins };
+      });
       const listed = near
         .filter(({ similarity }) => similarity >= TOOL_SIMILARITY_MIN)
         .map(({ tool, similarity }) => ({ name: tool.name, description: tool.describe(settings), similarity }));

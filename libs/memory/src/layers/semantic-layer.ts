@@ -104,7 +104,9 @@ export class RecordSemanticLayer implements SemanticLayer {
       const record = await this.#record(scope, id);
       if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
       const { fact, takenInOrder } = knownFact(record, 0);
-      const changed = checked({ ...fact, ...change, updatedAt: this.#deps.clock.now() });
+      // Other words are whoever's who changed them, and no longer what was learned.
+      const isReworded = change.text !== undefined && change.text !== fact.text;
+      const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told' } : {}), updatedAt: this.#deps.clock.now() });
       const next = factRecord(changed, takenInOrder);
       const { revision } = record;
       const isSameText = changed.text === fact.text;

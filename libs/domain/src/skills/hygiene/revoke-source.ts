@@ -19,7 +19,7 @@ export interface LearnedRecords {
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "wantedSkills/{id}", "users/{user}". */
+  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "wantedSkills/{id}", "users/{user}". */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
@@ -37,7 +37,7 @@ export interface Revoked {
   readonly facts: readonly string[];
 }
 
-const REVOCABLE: ReadonlySet<string> = new Set(['tasks', 'episodes', 'documents', 'wantedSkills', 'users', 'imports']);
+const REVOCABLE: ReadonlySet<string> = new Set(['tasks', 'episodes', 'documents', 'facts', 'wantedSkills', 'users', 'imports']);
 
 /**
  * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
@@ -155,9 +155,10 @@ async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInp
   const texts = new Map<string, string>();
   await learned.reviseFacts(tenant, (fact) => {
     const left = fact.episodes.filter((id) => !names(sourceOf(id) === null ? `episodes/${id}` : id, tainted));
-    const isTheirs = tainted.source.kind === 'users' && fact.scope.user === tainted.source.id;
-    if (left.length === fact.episodes.length && !isTheirs) return null;
-    const isGone = left.length === 0 || isTheirs;
+    const { kind, id: sourceId } = tainted.source;
+    const isMeant = (kind === 'users' && fact.scope.user === sourceId) || (kind === 'facts' && fact.id === sourceId);
+    if (left.length === fact.episodes.length && !isMeant) return null;
+    const isGone = left.length === 0 || isMeant;
     if (isGone) texts.set(fact.id, fact.text);
     if (dryRun) return null;
     const support = Math.max(1, fact.support - (fact.episodes.length - left.length));

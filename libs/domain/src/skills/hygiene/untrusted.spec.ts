@@ -12,8 +12,18 @@ describe('touchedSources', () => {
         { id: 'x0f', kind: 'episode' },
         { id: 'sum_even@2', kind: 'skill' },
         { id: 'fact-1', kind: 'fact' },
+        { id: 'fact-2', kind: 'fact', sources: ['tabcdefgh-r1.episode', 'tbcdefghi-r2.episode', 'told.1'] },
+        { id: 'fact-3', kind: 'fact', sources: ['facts/fact-3'] },
       ]),
-    ).toEqual(['documents/d1f', 'episodes/tabcdefgh-r1', 'episodes/x0f', 'skills/sum_even@2']);
+    ).toEqual([
+      'documents/d1f',
+      'episodes/tabcdefgh-r1',
+      'episodes/x0f',
+      'skills/sum_even@2',
+      'episodes/tbcdefghi-r2',
+      'episodes/told.1',
+      'facts/fact-3',
+    ]);
   });
 });
 
@@ -24,9 +34,10 @@ describe('reasonsNotTrusted', () => {
   });
 
   it('names what was written outside', () => {
-    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
+    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'facts/f1', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
       'it was learned where text of documents/d1 was read',
       'it was learned where episodes/x0f was read, which an outside agent told',
+      'it was learned where facts/f1 was read, which was told',
       'it came in with imports/zip',
     ]);
   });

@@ -1,7 +1,7 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 
 /** Where something was learned. Ids are those of the records; a skill's is "name@version". */
-export const SOURCE_KINDS = ['tasks', 'episodes', 'documents', 'wantedSkills', 'users', 'skills', 'imports'] as const;
+export const SOURCE_KINDS = ['tasks', 'episodes', 'documents', 'facts', 'wantedSkills', 'users', 'skills', 'imports'] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 
 export interface Source {
@@ -25,16 +25,20 @@ export function rolloutOf(episode: string): string | null {
   return OF_A_ROLLOUT.exec(episode)?.[1] ?? null;
 }
 
+export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
+
 /**
- * What somebody was shown, as names for a skill's sources: documents, episodes and skills, each once. Facts name no source of
- * their own here; they are withdrawn with their episodes.
+ * What somebody was shown, as names for a skill's sources, each once: documents, episodes, skills, and of facts the episodes that they
+ * rest on, and themselves where they were told.
  */
-export function touchedSources(recalled: ReadonlyArray<Pick<RecalledItem, 'id' | 'kind'>>): string[] {
-  return [...new Set(recalled.flatMap(({ id, kind }) => touched(id, kind)))];
+export function touchedSources(recalled: readonly Shown[]): string[] {
+  return [...new Set(recalled.flatMap(touched))];
 }
 
-function touched(id: string, kind: string): string[] {
+function touched({ id, kind, sources = [] }: Shown): string[] {
   switch (kind) {
+    case 'fact':
+      return sources.map((source) => (sourceOf(source)?.kind === 'facts' ? source : `episodes/${rolloutOf(source) ?? source}`));
     case 'document':
       return [`documents/${id}`];
     case 'chunk':
@@ -65,6 +69,7 @@ function reasonAgainst(name: string): string[] {
   const source = sourceOf(name);
   if (source === null) return ['it names a source that is none, so that nobody can tell where it comes from'];
   if (source.kind === 'documents') return [`it was learned where text of documents/${source.id} was read`];
+  if (source.kind === 'facts') return [`it was learned where facts/${source.id} was read, which was told`];
   if (source.kind === 'imports') return [`it came in with imports/${source.id}`];
   if (source.kind === 'episodes' && rolloutOf(source.id) === null)
     return [`it was learned where episodes/${source.id} was read, which an outside agent told`];

@@ -1,0 +1,21 @@
+import { reasonsNotTrusted, rolloutOf, type Shown, sourceOf, touchedSources } from '../skills/hygiene/untrusted.js';
+
+/** Where what a memory says comes from, for who is shown it. */
+export interface Provenance {
+  /** By kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f" or, where somebody told a fact, "facts/0a1b". */
+  readonly origins: string[];
+  /** Those of them whose words nobody of this installation wrote. */
+  readonly untrustedOrigins: string[];
+}
+
+/** Of a skill where it was learned; of all else what it is, or what it rests on. */
+export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
+  const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
+  return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
+}
+
+/** A rollout's episode goes by its rollout, as everywhere. */
+function originOf(name: string): string {
+  const source = sourceOf(name);
+  return source?.kind === 'episodes' ? `episodes/${rolloutOf(source.id) ?? source.id}` : name;
+}
