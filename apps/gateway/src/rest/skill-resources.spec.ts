@@ -4,17 +4,16 @@ import type { ServiceClient } from '@etude/contracts/grpc-client';
 import { expect, it } from 'vitest';
 import { SkillResources } from './skill-resources.js';
 
+const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({ name: `skills/${name}`, agent: 'coder', version, status });
+
 /** Three skills on two pages, one of them a second version that waits. Any other call than ListSkills fails. */
 function client() {
   const calls: string[] = [];
-  const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({ name: `skills/${name}`, agent: 'coder', version, status });
-  const pages = [
-    { skills: [skill('one'), skill('two', 2, SkillStatus.PENDING_REVIEW)], nextPageToken: 'next' },
-    { skills: [skill('three', 3)] },
-  ];
+  const first = { skills: [skill('one'), skill('two', 2, SkillStatus.PENDING_REVIEW)], nextPageToken: 'next' };
+  const last = { skills: [skill('three', 3)] };
   const listSkills = async ({ pageToken }: { pageToken?: string }) => {
     calls.push(pageToken ?? '');
-    return create(ListSkillsResponseSchema, pages[pageToken === 'next' ? 1 : 0]!);
+    return create(ListSkillsResponseSchema, pageToken === 'next' ? last : first);
   };
   return { calls, skills: { listSkills } as unknown as ServiceClient<typeof Skills> };
 }
