@@ -47,7 +47,7 @@ it('tells angles, of full vectors and of those with few numbers', () => {
       const cosine = a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
       const bits = differing(vectorCode(a), vectorCode(b));
       expect(Math.abs(bits - (CODE_BITS * Math.acos(Math.min(1, cosine))) / Math.PI)).toBeLessThan(80);
-      if (bits > codeDistanceOf(cosine)) beyond += 1;
+      if (bits > codeDistanceOf(cosine, 2)) beyond += 1;
     }
     expect(beyond / 500).toBeLessThan(0.03);
   }

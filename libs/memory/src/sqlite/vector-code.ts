@@ -1,8 +1,6 @@
 /** Bits of a code; 128 bytes beside the 1,536 of a vector of 384 numbers. */
 export const CODE_BITS = 1_024;
 
-/** Standard deviations by which codes may be further apart than their directions say; measured in decision 260. */
-const SPREAD = 2;
 /** Of half a turn. Below it rounding decides bits. */
 const ANGLE_MIN = 0.01;
 
@@ -24,18 +22,30 @@ export function vectorCode(direction: Float32Array): Uint8Array {
   others.forEach((signs, block) => {
     twice.set(once);
     turn(twice, signs);
-    for (let i = 0; i < Math.min(size, CODE_BITS); i += 1) {
-      const bit = block * size + i;
+    const bits = Math.min(size, CODE_BITS);
+    for (let i = 0, bit = block * size; i < bits; i += 1, bit += 1) {
       if ((twice[i] ?? 0) > 0) code[bit >> 3] = (code[bit >> 3] ?? 0) | (1 << (bit & 7));
     }
   });
   return code;
 }
 
-/** In how many bits the codes of two directions of this cosine differ at most, but for about one pair in a hundred. */
-export function codeDistanceOf(cosine: number): number {
+/** In how many bits the codes of two directions of this cosine differ, and so many standard deviations more. */
+export function codeDistanceOf(cosine: number, deviations: number): number {
   const differing = Math.max(ANGLE_MIN, Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI);
-  return Math.ceil(CODE_BITS * differing + SPREAD * Math.sqrt(CODE_BITS * differing * (1 - differing)));
+  return Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing)));
+}
+
+/**
+ * Within how many bits this share of codes lies, of directions that have nothing to do with each other.
+ *
+ * The quantile of the normal distribution is that of Hastings (Abramowitz and Stegun, 26.2.22; to 0.003), for shares up to a half.
+ */
+export function chanceDistanceOf(share: number): number {
+  if (share >= 0.5) return CODE_BITS;
+  const t = Math.sqrt(-2 * Math.log(share));
+  const deviations = t - (2.30753 + 0.27061 * t) / (1 + 0.99229 * t + 0.04481 * t ** 2);
+  return Math.ceil((CODE_BITS - deviations * Math.sqrt(CODE_BITS)) / 2);
 }
 
 type Signs = readonly [first: Float32Array, ...others: Float32Array[]];
@@ -59,18 +69,29 @@ function mixed(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** In place; lengths grow, which signs do not see. */
+/** In place, two steps of the transform at a time; lengths grow, which signs do not see. */
 function turn(values: Float32Array, signs: Float32Array | undefined): void {
   const size = values.length;
   for (let i = 0; i < size; i += 1) values[i] = (values[i] ?? 0) * (signs?.[i] ?? 1);
-  for (let half = 1; half < size; half *= 2) {
-    for (let start = 0; start < size; start += 2 * half) {
-      for (let i = start; i < start + half; i += 1) {
+  let step = 1;
+  for (; step * 4 <= size; step *= 4) {
+    for (let start = 0; start < size; start += 4 * step) {
+      for (let i = start; i < start + step; i += 1) {
         const a = values[i] ?? 0;
-        const b = values[i + half] ?? 0;
-        values[i] = a + b;
-        values[i + half] = a - b;
+        const b = values[i + step] ?? 0;
+        const c = values[i + 2 * step] ?? 0;
+        const d = values[i + 3 * step] ?? 0;
+        values[i] = a + b + (c + d);
+        values[i + step] = a - b + (c - d);
+        values[i + 2 * step] = a + b - (c + d);
+        values[i + 3 * step] = a - b - (c - d);
       }
     }
+  }
+  for (let i = 0; step < size && i < step; i += 1) {
+    const a = values[i] ?? 0;
+    const b = values[i + step] ?? 0;
+    values[i] = a + b;
+    values[i + step] = a - b;
   }
 }
