@@ -130,7 +130,7 @@ describe('an import', () => {
       '"a/data.csv" has 1048581 bytes, and 1048576 are the most',
     ],
   ])('refuses %s that is too large, and says which, how large, and how large it may be', async (_what, files, message) => {
-    const refused = await refusal(send(files as Files, {}));
+    const refused = await refusal(send(files, {}));
     expect(`${refused.message} ${refused.descriptions.join()}`).toContain(message);
   });
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { choosePort } from './ports.js';
+import { choosePort, onFreePorts } from './ports.js';
 import {
   type Endpoints,
   newPassword,
@@ -21,6 +21,8 @@ export interface SupervisorDeps {
   readonly report: (report: Report) => void;
   /** Aborts when the stack is to stop. */
   readonly signal: AbortSignal;
+  /** By default, `choosePort`. */
+  readonly choosePort?: (preferred: number) => Promise<number>;
 }
 
 /** A server that needs no name is asked for the first model that it lists. */
@@ -92,11 +94,19 @@ class Stack {
   }
 
   /** What takes work stops before what it works with. */
-  async stop(): Promise<void> {
+  async stop(processes: readonly ManagedProcess[] = this.processes): Promise<void> {
     this.ready = false;
-    const base = this.processes.filter(({ name }) => BASE.has(name));
-    await Promise.all(this.processes.filter((process) => !base.includes(process)).map((process) => process.stop()));
+    const base = processes.filter(({ name }) => BASE.has(name));
+    await Promise.all(processes.filter((process) => !base.includes(process)).map((process) => process.stop()));
     await Promise.all(base.map((process) => process.stop()));
+  }
+
+  /** Ends all but the cluster, which takes a while to start and listens on none of the ports that are chosen here. */
+  async clear(): Promise<void> {
+    this.deps.report({ note: 'a port was taken by another process after it was chosen; starting again on others' });
+    const ended = this.processes.filter(({ name }) => name !== 'cluster');
+    await this.stop(ended);
+    this.processes.splice(0, Infinity, ...this.processes.filter((process) => !ended.includes(process)));
   }
 
   #changed(note: string): void {
@@ -114,14 +124,37 @@ class Stack {
   }
 }
 
-async function chooseEndpoints(options: StackOptions): Promise<Endpoints> {
-  const redisPort = await choosePort(options.redisPort);
-  const grpcPort = await choosePort(options.grpcPort);
-  const restPort = await choosePort(options.restPort);
-  const mcpPort = await choosePort(options.mcpPort);
-  const modelPort = options.scripted ? await choosePort(0) : null;
-  const qdrantPort = await choosePort(0);
+type ChoosePort = (preferred: number) => Promise<number>;
+
+async function chooseEndpoints(options: StackOptions, choose: ChoosePort): Promise<Endpoints> {
+  const redisPort = await choose(options.redisPort);
+  const grpcPort = await choose(options.grpcPort);
+  const restPort = await choose(options.restPort);
+  const mcpPort = await choose(options.mcpPort);
+  const modelPort = options.scripted ? await choose(0) : null;
+  const qdrantPort = await choose(0);
   return { redisPort, grpcPort, restPort, mcpPort, modelPort, qdrantPort };
+}
+
+async function startPrograms(
+  stack: Stack,
+  options: StackOptions,
+  { environment, choosePort: choose = choosePort }: SupervisorDeps,
+): Promise<void> {
+  const endpoints = await chooseEndpoints(options, choose);
+  const sandboxHttpPort = await choose(0);
+  const qdrant = options.memory === 'qdrant' ? qdrantPlace(environment, endpoints.qdrantPort) : null;
+  stack.endpoints = endpoints;
+  stack.sandboxHttpPort = sandboxHttpPort;
+  stack.qdrant = qdrant;
+  const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
+  const context = { options, endpoints, environment, cluster: stack.cluster, qdrant, sandboxHttpPort, ...secrets };
+  await stack.start([
+    redisProgram(context),
+    ...(qdrant?.binary ? [qdrantProgram(context, qdrant.binary)] : []),
+    ...(options.scripted ? [scriptedModelProgram(context)] : []),
+  ]);
+  await stack.start(await servicePrograms(context));
 }
 
 const aborted = (signal: AbortSignal) =>
@@ -140,21 +173,12 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
     return false;
   }
   const starting = (async () => {
-    stack.endpoints = await chooseEndpoints(options);
-    stack.sandboxHttpPort = await choosePort(0);
     if (options.sandbox === 'kubernetes') await stack.start([sandboxClusterProgram(options, deps.environment)]);
     stack.cluster = stack.clusterReady();
-    const { endpoints, cluster, sandboxHttpPort } = stack;
-    stack.qdrant = options.memory === 'qdrant' ? qdrantPlace(deps.environment, endpoints.qdrantPort) : null;
-    const { qdrant } = stack;
-    const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-    const context = { options, endpoints, environment: deps.environment, cluster, qdrant, sandboxHttpPort, ...secrets };
-    await stack.start([
-      redisProgram(context),
-      ...(qdrant?.binary ? [qdrantProgram(context, qdrant.binary)] : []),
-      ...(options.scripted ? [scriptedModelProgram(context)] : []),
-    ]);
-    await stack.start(await servicePrograms(context));
+    await onFreePorts(
+      () => startPrograms(stack, options, deps),
+      () => stack.clear(),
+    );
     stack.ready = true;
     writeStackState(options.home, stack.state());
     deps.report({ ready: true });

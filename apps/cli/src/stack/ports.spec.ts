@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { onFreePorts } from './ports.js';
+
+/** Starts that fail with these words, and then one that does not. */
+function startsThatSay(...words: string[]) {
+  const [left, log] = [[...words], [] as string[]];
+  const start = async () => {
+    log.push('start');
+    const said = left.shift();
+    if (said !== undefined) throw new Error(said);
+  };
+  const clear = async () => void log.push('clear');
+  return { log, done: onFreePorts(start, clear) };
+}
+
+it.each([
+  'redis ended with 1 before it was ready. The end of redis.log:\nWarning: Could not create server TCP listening socket 127.0.0.1:6379: bind: Address already in use',
+  'model ended with 2 before it was ready. The end of model.log:\nport 34099 on 127.0.0.1 is taken; name another, or 0 for any free one',
+  'gateway ended with 1 before it was ready. The end of gateway.log:\n{"message":"Port 50051 on 127.0.0.1 is taken by another process. Stop what uses it"}',
+  'qdrant ended with 101 before it was ready. The end of qdrant.log:\nError: Address already in use (os error 98)',
+])('starts again where a port was taken: %s', async (words) => {
+  const { log, done } = startsThatSay(words, words);
+  await done;
+  expect(log).toEqual(['start', 'clear', 'start', 'clear', 'start']);
+});
+
+it('does not start again after another failure', async () => {
+  const { log, done } = startsThatSay('gateway ended with 1 before it was ready. Settings are wrong');
+  await expect(done).rejects.toThrow('Settings are wrong');
+  expect(log).toEqual(['start']);
+});
+
+it('gives up after five starts', async () => {
+  const { log, done } = startsThatSay(...Array.from({ length: 9 }, () => 'EADDRINUSE'));
+  await expect(done).rejects.toThrow('EADDRINUSE');
+  expect(log.filter((step) => step === 'start')).toHaveLength(5);
+});
