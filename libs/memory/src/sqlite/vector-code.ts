@@ -88,7 +88,7 @@ function turn(values: Float32Array, signs: Float32Array | undefined): void {
       }
     }
   }
-  for (let i = 0; step < size && i < step; i += 1) {
+  for (let i = 0; i < size - step; i += 1) {
     const a = values[i] ?? 0;
     const b = values[i + step] ?? 0;
     values[i] = a + b;
