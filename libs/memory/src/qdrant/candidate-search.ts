@@ -4,6 +4,7 @@ import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { compareCodePoints, decodeText } from './exact-text.js';
 import { denseOf, type PointVectors, requireVector, type SparseVector, weightName } from './point-vectors.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
+import { countedIn, surplusOf, type WordedCounts } from './word-statistics.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Equal values are ordered here, so more are asked for than wanted. */
@@ -15,28 +16,6 @@ const PRECISION = 1e6;
 /** What was found by words has at least this. */
 const BM25_MIN = 1e-6;
 
-/** How many records with words a tenant has in each layer; of many it need not be known to the last one. */
-export class WordedCounts {
-  static readonly #MANY = 1_000;
-  static readonly #KEPT_MS = 10_000;
-  readonly #kept = new Map<string, { readonly count: number; readonly until: number }>();
-  readonly #now: () => number;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  async of(points: TenantPoints, collection: string): Promise<number> {
-    const place = `${collection} ${points.tenant}`;
-    const kept = this.#kept.get(place);
-    if (kept !== undefined && kept.until > this.#now()) return kept.count;
-    this.#kept.delete(place);
-    const count = await points.countWorded(collection);
-    if (count >= WordedCounts.#MANY) this.#kept.set(place, { count, until: this.#now() + WordedCounts.#KEPT_MS });
-    return count;
-  }
-}
-
 export interface SearchDeps {
   readonly points: TenantPoints;
   readonly names: CollectionNames;
@@ -47,7 +26,7 @@ export interface SearchDeps {
   readonly ownStatistics: boolean;
 }
 
-/** Both lists by one request: by vectors, by words, and those by words once more with their vectors; and any that has words. */
+/** Both lists by one request: by vectors, by words, and those by words once more with their vectors. */
 export async function searchCandidates(
   deps: SearchDeps,
   layer: MemoryLayer,
@@ -62,24 +41,41 @@ export async function searchCandidates(
     ...(dense.length === 0 ? [] : [denseSearch(deps, dense, limit)]),
     ...(asked === null ? [] : [wordSearch(deps, asked, limit)]),
     ...(dense.length === 0 || asked === null ? [] : [cosinesOfWords(deps, dense, asked, limit)]),
-    ...(asked === null || deps.ownStatistics ? [] : [{ using: WORDS, query: deps.vectors.ofPresence(), limit: 1, payload: [] }]),
   ];
-  const collection = deps.names.layers[layer];
-  const [{ lists, anchorScore }, worded] = await Promise.all([
-    deps.points.search(collection, { must }, searches),
-    asked === null || deps.ownStatistics ? 0 : deps.worded.of(deps.points, collection),
-  ]);
+  const { lists, surplus } = await listsOf(deps, deps.names.layers[layer], must, searches, asked !== null && !deps.ownStatistics);
   const byVector = dense.length === 0 ? [] : (lists.shift() ?? []);
   const byWords = asked === null ? [] : (lists.shift() ?? []).filter(hasWords);
   const ofWords = dense.length === 0 || asked === null ? [] : (lists.shift() ?? []);
   const cosines = new Map([...ofWords, ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
-  const surplus = deps.ownStatistics || anchorScore === null ? 0 : surplusOf(anchorScore, lists[0]?.[0]?.score ?? null, worded);
   const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, surplus)]));
   const candidateOf = (point: ScoredPoint) => toCandidate(point, cosines.get(point.id) ?? 0, bm25s.get(point.id) ?? 0);
   const words = ordered(byWords.map(candidateOf), ({ bm25 }) => bm25, limit);
   const inWords = new Set(words.map(nameOf));
   const near = ordered(byVector.map(candidateOf), ({ cosine }) => cosine, limit);
   return { words, dense: near.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
+}
+
+/** With what the weight of each word is too much; of a tenant with many records that is known for a while. */
+async function listsOf(
+  { points, vectors, worded }: SearchDeps,
+  collection: string,
+  must: readonly Condition[],
+  searches: readonly Search[],
+  ofAllTenants: boolean,
+): Promise<{ lists: ScoredPoint[][]; surplus: number }> {
+  const kept = ofAllTenants ? worded.kept(points, collection) : 0;
+  const presence = kept === null ? [{ using: WORDS, query: vectors.ofPresence(), limit: 1, payload: [] }] : [];
+  const [{ lists, anchorScore }, living] = await Promise.all([
+    points.search(collection, { must }, [...searches, ...presence]),
+    kept ?? points.countWorded(collection),
+  ]);
+  if (!ofAllTenants || anchorScore === null) return { lists, surplus: 0 };
+  if (kept !== null) return { lists, surplus: surplusOf(anchorScore, kept) };
+  const presenceScore = lists.pop()?.[0]?.score;
+  // Records of earlier versions have no such word.
+  const count = presenceScore === undefined ? living : Math.max(living, countedIn(anchorScore, presenceScore));
+  if (presenceScore !== undefined) worded.keep(points, collection, count);
+  return { lists, surplus: surplusOf(anchorScore, count) };
 }
 
 function denseSearch({ model }: SearchDeps, query: unknown, limit: number): Search {
@@ -99,23 +95,6 @@ function cosinesOfWords({ model, ownStatistics }: SearchDeps, query: unknown, wo
 }
 
 const wordLimit = (ownStatistics: boolean, limit: number) => (ownStatistics ? limit : limit * OVERSAMPLING) + TIES;
-
-/**
- * How much a server that counts records of all tenants gives each word too much.
- *
- * The weight of a word is ln((N + 1) / (df + 1/2)). df is the tenant's, since its words have numbers of their own, and N is
- * that of the collection: so with n records of the tenant every word has ln((N + 1) / (n + 1)) too much, whichever it is. N as
- * the server counts it is seen in the score of the anchor: one point that has a word of its own, so df = 1 and the weight 1.
- *
- * A server counts deleted records until it writes their segment anew, in N and in df. The word that all records of the tenant have
- * shows how many those are, which n has to count too: a word would else be more frequent than there are records. What was written
- * before records had it is in `worded` alone.
- */
-function surplusOf(anchorScore: number, presenceScore: number | null, worded: number): number {
-  const all = anchorScore + Math.log(1.5);
-  const counted = presenceScore === null ? 0 : Math.round(Math.exp(all - presenceScore) - 0.5);
-  return all - Math.log(Math.max(worded, counted) + 1);
-}
 
 /** Before 1.19 a point may keep words of a text that was replaced by one without any. */
 function hasWords({ payload }: ScoredPoint): boolean {

@@ -15,7 +15,7 @@ import type {
   VectorModel,
 } from '../record-store.js';
 import { BodyParts } from './body-parts.js';
-import { searchCandidates, WordedCounts } from './candidate-search.js';
+import { searchCandidates } from './candidate-search.js';
 import { type CollectionNames, collectionNames, vectorName } from './collections.js';
 import { denseOf, PointVectors } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
@@ -26,6 +26,7 @@ import { RecordWrites } from './record-writes.js';
 import { serverAbilities, type ServerAbilities, StoreModels } from './store-models.js';
 import { purge, reconcile, sizeOf, tenantsOf } from './store-upkeep.js';
 import { TenantPoints } from './tenant-points.js';
+import { WordedCounts } from './word-statistics.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Collections are named after it: several stores can share a server. */
