@@ -312,7 +312,9 @@ describe('a use', () => {
 
   it('that comes again runs the version that it ran first', async () => {
     const name = 'add_again';
-    const first = await skills().registerSkill({ skill: draftOf(name), wait: true });
+    // Another skill with the code of `ADD` is marked by now.
+    const own = draftOf(name, { code: ADD.replace('Adds two', 'Adds any two') });
+    const first = await skills().registerSkill({ skill: own, wait: true });
     const again = { name: `skills/${name}`, requestId: 'use-again' };
     expect(await use(again)).toMatchObject({ version: 1 });
     const draft = draftOf(name, { code: ADD.replace('Adds two', 'Adds up two') });
