@@ -1,0 +1,92 @@
+import { fileURLToPath } from 'node:url';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis } from '@etude/queue/redis';
+import type { TestProcess } from '@etude/test-support/processes';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import { until } from '@etude/test-support/until';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TENANT } from './observed.js';
+
+const SCRIPT = fileURLToPath(new URL('./skill-architect.yaml', import.meta.url));
+const AGENT = 'user-of-skills';
+const NAME = 'slow_double';
+/** Slow enough to be killed while it runs. */
+const CODE = `import time\n\ndef ${NAME}(number: int) -> int:\n    """Doubles a number."""\n    time.sleep(0.2)\n    return number * 2\n`;
+const keys = new RedisKeys('etude');
+const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
+
+type Victim = 'gateway' | 'sandbox-controller' | 'consolidation-worker';
+const victims = {} as Record<Victim, TestProcess>;
+let stack: TestStack;
+let redis: ReturnType<typeof connectRedis>;
+let skills: ServiceClient<typeof Skills>;
+let uses = 0;
+
+beforeAll(async () => {
+  stack = await startStack({ script: SCRIPT });
+  Object.assign(victims, { gateway: stack.gateway, 'sandbox-controller': stack.controller, 'consolidation-worker': stack.consolidator });
+  redis = connectRedis(stack.redis.url, 'producer');
+  skills = createServiceClient(Skills, stack.address);
+  const tests = [3, -7, 11].map((given) => ({
+    test: { case: 'call' as const, value: { args: { values: [number(given)] }, expected: number(given * 2) } },
+  }));
+  const skill = { name: NAME, agent: AGENT, code: CODE, description: 'Doubles a number, slowly.', tests };
+  const { status } = await skills.registerSkill({ skill, wait: true }, { timeoutMs: 60_000 });
+  expect(SkillStatus[status]).toBe('ACTIVE');
+}, 120_000);
+afterAll(async () => {
+  skills.close();
+  redis.disconnect();
+  await stack.stop();
+}, 60_000);
+
+/** Asks until it is answered, as a caller with a request id may. */
+async function useUntilAnswered(requestId: string): Promise<number> {
+  const used = await until(
+    () => skills.useSkill({ name: `skills/${NAME}`, agent: AGENT, parameters: { number: 21 }, requestId }).catch(() => null),
+    { what: `an answer to ${requestId}`, timeoutMs: 40_000, everyMs: 100 },
+  );
+  expect(used.error).toBe('');
+  return Number(used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN);
+}
+
+/** The record of the one execution of a use that is under way or has just ended: each one before it had to be answered first. */
+async function newExecution(before: ReadonlySet<string>): Promise<string> {
+  return until(async () => (await executions()).find((key) => !before.has(key)), { what: 'the execution of the use', everyMs: 2 });
+}
+const executions = () => redis.keys(keys.execution(TENANT, 'use-*'));
+
+const MOMENTS = {
+  'the use is asked for': async () => true,
+  'its result is saved': async (execution: string) => (await redis.hget(execution, 'result')) !== null,
+  'it is to be counted': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
+} satisfies Record<string, (execution: string) => Promise<boolean>>;
+
+const CASES = (Object.keys(MOMENTS) as Array<keyof typeof MOMENTS>).flatMap((moment) =>
+  (['gateway', 'sandbox-controller', 'consolidation-worker'] as const).map((victim) => ({ moment, victim })),
+);
+
+describe('a use of a skill', () => {
+  it.each(CASES)(
+    'is answered and counted once where the $victim is killed when $moment',
+    async ({ moment, victim }) => {
+      const requestId = `${victim} ${moment}`.replaceAll(/\W+/g, '-');
+      const before = new Set(await executions());
+      let isAnswered = false;
+      const answered = useUntilAnswered(requestId).finally(() => (isAnswered = true));
+      const execution = await newExecution(before);
+      await until(async () => isAnswered || (await MOMENTS[moment](execution)), { what: moment, everyMs: 1 });
+      await victims[victim].kill();
+      victims[victim] = await stack.start(victim);
+      expect(await answered).toBe(42);
+      expect(await useUntilAnswered(requestId)).toBe(42);
+      uses += 1;
+      await until(async () => (await redis.hlen(keys.memoryOutbox(TENANT))) === 0, { what: 'that all is counted', timeoutMs: 30_000 });
+      const { usedCount, executionCount } = await skills.getSkill({ name: `skills/${NAME}`, agent: AGENT });
+      expect([Number(usedCount), Number(executionCount)]).toEqual([uses, uses]);
+    },
+    90_000,
+  );
+});
