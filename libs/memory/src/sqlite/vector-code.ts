@@ -12,21 +12,19 @@ const ANGLE_MIN = 0.01;
  * that are not zero, and their signs alone say nothing.
  */
 export function vectorCode(direction: Float32Array): Uint8Array {
-  const size = 2 ** Math.ceil(Math.log2(direction.length));
-  const [first, ...others] = signsFor(size);
-  const once = new Float32Array(size);
-  once.set(direction);
+  const { first, others, once, twice } = planesOf(2 ** Math.ceil(Math.log2(direction.length)));
+  const size = once.length;
+  once.fill(0).set(direction);
   turn(once, first);
   const code = new Uint8Array(CODE_BITS / 8);
-  const twice = new Float32Array(size);
-  others.forEach((signs, block) => {
+  const bits = Math.min(size, CODE_BITS);
+  for (let block = 0; block < others.length; block += 1) {
     twice.set(once);
-    turn(twice, signs);
-    const bits = Math.min(size, CODE_BITS);
+    turn(twice, others[block]);
     for (let i = 0, bit = block * size; i < bits; i += 1, bit += 1) {
       if ((twice[i] ?? 0) > 0) code[bit >> 3] = (code[bit >> 3] ?? 0) | (1 << (bit & 7));
     }
-  });
+  }
   return code;
 }
 
@@ -48,17 +46,26 @@ export function chanceDistanceOf(share: number): number {
   return Math.ceil((CODE_BITS - deviations * Math.sqrt(CODE_BITS)) / 2);
 }
 
-type Signs = readonly [first: Float32Array, ...others: Float32Array[]];
-const SIGNS = new Map<number, Signs>();
+/** For vectors padded to one size. */
+interface Planes {
+  /** 1 and -1 by chance, the same on every machine: for the first turn, and for each second one that it takes to fill a code. */
+  readonly first: Float32Array;
+  readonly others: readonly Float32Array[];
+  /** What is worked in, not made anew for each code. */
+  readonly once: Float32Array;
+  readonly twice: Float32Array;
+}
 
-/** 1 and -1 by chance, the same on every machine: for the first turn, and for each second one that it takes to fill a code. */
-function signsFor(size: number): Signs {
-  const known = SIGNS.get(size);
+const PLANES = new Map<number, Planes>();
+
+function planesOf(size: number): Planes {
+  const known = PLANES.get(size);
   if (known !== undefined) return known;
   const signsAt = (block: number) => Float32Array.from({ length: size }, (_, i) => (mixed(block * 2 ** 16 + i) & 1 ? 1 : -1));
-  const signs: Signs = [signsAt(0), ...Array.from({ length: Math.max(1, CODE_BITS / size) }, (_, block) => signsAt(block + 1))];
-  SIGNS.set(size, signs);
-  return signs;
+  const others = Array.from({ length: Math.max(1, CODE_BITS / size) }, (_, block) => signsAt(block + 1));
+  const planes = { first: signsAt(0), others, once: new Float32Array(size), twice: new Float32Array(size) };
+  PLANES.set(size, planes);
+  return planes;
 }
 
 /** The finalizer of MurmurHash3 (Appleby, public domain). */
