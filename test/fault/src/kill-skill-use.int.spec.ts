@@ -34,7 +34,7 @@ beforeAll(async () => {
   }));
   const skill = { name: NAME, agent: AGENT, code: CODE, description: 'Doubles a number, slowly.', tests };
   const { status } = await skills.registerSkill({ skill, wait: true }, { timeoutMs: 60_000 });
-  expect(SkillStatus[status]).toBe('ACTIVE');
+  if (status !== SkillStatus.ACTIVE) throw new Error(`${NAME} is ${SkillStatus[status]}`);
 }, 120_000);
 afterAll(async () => {
   skills.close();
@@ -49,7 +49,7 @@ async function useUntilAnswered(requestId: string): Promise<number> {
     { what: `an answer to ${requestId}`, timeoutMs: 40_000, everyMs: 100 },
   );
   expect(used.error).toBe('');
-  return Number(used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN);
+  return used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN;
 }
 
 /** The record of the one execution of a use that is under way or has just ended: each one before it had to be answered first. */
