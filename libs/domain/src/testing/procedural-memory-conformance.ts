@@ -9,6 +9,7 @@ import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conf
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
+import { skillStoringConformance } from './skill-storing-conformance.js';
 import { skillUsageConformance } from './skill-usage-conformance.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -20,6 +21,7 @@ const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), ch
 /** What every ProceduralMemory keeps, whatever it is stored in. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
   skillRegistryConformance(make);
+  skillStoringConformance(make);
   skillUsageConformance(make);
 
   describe('as a ProceduralMemory', () => {
