@@ -52,21 +52,24 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
     const codesMax = Math.min(k, NEIGHBOURS_MAX);
     const codes = nearestCodes(rows, asked, codesMax, within);
     const found = closestPerRecord(codes);
-    const areAll = codes.length < codesMax;
-    if (areAll && within >= CODE_BITS) return placed(found, limit);
     const last = found[limit - 1];
-    const seen = areAll ? within : Math.max(...codes.map(({ differing }) => differing));
     const needed = last === undefined ? CODE_BITS : codeDistanceOf(last.cosine, DEVIATIONS.seen);
+    if (codes.length < codesMax) {
+      if (within >= needed) return placed(found, limit);
+      within = needed;
+      continue;
+    }
+    const seen = Math.max(...codes.map(({ differing }) => differing));
     // At its distance there may be others that are equally near and were not seen.
-    const isBeyond = last !== undefined && (areAll || seen > last.differing);
+    const isBeyond = last !== undefined && seen > last.differing;
     if (isBeyond && (seen >= needed || codesMax < k)) return placed(found, limit);
     if (codesMax < k) return everyCosine(rows, asked);
-    if (!areAll) k *= WIDER;
-    within = needed;
+    k *= WIDER;
+    within = Math.max(needed, last?.differing ?? 0);
   }
 }
 
-/** How many codes to take, and how far off: where all lie by chance, half as many; no further than what is known to be nearer than the last place. */
+/** How many codes to take, and how far off: half as many lie there by chance; no further than the last place is known to be. */
 function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: NearestQuery): { k: number; within: number } {
   if (texts <= COMPARED_MAX) return { k: COMPARED_MAX + 1, within: CODE_BITS };
   const wanted = limit * (CODES_PER_PLACE + Math.ceil(texts / Math.max(1, records)));

@@ -31,7 +31,7 @@ export function vectorCode(direction: Float32Array): Uint8Array {
 /** In how many bits the codes of two directions of this cosine differ, and so many standard deviations more. */
 export function codeDistanceOf(cosine: number, deviations: number): number {
   const differing = Math.max(ANGLE_MIN, Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI);
-  return Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing)));
+  return Math.min(CODE_BITS, Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing))));
 }
 
 /**
