@@ -24,24 +24,6 @@ interface StarterDeps {
   readonly now: () => number;
 }
 
-interface StarterTold {
-  readonly changed: () => void;
-  /** A pod that this controller owed was not created, or another stands in its place. */
-  readonly stillOwed: () => void;
-}
-
-const commonDivisor = (a: number, b: number): number => (b === 0 ? a : commonDivisor(b, a % b));
-
-/**
- * In which order a controller looks for a free place: each of them once, other in each controller. Were it place after place, controllers that
- * start in the same long row of taken ones would all come to the one behind it.
- */
-function ownOrder(controller: string, places: number): { first: number; step: number } {
-  let step = 1 + (numberOf(`step ${controller}`) % places);
-  while (commonDivisor(step, places) !== 1) step += 1;
-  return { first: numberOf(controller) % places, step };
-}
-
 /** Creates pods in free places, and waits longer each time that it does not work. */
 export class PodStarter {
   creations = 0;
@@ -50,16 +32,13 @@ export class PodStarter {
   private waitMs = 0;
   private notBeforeMs = 0;
   private readonly stop = new AbortController();
-  private readonly own: { readonly first: number; readonly step: number };
 
   constructor(
     private readonly kind: PodKind,
     private readonly roster: PodRoster,
     private readonly deps: StarterDeps,
-    private readonly tell: StarterTold,
-  ) {
-    this.own = ownOrder(kind.context.controller, kind.template.warm.max);
-  }
+    private readonly changed: () => void,
+  ) {}
 
   /** Whether it is waiting after a failure. */
   get held(): boolean {
@@ -71,17 +50,13 @@ export class PodStarter {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /**
-   * @param owed in places of this controller's own choice; otherwise in the first, where other controllers with the same view go too
-   * @returns for how many there was a place
-   */
-  start(count: number, owed: boolean): number {
+  /** @param owed in places of this controller's own choice; otherwise in the first, where other controllers with the same view go too */
+  start(count: number, owed: boolean): void {
     for (let i = 0; i < count; i += 1) {
       const slot = this.freeSlot(owed);
-      if (slot === null) return i;
-      void this.create(slot, owed);
+      if (slot === null) return;
+      void this.create(slot);
     }
-    return Math.max(0, count);
   }
 
   failed(problem: PoolProblem): void {
@@ -106,15 +81,15 @@ export class PodStarter {
 
   private freeSlot(owed: boolean): number | null {
     const { max } = this.kind.template.warm;
-    const { first, step } = owed ? this.own : { first: 0, step: 1 };
+    const first = owed ? numberOf(this.kind.context.controller) % max : 0;
     for (let i = 0; i < max; i += 1) {
-      const slot = (first + i * step) % max;
+      const slot = (first + i) % max;
       if (!this.roster.at(slot)) return slot;
     }
     return null;
   }
 
-  private async create(slot: number, owed: boolean): Promise<void> {
+  private async create(slot: number): Promise<void> {
     const { name, template, digest, context, tokenSecret } = this.kind;
     const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
     const nonce = randomBytes(16).toString('hex');
@@ -124,11 +99,10 @@ export class PodStarter {
     try {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
     } catch (error) {
-      if (owed) this.tell.stillOwed();
       // The name is taken: another controller was sooner, and the watch will tell of its pod.
       if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
     }
-    this.tell.changed();
+    this.changed();
   }
 
   /** A pod that may be there all the same keeps its place for a while. */

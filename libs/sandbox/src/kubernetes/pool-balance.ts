@@ -1,8 +1,7 @@
 import type { ClaimPace } from './claim-pace.js';
-import { LastingShortage } from './lasting-shortage.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { PoolSettings } from './pool-settings.js';
-import { planRefill, type RefillPlan, shortageOf } from './refill-plan.js';
+import { planRefill, type RefillPlan } from './refill-plan.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
 /** A start that takes longer is not waited for before the next. */
@@ -21,8 +20,8 @@ export class PoolBalance {
   private owed = 0;
   private startMs = FIRST_START_MS;
   private lastCreateMs = -Infinity;
-  /** Of what others owe. At the start nobody is waited for: what is missing is made up. */
-  private readonly orphans: LastingShortage;
+  /** At the start nobody is waited for: what is missing is made up. */
+  private shortSinceMs: number | null = -Infinity;
   private surplusSinceMs: number | null = null;
 
   constructor(
@@ -30,9 +29,7 @@ export class PoolBalance {
     /** Between 0 and 1, other in each controller. */
     private readonly jitter: number,
     private readonly deps: BalanceDeps,
-  ) {
-    this.orphans = new LastingShortage(deps.settings.adoptAfterMs * (1 + jitter / 2));
-  }
+  ) {}
 
   /** This controller took a pod, or one of its pods ended. */
   owe(): void {
@@ -44,14 +41,14 @@ export class PoolBalance {
     this.owed = Math.max(0, this.owed - 1);
   }
 
-  /** So many pods were asked for in place of those that were taken. */
-  pay(count: number): void {
-    this.owed = Math.max(0, this.owed - count);
-  }
-
   /** How long a pod of this controller took to start. */
   started(pod: RosterPod): void {
     this.startMs += (this.deps.now() - pod.addedMs - this.startMs) / 8;
+  }
+
+  /** Whether pods are missing for so long that all controllers make them up. */
+  get adopting(): boolean {
+    return this.since(this.shortSinceMs) >= this.deps.settings.adoptAfterMs * (1 + this.jitter / 2);
   }
 
   /** Whether there are too many for so long that some are given up; one controller's word at a time. */
@@ -62,26 +59,28 @@ export class PoolBalance {
   plan(roster: PodRoster, waiting: number): RefillPlan {
     const { settings, pace, now } = this.deps;
     const { creating, starting, free, ours, taken } = roster.counts();
-    const counts = {
-      supply: creating + starting + free,
-      free,
-      starting: this.onTheirWay(roster),
-      claimed: ours + taken,
-      places: roster.size,
-      waiting,
-    };
-    const { short, owed } = shortageOf(counts, { ...this.sizes, owed: this.owed });
-    const plan = planRefill(counts, {
-      ...this.sizes,
-      owed: this.owed,
-      claimRate: pace.rate,
-      startMs: this.startMs,
-      orphaned: this.orphans.note(Math.max(0, short - owed), now()),
-      startsMax: settings.startsMax,
-      moment: this.moment,
-    });
+    const plan = planRefill(
+      {
+        supply: creating + starting + free,
+        free,
+        starting: this.onTheirWay(roster),
+        claimed: ours + taken,
+        places: roster.size,
+        waiting,
+      },
+      {
+        ...this.sizes,
+        owed: this.owed,
+        claimRate: pace.rate,
+        startMs: this.startMs,
+        adopt: this.adopting,
+        startsMax: settings.startsMax,
+        moment: this.moment,
+      },
+    );
     this.owed = plan.owed;
     if (plan.create > 0) this.lastCreateMs = now();
+    this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
     this.surplusSinceMs = plan.surplus > 0 ? (this.surplusSinceMs ?? now()) : null;
     return plan;
   }

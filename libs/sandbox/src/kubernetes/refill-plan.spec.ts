@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { planRefill } from './refill-plan.js';
 
 const counts = { supply: 4, free: 4, starting: 0, claimed: 0, places: 4, waiting: 0 };
-const demand = { min: 0, max: 10, free: 4, owed: 0, claimRate: 0, startMs: 1_000, orphaned: 0, startsMax: 3, moment: 'calm' as const };
+const demand = { min: 0, max: 10, free: 4, owed: 0, claimRate: 0, startMs: 1_000, adopt: false, startsMax: 3, moment: 'calm' as const };
 const short = { ...counts, supply: 1, free: 1, claimed: 3 };
 
 describe('the plan for a pool', () => {
@@ -16,8 +16,7 @@ describe('the plan for a pool', () => {
   });
 
   it('makes up what nobody replaced after a while', () => {
-    expect(planRefill(short, { ...demand, orphaned: 3 })).toMatchObject({ create: 3, adopt: 3 });
-    expect(planRefill(short, { ...demand, owed: 2, orphaned: 1 })).toMatchObject({ create: 3, adopt: 1 });
+    expect(planRefill(short, { ...demand, adopt: true }).create).toBe(3);
   });
 
   it('waits for a quiet moment while the free ones suffice, then starts one', () => {
@@ -39,8 +38,8 @@ describe('the plan for a pool', () => {
   });
 
   it('never takes more places than there are', () => {
-    expect(planRefill({ ...short, places: 9 }, { ...demand, orphaned: 9 })).toMatchObject({ create: 1, short: 1 });
-    expect(planRefill({ ...short, places: 12 }, { ...demand, orphaned: 9 })).toMatchObject({ create: 0, short: 0 });
+    expect(planRefill({ ...short, places: 9 }, { ...demand, adopt: true })).toMatchObject({ create: 1, short: 1 });
+    expect(planRefill({ ...short, places: 12 }, { ...demand, adopt: true })).toMatchObject({ create: 0, short: 0 });
   });
 
   it('remembers what it owes until there is room', () => {
@@ -48,7 +47,7 @@ describe('the plan for a pool', () => {
   });
 
   it('counts the claimed ones towards the least', () => {
-    expect(planRefill({ ...counts, supply: 1, free: 1, claimed: 2 }, { ...demand, free: 1, min: 5, orphaned: 9 }).short).toBe(2);
+    expect(planRefill({ ...counts, supply: 1, free: 1, claimed: 2 }, { ...demand, free: 1, min: 5, adopt: true }).short).toBe(2);
   });
 
   it('says how many are too many', () => {

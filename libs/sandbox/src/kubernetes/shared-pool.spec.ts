@@ -159,23 +159,6 @@ describe('three controllers of one pool', () => {
     expect(cluster.pods.size).toBe(6);
   });
 
-  it('ask for one pod per claim while claims go on', async () => {
-    const cluster = new SimulatedCluster();
-    cluster.createMs = 60;
-    const drivers = [1, 2, 3].map(() => driverOf(cluster, { free: 20, max: 60 }, () => 15, { startsMax: 20, adoptAfterMs: 500 }));
-    await Promise.all(drivers.map((driver) => ready(driver, 20)));
-    const before = cluster.asked;
-    const claims = 200;
-    for (let i = 0; i < claims; i++) {
-      const sandbox = await drivers[i % 3]?.claim(SHAPE, never);
-      await sandbox?.release();
-      await sleep(5);
-    }
-    await until(() => drivers.every((driver) => (free(driver) ?? 0) >= 20), { what: 'a full pool' });
-    // A few more, where two see the same place free.
-    expect(cluster.asked - before).toBeLessThan(1.2 * claims);
-  });
-
   it('never share a pod, and never have more than the most', async () => {
     const plan = record({
       claims: integer({ min: 5, max: 40 }),

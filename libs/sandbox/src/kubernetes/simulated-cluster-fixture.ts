@@ -20,15 +20,11 @@ export class SimulatedCluster {
   readonly pods = new Map<string, SimulatedPod>();
   mostPods = 0;
   creations = 0;
-  /** Pods that were asked for, those with a name that was taken among them. */
-  asked = 0;
   /** Every successful bind of a claim that serves somebody: the uid of its pod. */
   readonly bound: string[] = [];
   /** What a creation fails with. */
   refuse: EtudeError | null = null;
   startMs = 2;
-  /** Until a creation is done. */
-  createMs = 0;
   /** Established connections carry nothing any more. */
   silent = false;
   private readonly feeds = new Set<SimulatedFeed>();
@@ -71,8 +67,7 @@ export class SimulatedCluster {
   }
 
   private async create({ metadata }: PodManifest): Promise<PodView> {
-    this.asked += 1;
-    await turn(this.createMs);
+    await turn();
     if (this.refuse) throw this.refuse;
     if (this.pods.has(metadata.name))
       throw new EtudeError('SANDBOX_UNAVAILABLE', 'there is one', { metadata: { exit: 'infra', reason: 'AlreadyExists', status: '409' } });
@@ -108,7 +103,7 @@ export class SimulatedCluster {
   }
 }
 
-const turn = (ms = 0) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 export class SimulatedFeed implements PodFeed {
   readonly store = new PodStore();

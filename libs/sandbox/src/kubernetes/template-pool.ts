@@ -63,7 +63,7 @@ export class TemplatePool {
   ) {
     const { settings, now } = deps;
     this.roster = new PodRoster(kind.digest, now);
-    this.starter = new PodStarter(kind, this.roster, deps, { changed: this.changed, stillOwed: () => this.balance.owe() });
+    this.starter = new PodStarter(kind, this.roster, deps, this.changed);
     this.connector = new PodConnector(deps.open, settings, (pod, link) => this.connected(pod, link));
     this.remover = new PodRemover(this.roster, deps, this.changed);
     this.notes = new QuietLane({ atOnce: 1, everyMs: 0, waitMaxMs: settings.removalMaxMs, now });
@@ -263,9 +263,7 @@ export class TemplatePool {
     const plan = this.balance.plan(this.roster, this.queue.length);
     // One that can't be placed tells as much as ten.
     const startsMax = this.obstacle ? 0 : this.starter.startsMax;
-    const own = Math.min(plan.create - plan.adopt, startsMax);
-    this.balance.pay(this.starter.start(own, true));
-    this.starter.start(Math.min(plan.adopt, startsMax - own), false);
+    this.starter.start(Math.min(plan.create, startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     if (plan.surplus > 0 && this.balance.overfull) this.retireOne((pod) => !pod.outdated);
     this.retireOutdated(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
