@@ -113,6 +113,7 @@ export async function measureSize(
     say(`${pods} pods: given up: ${problem}`);
   } finally {
     await size.end();
+    say(`${pods} pods: deleting them ...`);
     await emptied(cluster, namespace);
   }
   return { row: { ...size.row, load_at_end: loadavg()[0] ?? Number.NaN }, problem };
