@@ -124,7 +124,10 @@ describe('recall', () => {
   it('says where each memory comes from, and what of it is not trusted', async () => {
     const { fact } = await store('The south buoy is green.');
     const told = `facts/${fact?.id}`;
-    const { facts, experiences } = await memory().recall({ context: 'fog in the channel: sound the horn, slow down, where is the south buoy', agent: AGENT });
+    const { facts, experiences } = await memory().recall({
+      context: 'fog in the channel: sound the horn, slow down, where is the south buoy',
+      agent: AGENT,
+    });
     expect(facts.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
     const [experience] = experiences;
     expect(experience).toMatchObject({ origins: [`episodes/${experience?.id}`], untrustedOrigins: [`episodes/${experience?.id}`] });
