@@ -83,7 +83,9 @@ describe('skills over MCP', () => {
   beforeAll(async () => {
     memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
     const signer = signerAt(writeProofKeys(rig.dir).signingPath);
-    const kept = { status: 'active' as const, description: 'Sums the even numbers of a list' };
+    const description =
+      'Sums the even numbers of a list.\n\nUse it where "odd" ones do not count: # \\ \u2028 \t\r\n- as here\n---\nname: x';
+    const kept = { status: 'active' as const, description };
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'sum_even', scope: of('acme', 'default') }), signer);
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'odd__name_', scope: of('acme', 'default') }), signer);
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_ann', scope: of('acme', 'default', 'ann') }), signer);

@@ -1,5 +1,15 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type Document, isScalar, Lexer, parseDocument, stringify, visit } from 'yaml';
+import {
+  type CreateNodeOptions,
+  type Document,
+  isScalar,
+  Lexer,
+  parseDocument,
+  type SchemaOptions,
+  stringify,
+  type ToStringOptions,
+  visit,
+} from 'yaml';
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
 /** Names, values and signs between them: what the parser takes its time for. */
@@ -114,12 +124,18 @@ function requireUniqueNames(document: Document.Parsed): void {
   });
 }
 
+/** Every text on one line and in quotes: readers of the format need not know how YAML goes on with a text on the next line. */
+const WRITTEN: ToStringOptions & SchemaOptions & CreateNodeOptions = {
+  lineWidth: 0,
+  doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,
+  defaultStringType: 'QUOTE_DOUBLE',
+  defaultKeyType: 'PLAIN',
+  aliasDuplicateObjects: false,
+};
+
 export function writeSkillText({ frontmatter, body }: SkillText): string {
   const { others, metadata, ...fields } = frontmatter;
-  const yaml = stringify(
-    { ...fields, ...others, ...(metadata ? { metadata } : {}) },
-    { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', aliasDuplicateObjects: false },
-  );
+  const yaml = stringify({ ...fields, ...others, ...(metadata ? { metadata } : {}) }, WRITTEN);
   return `---\n${yaml}---\n\n${body}`;
 }
 
