@@ -2,10 +2,11 @@ import type { Skill } from '@etude/contracts/memory';
 import { createHash } from 'node:crypto';
 
 /**
- * The same for code that is the same but for comments, blank lines, and what its entry point is called; of a procedure without code, for the
- * same words. null where there is neither.
+ * The same for code that is the same but for comments, white space and line ends, and what its entry point is called; of a procedure without
+ * code, for the same words. null where there is neither.
  *
- * Two texts with the same strings may look alike here, too, where they hold a "#": one mark too many, never one too few.
+ * Texts that differ more may look alike here, too, as where a string holds a "#" or lines are indented otherwise: one mark too many, never one
+ * too few.
  */
 export function codeDigest({
   code,
@@ -13,9 +14,10 @@ export function codeDigest({
   kind,
   description,
 }: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
-  const lines = code.split(/\r?\n/).map((line) => line.replace(/#.*$/, '').trimEnd());
-  const bare = lines.filter((line) => line !== '').join('\n');
-  if (bare !== '') return digestOf(`code\n${entryPoint === null ? bare : withoutName(bare, entryPoint)}`);
+  // A line ends where Python ends it: U+2028 is part of a comment, a carriage return is not.
+  const bare = code.replaceAll(/#[^\r\n]*/g, '');
+  const dense = (entryPoint === null ? bare : withoutName(bare, entryPoint)).replaceAll(/\s|\\(?=[\r\n])/g, '');
+  if (dense !== '') return digestOf(`code\n${dense}`);
   const words = kind === 'procedure' ? description.replaceAll(/\s+/g, ' ').trim() : '';
   return words === '' ? null : digestOf(`words\n${words}`);
 }
