@@ -198,7 +198,9 @@ function addHygiene(skills: Command, start: Start): void {
     .option('--undo <id>', 'take a pruning back')
     .action((options: PruneOptions, command: Command) => start(command, (cli) => pruneSkills(cli, options)));
   repeatable(skills.command('revoke <source>'))
-    .description('withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, wantedSkills/ID or users/USER; for reviewers')
+    .description(
+      'withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, wantedSkills/ID or users/USER; for reviewers',
+    )
     .option('--reason <text>', 'kept in the history')
     .option('--dry-run', 'say what would be withdrawn')
     .action((source: string, options: RevokeOptions, command: Command) => start(command, (cli) => revokeSource(cli, source, options)));
