@@ -193,7 +193,7 @@ describe('what an import believes of a line', () => {
     const { id, scope, text, createdAt } = factOf({ category: 'general' });
     expect(await taken([lineOf(factRecord(factOf(), []), { body: bodyOf({ id, scope, text, createdAt }) })])).toMatchObject({ added: 1 });
     const [stored] = await store.load(ALL, 'semantic', 'fact', [id]);
-    expect(stored).toMatchObject({ worth: 1, sources: [], title: 'general' });
+    expect(stored).toMatchObject({ worth: 1, sources: [`facts/${id}`], title: 'general' });
     expect(JSON.parse(stored?.body ?? '')).toMatchObject({ value: { confidence: 1, support: 1 } });
   });
 });
