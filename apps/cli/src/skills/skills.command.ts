@@ -136,7 +136,7 @@ function addWriting(skills: Command, start: Start): void {
 
 function addUsing(skills: Command, start: Start): void {
   repeatable(reader(skills.command('use <skill> [arguments...]')))
-    .description('run it with name=value each; a value that is JSON is taken as such. No model is asked')
+    .description('run it with NAME=VALUE each; a value that is JSON is taken as such. No model is asked')
     .option('--json-args <json>', 'all arguments as one JSON object; @FILE reads a file, - reads stdin')
     .option('--stdin <text>', 'for a program; @FILE reads a file, - reads stdin')
     .action((skill: string, pairs: string[], options: UseOptions, command: Command) =>

@@ -18,6 +18,11 @@ describe('argumentsOf', () => {
     expect(argumentsOf([], '{"n": {"a": 1}}')).toEqual({ n: { a: 1 } });
   });
 
+  it('names what an argument looks like as the help does', () => {
+    const hint = [expect.stringMatching(/^NAME=VALUE gives one argument/), expect.stringContaining('skills get SKILL')];
+    expect(() => argumentsOf(['A B'], undefined)).toThrow(expect.objectContaining({ message: '"A B" is no argument', hint }));
+  });
+
   it.each([
     ['what has no name', ['2'], undefined, /is no argument/],
     ['a name twice', ['n=1', 'n=2'], undefined, /given twice/],

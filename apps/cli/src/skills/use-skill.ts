@@ -17,11 +17,14 @@ export interface UseOptions extends ReaderOptions {
   readonly requestId?: string;
 }
 
-const HINT = ['k=v gives one argument, as JSON where it is JSON and as text else; --json-args takes all of them as one JSON object'];
+const HINT = [
+  'NAME=VALUE gives one argument, as JSON where it is JSON and as text else; --json-args takes all of them as one JSON object',
+  './etude skills get SKILL says which arguments it takes',
+];
 
-/** Arguments of a call, from "k=v" each, or one JSON object. @throws CliError */
+/** Arguments of a call, from "NAME=VALUE" each, or one JSON object. @throws CliError */
 export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
-  if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as k=v or with --json-args, not both');
+  if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as NAME=VALUE or with --json-args, not both');
   if (json !== undefined) return objectOf(json, '--json-args', HINT);
   const named = pairs.map((pair): [string, JsonValue] => {
     const at = pair.indexOf('=');
