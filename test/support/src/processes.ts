@@ -30,7 +30,7 @@ export async function startProcess({
   env = {},
   cwd,
   ready = '"ready":true',
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 }: TestProcessOptions): Promise<TestProcess> {
   const child = spawn(process.execPath, args, {
     ...(cwd ? { cwd } : {}),

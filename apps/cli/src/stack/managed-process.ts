@@ -22,7 +22,8 @@ export interface Program {
   readonly progress?: RegExp;
 }
 
-const READY_TIMEOUT_MS = 60_000;
+/** Generous: a start that is cut short on a busy machine is only begun anew. */
+const READY_TIMEOUT_MS = 180_000;
 /** A service closes within 10 s by itself. */
 const STOP_TIMEOUT_MS = 12_000;
 const LAST_WORDS_MS = 100;
