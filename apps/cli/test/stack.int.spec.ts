@@ -132,6 +132,18 @@ describe('a stack in the background', () => {
   );
 
   it(
+    'says that nothing was cancelled where a task had ended',
+    async () => {
+      const { stderr } = await succeeds(run('tasks', 'submit', '--prompt', 'Say hello again.', '--wait'));
+      const name = /tasks\/\w+/.exec(stderr)?.[0] ?? '';
+      const cancelled = await run('tasks', 'cancel', name);
+      expect(cancelled).toMatchObject({ exit: 0, stderr: `${name} had ended before; nothing was cancelled\n` });
+      expect(cancelled.stdout).toContain('succeeded');
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
     'starts a service again that was killed, under a watch that misses and repeats nothing',
     async () => {
       const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
@@ -188,7 +200,7 @@ describe('a stack in the background', () => {
   );
 
   it.each([
-    ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', ' '], 2, 'spec.prompt'],
+    ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', 'x', '--agent', 'a b'], 2, 'spec.agent'],
     ['3 for a task that is not there', ['tasks', 'get', 't0000000000000000'], 3, 'NOT_FOUND'],
     ['4 for a gateway that is not there', ['tasks', 'list', '--address', '127.0.0.1:1'], 4, 'UNAVAILABLE'],
     ['5 for a key that is not known', ['tasks', 'list', '--api-key', 'nope'], 5, 'UNAUTHENTICATED'],

@@ -63,8 +63,11 @@ export function listTasks(cli: Cli, { state, label = {}, limit }: ListOptions): 
 
 export function cancelTask(cli: Cli, task: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
-    const stopped = await gateway.tasks.cancelTask({ name: taskResource(task) }, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
+    const call = { timeoutMs: cli.callTimeoutMs, signal: cli.signal };
+    const before = await gateway.tasks.getTask({ name: taskResource(task) }, call);
+    const stopped = await gateway.tasks.cancelTask({ name: before.name }, call);
     cli.out.data(toJson(TaskSchema, stopped), taskText(stopped));
+    if (before.endTime !== undefined) cli.out.note(`${before.name} had ended before; nothing was cancelled`);
     return EXIT.ok;
   });
 }
