@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type SubmitTaskRequestSchema, type Task, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { isUnavailable } from '../grpc-errors.js';
@@ -38,8 +39,13 @@ function noteEvent({ out }: Cli, line: string): void {
   if (line) out.note(line);
 }
 
-export async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
+const PROMPT_HINT = ["a task is told with --prompt 'TEXT', --prompt @FILE or --prompt - for stdin, or in a file with --spec FILE"];
+
+/** @param words that belong to no flag. @throws CliError before anything is asked of a gateway */
+export async function submitTask(cli: Cli, options: SubmitOptions, words: readonly string[] = []): Promise<number> {
+  if (words.length > 0) throw new CliError(EXIT.usage, `${JSON.stringify(words.join(' '))} belongs to no flag`, PROMPT_HINT);
   const spec = await taskSpec(options);
+  if (spec.prompt.trim() === '') throw new CliError(EXIT.usage, 'the task has no prompt', PROMPT_HINT);
   const requestId = options.requestId ?? randomUUID();
   return withGateway(cli, async (gateway) => {
     const task = await submitWithRetry(gateway, { spec, requestId }, { signal: cli.signal, timeoutMs: cli.callTimeoutMs });

@@ -10,6 +10,7 @@ function addSubmit(tasks: Command, start: Start): void {
   tasks
     .command('submit')
     .description('hand in a task; prints its name')
+    .allowExcessArguments()
     .option('--prompt <text>', 'what to solve; @FILE reads a file, - reads stdin')
     .option('--spec <file>', 'a whole TaskSpec as proto JSON; other flags win over it')
     .option('--file <path>', 'a file for the working directory, or NAME=PATH; repeatable, 8 MiB in all', repeated)
@@ -35,7 +36,7 @@ function addSubmit(tasks: Command, start: Start): void {
     .option('--request-id <id>', 'makes a repeat harmless: same id and body, same task')
     .addOption(new Option('--watch', 'then print what happens until it is finished').conflicts('wait'))
     .option('--wait', 'then wait, and print the finished task')
-    .action((options: SubmitOptions, command: Command) => start(command, (cli) => submitTask(cli, options)));
+    .action((options: SubmitOptions, command: Command) => start(command, (cli) => submitTask(cli, options, command.args)));
 }
 
 /** `tasks submit|get|list|cancel|watch`. */
