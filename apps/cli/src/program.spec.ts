@@ -112,7 +112,6 @@ describe('command line', () => {
     ['a label without a value', ['tasks', 'list', '--label', 'x']],
     ['a time that is none', ['sandbox', 'create', '--ttl', '10 minutes']],
     ['a status that is none', ['skills', 'list', '--status', 'done']],
-    ['an approval of what was not looked at', ['skills', 'approve', 's']],
     ['a promotion to nobody', ['skills', 'promote', 's']],
     ['a format it does not know', ['eval', 'run', 'f', '--format', 'csv']],
   ])('refuses %s', async (_what, args) => {

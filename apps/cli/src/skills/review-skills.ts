@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { toJson } from '@bufbuild/protobuf';
 import { type Skill, SkillReviewSchema, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
@@ -58,12 +59,18 @@ function decision(skill: string, { reason = '', requestId = randomUUID(), ...rea
   return { ...skillReference(skill, reader), reason, requestId };
 }
 
-export function approveSkill(
-  cli: Cli,
-  skill: string,
-  { digest, merge, ...options }: DecisionOptions & { readonly digest: string; readonly merge?: string },
-): Promise<number> {
+export interface ApproveOptions extends DecisionOptions {
+  readonly digest?: string;
+  readonly merge?: string;
+}
+
+/** @throws CliError without a digest, with the line that prints it */
+export async function approveSkill(cli: Cli, skill: string, { digest, merge, ...options }: ApproveOptions): Promise<number> {
   const { reason: _reason, ...request } = decision(skill, options);
+  if (digest === undefined) {
+    const review = commandLine(cli, `skills review ${versionWords(request)}`);
+    throw new CliError(EXIT.usage, 'the digest of what was reviewed is missing: --digest SHA256', [`${review} prints the whole line`]);
+  }
   const merged = merge === undefined ? '' : wholeSkill(merge).name;
   return decide(cli, (gateway) => gateway.skills.approveSkill({ ...request, digest, merge: merged }, callSettings(cli)), true);
 }

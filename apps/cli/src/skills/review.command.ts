@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Start } from '../cli.js';
 import { integer } from '../options.js';
 import {
+  type ApproveOptions,
   approveSkill,
   archiveSkill,
   type DecisionOptions,
@@ -30,11 +31,9 @@ export function addReviewing(skills: Command, start: Start): void {
     .action((skill: string, options: ReaderOptions, command: Command) => start(command, (cli) => reviewSkill(cli, skill, options)));
   decision(skills.command('approve <skill>'))
     .description('let a verified skill that waits for review be used')
-    .requiredOption('--digest <sha256>', 'of what was reviewed; skills review prints it')
+    .option('--digest <sha256>', 'of what was reviewed, always needed; skills review prints the whole line')
     .option('--merge <skill>', 'that does the same: it is deprecated, and its uses go to this one')
-    .action((skill: string, options: DecisionOptions & { digest: string; merge?: string }, command: Command) =>
-      start(command, (cli) => approveSkill(cli, skill, options)),
-    );
+    .action((skill: string, options: ApproveOptions, command: Command) => start(command, (cli) => approveSkill(cli, skill, options)));
   decision(skills.command('reject <skill>'))
     .description('so that it is not used')
     .requiredOption('--reason <text>', 'why; kept in the history')

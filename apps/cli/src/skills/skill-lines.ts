@@ -32,10 +32,10 @@ export const wantedCommand = (name: string, user: string) => `skills wanted ${na
 /** "sum_of_squares" of "skills/sum_of_squares". */
 export const bareName = (name: string) => name.replace(/^skills\//, '');
 
-/** A version as commands take it, with whose it is. */
+/** A version as commands take it, with whose it is; where it is 0, the skill without one. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
   [
-    `${bareName(name)}@${version}`,
+    quoted(version === 0 ? bareName(name) : `${bareName(name)}@${version}`),
     ...(agent === '' ? [] : ['--agent', quoted(agent)]),
     ...(user === '' ? [] : ['--user', quoted(user)]),
   ].join(' ');
