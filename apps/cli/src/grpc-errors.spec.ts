@@ -29,6 +29,14 @@ it('says what is wrong with a field once', () => {
   expect(hints('the request is not valid')).toEqual([`limits.memory_mib: ${tooMuch}`]);
 });
 
+const missing = (message: string) => explain(failed(status.NOT_FOUND, message), 'h:1');
+
+it('says what lists skills where there is no such skill', () => {
+  const hint = [expect.stringMatching(/--agent NAME and --user NAME .*skills list/)];
+  expect(missing('There is no skills/none for this reader.')).toMatchObject({ exit: 3, hint });
+  expect(missing('There is no tasks/none.')).toMatchObject({ exit: 3, hint: [] });
+});
+
 it('keeps the code for programs', () => {
   expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
   expect(explain(failed(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });

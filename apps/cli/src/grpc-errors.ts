@@ -43,6 +43,8 @@ function hints(error: ServiceError, address: string, details: Details): string[]
     lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');
   if (error.code === status.UNAVAILABLE && !retryAfterMs)
     lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
+  if (error.code === status.NOT_FOUND && error.details.startsWith('There is no skills/'))
+    lines.push('--agent NAME and --user NAME say who reads; ./etude skills list says which there are');
   if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
   return lines;
 }
