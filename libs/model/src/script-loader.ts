@@ -21,7 +21,7 @@ export function parseScript(text: string, source: string): Script {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   const broken = document.errors[0];
-  if (broken) throw new EtudeError('INVALID_ARGUMENT', `${source}: ${broken.message.split('\n')[0]}`);
+  if (broken) throw new EtudeError('INVALID_ARGUMENT', `${source}: ${broken.message.split('\n')[0]?.replace(/:$/, '')}`);
   const parsed = Script.safeParse(document.toJS());
   if (parsed.success) return parsed.data;
   const violations = parsed.error.issues

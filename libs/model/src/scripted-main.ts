@@ -1,16 +1,23 @@
 import { parseArgs } from 'node:util';
+import { loadScript } from './script-loader.js';
 import { startScriptedModel } from './scripted-server.js';
 
-const USAGE = 'usage: scripted-main --script FILE [--port N] [--host ADDRESS]   (port 0, the default: any free one)';
+const USAGE = 'usage: scripted-main --script FILE [--port N] [--host ADDRESS] [--check]   (port 0, the default: any free one)';
 
-/** Serves a script until SIGTERM or SIGINT. One JSON line on stdout says that it is ready and where. */
+/** Serves a script until SIGTERM or SIGINT. One JSON line on stdout says that it is ready and where. With --check it only reads the script. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { script: { type: 'string' }, port: { type: 'string', default: '0' }, host: { type: 'string', default: '127.0.0.1' } },
+    options: {
+      script: { type: 'string' },
+      port: { type: 'string', default: '0' },
+      host: { type: 'string', default: '127.0.0.1' },
+      check: { type: 'boolean', default: false },
+    },
   });
   const port = Number(values.port);
   if (!values.script) throw new Error(`--script is missing\n${USAGE}`);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`--port must be 0 to 65535, not ${values.port}\n${USAGE}`);
+  if (values.check) return void (await loadScript(values.script));
   const running = await startScriptedModel({ scriptPath: values.script, port, host: values.host });
   const stop = () => void running.close();
   process.once('SIGTERM', stop);

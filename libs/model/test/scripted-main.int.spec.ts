@@ -33,6 +33,17 @@ describe('the scripted model as a process', () => {
     expect(await server.stop()).toBe(0);
   });
 
+  it('only reads the script where it is to check it', async () => {
+    const [script, text] = [join(directory, 'good.yaml'), join(directory, 'README.md')];
+    await writeFile(script, 'name: demo\ndefault: {reply: hi}\n');
+    await writeFile(text, '# Title\n\nSome text.\n');
+    expect(await run(process.execPath, [MAIN, '--script', script, '--check'])).toEqual({ stdout: '', stderr: '' });
+    await expect(run(process.execPath, [MAIN, '--script', text, '--check'])).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/README\.md.*[^:]\n$/),
+    });
+  });
+
   it.each([
     [[], '--script is missing'],
     [['--script', 'none.yaml'], "can't read script none.yaml"],

@@ -6,6 +6,7 @@ import { settleEmbedder } from '../embedder/choose-embedder.js';
 import { EXIT } from '../exit-codes.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
+import { checkScript } from './check-script.js';
 import { ensureLocalKey } from './key-file.js';
 import { memoryPath } from './home.js';
 import { noteFirstCluster } from './first-cluster.js';
@@ -108,6 +109,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
     return EXIT.ok;
   }
   if (options.scripted === undefined) requireModel(cli.settings);
+  else await checkScript(cli.root, options.scripted, cli.signal);
   await requireMachine(cli);
   if (options.memory === 'qdrant') await requireQdrant(cli.settings.environment);
   const embedder = settleEmbedder(cli);
