@@ -1,10 +1,16 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { ControllerDirectory } from '@etude/queue/controller-directory';
 import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
+import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { RedisToolSessions } from '@etude/queue/tool-sessions';
 import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ControllerChannels } from '../src/sandboxes/controller-channels.js';
+import { SandboxRouter } from '../src/sandboxes/sandbox-router.js';
+import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { collect, GatewayRig, type KeyName } from './gateway.harness.js';
 import { writeProofKeys } from './skill-store.js';
 import { startWorkers } from './skill-workers.js';
@@ -12,6 +18,7 @@ import { startWorkers } from './skill-workers.js';
 const rig = new GatewayRig();
 const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const OPEN_MAX = 6;
+const INTERNAL_TOKEN = 'a-token-of-this-test';
 let workers: TestProcess[] = [];
 beforeAll(async () => {
   const settings = {
@@ -19,7 +26,7 @@ beforeAll(async () => {
     ETUDE_SKILLS_AUTO_REGISTER: 'true',
     ETUDE_SKILLS_APPROVAL: 'automatic',
     ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-    ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-this-test',
+    ETUDE_SANDBOX_INTERNAL_TOKEN: INTERNAL_TOKEN,
     ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
   };
   await rig.start(settings);
@@ -49,7 +56,19 @@ const interpret = (prompt: string, caller: Caller, more: JsonObject = {}) => cal
 const sandboxes = (key: KeyName = 'acme') => rig.client(Sandboxes, key);
 const close = (name: unknown) => sandboxes().closeSandbox({ name: String(name) });
 
+const idOf = (name: unknown) => String(name).split('/')[1] ?? '';
+
 const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxState.OPEN })).sandboxes.map(({ name }) => name);
+
+/** As one gateway has it. */
+function codeSessions(): SandboxCodeSessions {
+  const { redis, keys } = rig.producer;
+  const known = new SandboxSessionStore(redis, keys);
+  const channels = new ControllerChannels(INTERNAL_TOKEN);
+  const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
+  onTestFinished(() => router.close());
+  return new SandboxCodeSessions({ router, sandboxes: known, sessions: new RedisToolSessions(redis, keys), openMax: OPEN_MAX });
+}
 
 async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'header' as const, value: { name, path } } };
@@ -106,6 +125,40 @@ describe('a session of the code interpreter', () => {
     await close(mine.result['sandbox']);
   }, 60_000);
 
+  it('has one sandbox, however many calls come at once', async () => {
+    const before = await openNames();
+    const settled = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => interpret(`n${i} = ${i}`, { session: 'rush' })));
+    const told = settled.map((one) => String(one.status === 'fulfilled' ? (one.value.result['sandbox'] ?? one.value.error) : one.reason));
+    const names = new Set(told.filter((text) => text.startsWith('sandboxes/')));
+    expect(names.size).toBe(1);
+    for (const text of told.filter((one) => !names.has(one))) expect(text).toContain('which runs one at a time');
+    expect((await openNames()).filter((name) => !before.includes(name))).toEqual([...names]);
+    const ran = [...told.keys()].filter((i) => names.has(told[i] ?? ''));
+    expect((await interpret(`[${ran.map((i) => `n${i}`).join(', ')}]`, { session: 'rush' })).result['results']).toEqual([ran]);
+    await close([...names][0]);
+  }, 60_000);
+
+  it('has one sandbox, however many gateways open it at once', async () => {
+    const before = await openNames();
+    const key = { tenant: 'acme', agent: 'coder', user: null, session: 'gateways' };
+    const gateways = Array.from({ length: 8 }, codeSessions);
+    const openAll = async () => {
+      const opened = await Promise.all(gateways.map((gateway) => gateway.open(key, undefined, never)));
+      return opened.map((one): [string, boolean] => ('unavailable' in one ? [one.unavailable, false] : [one.sandbox, one.isReplaced]));
+    };
+    const first = await openAll();
+    const [[name] = ['']] = first;
+    expect(first).toEqual(first.map(() => [name, false]));
+    expect((await openNames()).toSorted()).toEqual([...before, name].toSorted());
+    await close(name);
+    const next = await openAll();
+    const [[other] = ['']] = next;
+    expect(new Set(next.map(([one]) => one))).toEqual(new Set([other]));
+    expect(next).toContainEqual([other, true]);
+    expect((await openNames()).toSorted()).toEqual([...before, other].toSorted());
+    await close(other);
+  }, 60_000);
+
   it('runs a repeated request once', async () => {
     const caller = { session: 'once', requestId: 'add-one' };
     const begun = await interpret('n = 0', { session: 'once' });
@@ -134,6 +187,21 @@ describe('a session of the code interpreter', () => {
     });
     await close(name);
     expect(await interpret('1', { session })).toMatchObject({ success: false, error: expect.stringContaining('is closed') });
+  }, 60_000);
+
+  it('is refused the sandbox of another agent or user by its id', async () => {
+    const hers = await interpret('secret = 7', { session: 'hers-alone', user: 'liz' });
+    const { name: named } = await sandboxes().createSandbox({});
+    await interpret('secret = 8', { session: idOf(named), user: 'liz' });
+    for (const name of [hers.result['sandbox'], named]) {
+      expect(await interpret('secret', { session: idOf(name), user: 'liz' })).toMatchObject({ success: true });
+      for (const other of [{ user: 'bob' }, {}, { user: 'liz', agent: 'other' }])
+        expect(await interpret('secret', { session: idOf(name), ...other })).toMatchObject({
+          success: false,
+          error: expect.stringContaining('is used by another agent or user'),
+        });
+      await close(name);
+    }
   }, 60_000);
 
   it('has the loaded functions in reach', async () => {
@@ -167,9 +235,12 @@ describe('a session of the code interpreter', () => {
 
   it('ends with the erasure of whose it is', async () => {
     const { result } = await interpret('secret = "of ann"', { session: 'hers', user: 'ann' });
+    const { name: named } = await sandboxes().createSandbox({});
+    await interpret('secret = "of ann"', { session: named.split('/')[1] ?? '', user: 'ann' });
     const removed = await new QueueErasure(rig.producer, { skillIsGone: async () => true }).erase('acme', { user: 'ann' }, never);
-    expect(removed).toMatchObject({ 'queue.tool-sessions': 1 });
-    await until(async () => !(await openNames()).includes(String(result['sandbox'])), { what: 'the sandbox to end' });
+    expect(removed).toMatchObject({ 'queue.tool-sessions': 1, 'queue.sandboxes': 1 });
+    for (const name of [String(result['sandbox']), named])
+      await until(async () => !(await openNames()).includes(name), { what: 'the sandbox to end' });
     expect((await interpret('secret', { session: 'hers', user: 'ann' })).success).toBe(false);
   }, 60_000);
 });

@@ -1,15 +1,25 @@
+import { SessionRequest } from '@etude/contracts/sandbox-session';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 import { describe, expect, it } from 'vitest';
 import { redisForFile, startProducer } from '../test/rig.js';
+import { newSandboxId, SandboxSessionStore } from './sandbox-sessions.js';
 import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.js';
 
 const file = redisForFile();
 const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
 const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', version, digest: 'd'.repeat(64) });
 
+const anew = (requestId: string) => ({ requestId, template: 'default' });
+
 function start() {
   const rig = startProducer(file.server.url, file.prefix());
-  return { ...rig, sessions: new RedisToolSessions(rig.redis, rig.keys), calls: new ToolCalls(rig.redis, rig.keys) };
+  const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+  const open = async (requestId: string) => {
+    const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
+    return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 9)).stored.session.id;
+  };
+  const end = (id: string) => sandboxes.end('acme', id, 1, 'closed', '');
+  return { ...rig, open, end, sessions: new RedisToolSessions(rig.redis, rig.keys), calls: new ToolCalls(rig.redis, rig.keys) };
 }
 
 describe('RedisToolSessions', () => {
@@ -32,15 +42,48 @@ describe('RedisToolSessions', () => {
   });
 
   it('opens one sandbox for all who ask at once, and another once that was seen to end', async () => {
-    const { sessions } = start();
+    const { sessions, open, end } = start();
     expect(await sessions.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
-    const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, id)));
-    expect(new Set(first).size).toBe(1);
-    await sessions.putSandbox(KEY, 's00000001');
-    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: first[0], sandbox: 's00000001' });
-    const next = await Promise.all(['d', 'e'].map((id) => sessions.claimSandbox(KEY, first[0] ?? '', id)));
-    expect(new Set([...next, ...first]).size).toBe(2);
+    const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, anew(id))));
+    expect(new Set(first.map(({ requestId }) => requestId)).size).toBe(1);
+    const { requestId } = first[0] ?? { requestId: '' };
+    expect(await sessions.claimSandbox(KEY, null, { requestId: 'late', template: 'numbers' })).toEqual(first[0]);
+    const sandbox = await open(requestId);
+    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('kept');
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId, sandbox });
+    await end(sandbox);
+    const next = await Promise.all(['d', 'e'].map((id) => sessions.claimSandbox(KEY, requestId, anew(id))));
+    expect(new Set(next.map((claim) => claim.requestId)).size).toBe(1);
+    expect(next).toMatchObject([{ isReplaced: true }, { isReplaced: true }]);
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: next[0]?.requestId, sandbox: null });
+    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('replaced');
     expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toEqual({ requestId: null, sandbox: null });
+  });
+
+  it('claims anew where no sandbox came of a claim, and not where one did', async () => {
+    const { sessions, open } = start();
+    await sessions.claimSandbox(KEY, null, anew('a'));
+    await sessions.dropClaim(KEY, 'a');
+    expect(await sessions.claimSandbox(KEY, null, anew('b'))).toMatchObject({ requestId: 'b', isReplaced: false });
+    expect(await sessions.keepSandbox(KEY, 'b', await open('b'))).toBe('kept');
+    await sessions.dropClaim(KEY, 'b');
+    expect((await sessions.claimSandbox(KEY, null, anew('c'))).requestId).toBe('b');
+  });
+
+  it('gives a sandbox to one agent and user, and to nobody else', async () => {
+    const { sessions, open, end } = start();
+    const [named, opened] = [await open('mine'), await open('a')];
+    expect(await sessions.ownSandbox(KEY, named, false)).toBe('taken');
+    expect(await sessions.ownSandbox(KEY, named, true)).toBe('own');
+    await sessions.claimSandbox(KEY, null, anew('a'));
+    await sessions.keepSandbox(KEY, 'a', opened);
+    for (const sandbox of [named, opened]) {
+      expect(await sessions.ownSandbox({ ...KEY, session: 's2' }, sandbox, false)).toBe('own');
+      for (const other of [{ agent: 'tester' }, { user: 'bob' }])
+        expect(await sessions.ownSandbox({ ...KEY, ...other }, sandbox, true)).toBe('taken');
+    }
+    await end(named);
+    expect(await sessions.ownSandbox(KEY, named, true)).toBe('ended');
   });
 });
 

@@ -40,6 +40,14 @@ export interface ToolSandbox {
   readonly sandbox: string | null;
 }
 
+/** By which request a session's sandbox is opened: the same for whoever asks, so that all get the same sandbox. */
+export interface ToolSandboxClaim {
+  readonly requestId: string;
+  readonly template: string;
+  /** The session had a sandbox before, which has ended. */
+  readonly isReplaced: boolean;
+}
+
 /** Field of a loaded function; the rest of the hash has other names. */
 const LOADED = 'loaded:';
 
@@ -71,13 +79,42 @@ export class RedisToolSessions implements ToolSessions {
     return { requestId, sandbox };
   }
 
-  /** The request id to open a sandbox with in place of the last one: `requestId`, or that of whoever was first. */
-  async claimSandbox(key: SessionKey, last: string | null, requestId: string): Promise<string> {
-    return runScript(this.redis, 'claimToolSandbox', [this.#of(key)], [last ?? '', requestId, SESSION_KEPT_MS]);
+  /**
+   * The request to open a sandbox with: `another`, or that of whoever was first.
+   *
+   * @param over the request whose sandbox was seen ended, in whose place another is wanted; null: none
+   */
+  async claimSandbox(
+    key: SessionKey,
+    over: string | null,
+    another: { readonly requestId: string; readonly template: string },
+  ): Promise<ToolSandboxClaim> {
+    const args = [over ?? '', another.requestId, another.template, SESSION_KEPT_MS];
+    const answer = await runScript<[string, string, string]>(this.redis, 'claimToolSandbox', [this.#of(key)], args);
+    return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
   }
 
-  async putSandbox(key: SessionKey, sandbox: string): Promise<void> {
-    await this.#put(key, { sandbox });
+  /** No sandbox came of a claim, and none will. */
+  async dropClaim(key: SessionKey, requestId: string): Promise<void> {
+    await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
+  }
+
+  /**
+   * Records what came of a claim, before it is used. `replaced`: the claim counts no longer, since another took its place or the session
+   * was erased, and the sandbox is the caller's to close.
+   */
+  async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
+    const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
+    return runScript(this.redis, 'keepToolSandbox', keys, [requestId, sandbox, ownerOf(key), SESSION_KEPT_MS]);
+  }
+
+  /**
+   * Makes a sandbox that of the key's agent and user, unless it is another's already.
+   *
+   * @param mayBegin false: only where it is theirs already
+   */
+  async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
+    return runScript(this.redis, 'ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
   }
 
   async #put(key: SessionKey, fields: Readonly<Record<string, string>>): Promise<void> {
@@ -90,6 +127,9 @@ export class RedisToolSessions implements ToolSessions {
     return this.keys.toolSession(tenant, agent, user ?? '', session);
   }
 }
+
+/** Neither agents nor users hold a ":". */
+const ownerOf = ({ agent, user }: SessionKey) => `${agent}:${user ?? ''}`;
 
 function loadedOf(fields: Readonly<Record<string, string>>, { session }: SessionKey): readonly SkillDependency[] {
   return Object.entries(fields)

@@ -6,7 +6,7 @@ import { SESSION_TTL_MS_DEFAULT, type SandboxSession } from '@etude/contracts/sa
 import type { CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
-import type { RedisToolSessions } from '@etude/queue/tool-sessions';
+import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/tool-sessions';
 import type { CallContext } from '../calls/call-context.js';
 import type { SandboxRouter } from '../sandboxes/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/resource-name.js';
@@ -15,18 +15,24 @@ import { runCell } from './run-cell.js';
 /** After its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
-const LABELS = { 'opened-by': 'code_interpreter' };
+const LABEL = 'opened-by';
+const LABELS = { [LABEL]: 'code_interpreter' };
+/** A sandbox that ends, or whose session is erased, while it is being opened. */
+const ATTEMPTS_MAX = 5;
 
 export interface CodeSessionParts {
   readonly router: SandboxRouter;
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
-  readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'putSandbox'>;
+  readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
   /** Sandboxes of a tenant, whoever opened them, beyond which tools open no other. */
   readonly openMax: number;
 }
 
 /** Sandboxes of sessions of tools are those of `etude.v1.Sandboxes`: the same tenant, quota, limits and ends. */
 export class SandboxCodeSessions implements CodeSessions {
+  /** The last opening of each session that this process has under way. */
+  readonly #turns = new Map<string, Promise<void>>();
+
   constructor(private readonly parts: CodeSessionParts) {}
 
   async open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }> {
@@ -35,15 +41,49 @@ export class SandboxCodeSessions implements CodeSessions {
     const context: CallContext = { tenant: key.tenant, name: key.agent, roles: [], signal, deadlineMs: Infinity };
     const named = await this.#named(key);
     if (named !== null) return this.#session(named, context);
-    const { sandboxes, sessions } = this.parts;
-    const { requestId, sandbox } = await sessions.readSandbox(key);
-    const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
-    if (known?.session.state === 'open') {
-      await this.#renew(known.session, context);
-      return this.#session(known.session, context);
+    return this.#inTurn(key, () => this.#opened(key, template ?? 'default', context));
+  }
+
+  /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
+  async #inTurn<T>({ tenant, agent, user, session }: SessionKey, work: () => Promise<T>): Promise<T> {
+    const name = [tenant, agent, user ?? '', session].join(':');
+    const before = this.#turns.get(name);
+    const turn = Promise.withResolvers<void>();
+    this.#turns.set(name, turn.promise);
+    try {
+      await before;
+      return await work();
+    } finally {
+      turn.resolve();
+      if (this.#turns.get(name) === turn.promise) this.#turns.delete(name);
     }
-    const opened = await this.#create(key, { last: requestId, template: template ?? 'default' }, context);
-    return 'unavailable' in opened ? opened : { ...this.#session(opened, context), isReplaced: sandbox !== null };
+  }
+
+  /** The session's sandbox, opened where there is none or the last one has ended. */
+  async #opened(key: SessionKey, template: string, context: CallContext): Promise<CodeSession | { readonly unavailable: string }> {
+    const { sandboxes, sessions, openMax } = this.parts;
+    let over: string | null = null;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      context.signal.throwIfAborted();
+      const { requestId, sandbox } = await sessions.readSandbox(key);
+      const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
+      if (known?.session.state === 'open') {
+        await this.#renew(known.session, context);
+        return this.#session(known.session, context);
+      }
+      if (sandbox !== null) over = requestId;
+      // Who claimed has counted.
+      const open = requestId === null || requestId === over ? await sandboxes.openCount(key.tenant) : 0;
+      if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
+      const claim = await sessions.claimSandbox(key, over, { requestId: `tool-${randomUUID()}`, template });
+      const opened = await this.#create(key, claim, context);
+      if ('unavailable' in opened) return opened;
+      const outcome = await sessions.keepSandbox(key, claim.requestId, opened.id);
+      if (outcome === 'kept') return { ...this.#session(opened, context), isReplaced: claim.isReplaced };
+      if (outcome === 'replaced') await this.#close(opened.id, context);
+      else over = claim.requestId;
+    }
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended ${ATTEMPTS_MAX} times while it was opened.`);
   }
 
   /** Why there are no sandboxes for callers at all. */
@@ -56,12 +96,23 @@ export class SandboxCodeSessions implements CodeSessions {
     }
   }
 
-  /** The sandbox whose id the session's name is. @throws EtudeError FAILED_PRECONDITION where it has ended */
-  async #named({ tenant, session }: SessionKey): Promise<SandboxSession | null> {
+  /**
+   * The sandbox whose id the session's name is. From its first use it is that of the agent and user.
+   *
+   * @throws EtudeError FAILED_PRECONDITION where it has ended, or is another agent's or user's
+   */
+  async #named(key: SessionKey): Promise<SandboxSession | null> {
+    const { tenant, session } = key;
     if (!SandboxId.safeParse(session).success) return null;
     const found = (await this.parts.sandboxes.get(tenant, session))?.session ?? null;
-    if (found === null || found.state === 'open') return found;
-    throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} is ${found.state}; name an open sandbox, or another session.`);
+    if (found === null) return null;
+    // What a session of tools has just opened is nobody's for a moment.
+    const mayBegin = found.labels[LABEL] !== LABELS[LABEL];
+    const outcome = found.state === 'open' ? await this.parts.sessions.ownSandbox(key, session, mayBegin) : 'ended';
+    if (outcome === 'own') return found;
+    const state = found.state === 'open' ? 'closed' : found.state;
+    const why = outcome === 'ended' ? `is ${state}; name an open sandbox` : 'is used by another agent or user; name one that you opened';
+    throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 
   async #renew({ id, expiresAt }: SandboxSession, context: CallContext): Promise<void> {
@@ -72,23 +123,26 @@ export class SandboxCodeSessions implements CodeSessions {
 
   async #create(
     key: SessionKey,
-    { last, template }: { readonly last: string | null; readonly template: string },
+    { requestId, template }: ToolSandboxClaim,
     context: CallContext,
   ): Promise<Pick<SandboxSession, 'id' | 'template'> | { readonly unavailable: string }> {
-    const { router, sandboxes, sessions, openMax } = this.parts;
-    const open = await sandboxes.openCount(key.tenant);
-    if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
-    const requestId = await sessions.claimSandbox(key, last, `tool-${randomUUID()}`);
     const request = { requestId, template, ttl: durationFromMs(TTL_MS), labels: LABELS };
     try {
-      const { name, template: own } = await router.create(context, (client, settings) => client.createSandbox(request, settings));
-      const id = sandboxIdOfName(name);
-      await sessions.putSandbox(key, id);
-      return { id, template: own };
+      const { name, template: own } = await this.parts.router.create(context, (client, settings) =>
+        client.createSandbox(request, settings),
+      );
+      return { id: sandboxIdOfName(name), template: own };
     } catch (error) {
       if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
+      await this.parts.sessions.dropClaim(key, requestId);
       return { unavailable: withoutStop((error as Error).message) };
     }
+  }
+
+  /** Nothing was done in it. @throws EtudeError SANDBOX_UNAVAILABLE */
+  async #close(id: string, context: CallContext): Promise<void> {
+    const isThere = (await this.parts.sandboxes.get(context.tenant, id))?.session.state === 'open';
+    if (isThere) await this.parts.router.ask(id, context, (client, settings) => client.closeSandbox({ name: sandboxName(id) }, settings));
   }
 
   #session({ id, template }: Pick<SandboxSession, 'id' | 'template'>, context: CallContext): CodeSession {

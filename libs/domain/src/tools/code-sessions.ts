@@ -31,8 +31,9 @@ export interface CodeSessions {
   /**
    * The session's sandbox. Where there is none it is opened from `template`; where that can't be, answers why.
    *
-   * @param key `session` may be the id of an open sandbox of the tenant: then it is that one, which is neither opened nor kept longer
-   * @throws EtudeError FAILED_PRECONDITION where it names a sandbox that has ended; SANDBOX_UNAVAILABLE
+   * @param key `session` may be the id of an open sandbox of the tenant: then it is that one, which is neither opened nor kept longer,
+   * and from then on that of the key's agent and user
+   * @throws EtudeError FAILED_PRECONDITION where it names a sandbox that has ended, or another agent's or user's; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;
 }

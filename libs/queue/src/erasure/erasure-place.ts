@@ -35,6 +35,12 @@ export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, use
   return 'agent' in subject ? agent === subject.agent : user === subject.user;
 }
 
+/** Of "<agent>:<user>", and what may follow after another ":". */
+export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean {
+  const [agent = '', user = ''] = rest.split(':');
+  return isOwned(erased, agent, user === '' ? null : user);
+}
+
 export function trace(remove: () => Promise<unknown>, isCertain = true): Trace {
   return {
     isCertain,

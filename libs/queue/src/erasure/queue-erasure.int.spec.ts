@@ -88,7 +88,9 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
   const request = SessionRequest.parse({ tenant, requestId: `sandbox-${record.id}`, limits: {}, labels: { of: secret } });
   const { stored } = await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100);
-  await new RedisToolSessions(rig.redis, rig.keys).putSandbox({ ...person, session: record.id }, stored.session.id);
+  const toolSession = { ...person, session: record.id };
+  await new RedisToolSessions(rig.redis, rig.keys).claimSandbox(toolSession, null, { requestId: request.requestId, template: 'default' });
+  await new RedisToolSessions(rig.redis, rig.keys).keepSandbox(toolSession, request.requestId, stored.session.id);
   const calls = new ToolCalls(rig.redis, rig.keys);
   await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
   await calls.note(tenant, agent);
@@ -146,6 +148,35 @@ describe('erasing outside memory', () => {
     expect(await Promise.all(others.map((id) => mentions(rig, id)))).toEqual(kept);
     expect(await rig.erasure.erase('acme', { user: 'bob-user' }, never())).toEqual({});
   });
+
+  it.each([{ user: 'bob-user' }, { agent: 'coder' }])(
+    'ends every sandbox that sessions of tools of %o opened or named',
+    async (subject) => {
+      const rig = start();
+      const sessions = new RedisToolSessions(rig.redis, rig.keys);
+      const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+      const open = async (requestId: string) => {
+        const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
+        return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
+      };
+      const claim = async (person: Person, requestId: string) => {
+        await sessions.claimSandbox({ ...person, session: requestId }, null, { requestId, template: 'default' });
+        return open(requestId);
+      };
+      const claimed = await claim(BOB, 'claimed');
+      const replaced = await claim(BOB, 'kept');
+      await sessions.keepSandbox({ ...BOB, session: 'kept' }, 'kept', replaced);
+      await sessions.claimSandbox({ ...BOB, session: 'kept' }, 'kept', { requestId: 'next', template: 'default' });
+      const named = await open('named');
+      await sessions.ownSandbox({ ...BOB, session: named }, named, true);
+      const others = [await claim(EVE, 'hers'), await open('hers-too'), await open('nobodys')];
+      await sessions.ownSandbox({ ...EVE, session: 's' }, others[1] ?? '', true);
+      await rig.erasure.erase('acme', subject, never());
+      for (const id of [claimed, replaced, named]) expect(await mentions(rig, id)).toEqual([]);
+      for (const id of others) expect((await sandboxes.get('acme', id))?.session.state).toBe('open');
+      expect(await sessions.keepSandbox({ ...BOB, session: 'claimed' }, 'claimed', claimed)).toBe('replaced');
+    },
+  );
 
   it('finds an agent beyond any page', { timeout: 60_000 }, async () => {
     const rig = start();

@@ -1,6 +1,6 @@
 import { memberOf } from '../task-keys.js';
 import { WantedSkills } from '../wanted-skills.js';
-import { type Erased, type ErasurePlace, isOwned, trace } from './erasure-place.js';
+import { type Erased, type ErasurePlace, isOwned, isOwnKey, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
 import { eraseSession } from './session-traces.js';
 
@@ -18,10 +18,14 @@ export const TOOL_SESSIONS: ErasurePlace = {
   },
 };
 
+/** A sandbox that was claimed is found by its request where it was not recorded yet. What is recorded in between goes with the sandboxes. */
 async function eraseToolSession(erased: Erased, key: string): Promise<void> {
-  const { redis } = erased.producer;
-  const sandbox = await redis.hget(key, 'sandbox');
-  if (sandbox !== null) await eraseSession(erased, sandbox, 'what its session held was erased');
+  const { producer, tenant } = erased;
+  const { redis, keys } = producer;
+  const [sandbox, requestId] = await redis.hmget(key, 'sandbox', 'sandboxRequest');
+  const made = requestId ? await redis.get(keys.request(tenant, 'sandbox', requestId)) : null;
+  const claimed = made?.split(' ')[1];
+  for (const id of new Set([sandbox, claimed])) if (id) await eraseSession(erased, id, 'what its session held was erased');
   await redis.del(key);
 }
 
@@ -68,12 +72,6 @@ async function eraseWish({ producer: { redis, keys }, tenant }: Erased, id: stri
     .zrem(keys.wantedSkills(tenant), id)
     .zrem(keys.wantedSkillOutbox, memberOf(tenant, id))
     .exec();
-}
-
-/** Of "<agent>:<user>:<session or request>". */
-function isOwnKey(erased: Erased, rest: string): boolean {
-  const [agent = '', user = ''] = rest.split(':');
-  return isOwned(erased, agent, user === '' ? null : user);
 }
 
 function isOlder(text: string | null, at: number): boolean {
