@@ -60,14 +60,25 @@ const idOf = (name: unknown) => String(name).split('/')[1] ?? '';
 
 const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxState.OPEN })).sandboxes.map(({ name }) => name);
 
+class PausedSessions extends RedisToolSessions {
+  afterClaim = async () => {};
+
+  override async claimSandbox(...args: Parameters<RedisToolSessions['claimSandbox']>) {
+    const claim = await super.claimSandbox(...args);
+    await this.afterClaim();
+    return claim;
+  }
+}
+
 /** As one gateway has it. */
-function codeSessions(): SandboxCodeSessions {
+function codeSessions(afterClaim = async () => {}): SandboxCodeSessions {
   const { redis, keys } = rig.producer;
   const known = new SandboxSessionStore(redis, keys);
   const channels = new ControllerChannels(INTERNAL_TOKEN);
   const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
   onTestFinished(() => router.close());
-  return new SandboxCodeSessions({ router, sandboxes: known, sessions: new RedisToolSessions(redis, keys), openMax: OPEN_MAX });
+  const sessions = Object.assign(new PausedSessions(redis, keys), { afterClaim });
+  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX });
 }
 
 async function* upload(name: string, path: string, text: string) {
@@ -108,6 +119,18 @@ describe('a session of the code interpreter', () => {
     await close(name);
   }, 60_000);
 
+  it('finds a file beyond those that it tells', async () => {
+    const caller = { session: 'many' };
+    const made = await interpret('for i in range(1000): open(f"a{i:04}", "w").close()\nopen("z.csv", "w").close()', caller);
+    expect(made.result['files']).toHaveLength(1_000);
+    expect(await interpret('1', caller, { file_names: ['z.csv', './a0000'] })).toMatchObject({ success: true });
+    expect(await interpret('1', caller, { file_names: ['z.csv', 'y.csv', '../x', '/etc/passwd', '.'] })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('not in this session: y.csv, ../x, /etc/passwd, .. It has a0000'),
+    });
+    await close(made.result['sandbox']);
+  }, 60_000);
+
   it("is nobody else's, and nothing of it is in calls without a session", async () => {
     const mine = await interpret('secret = 7', { session: 'mine' });
     const others: Caller[] = [
@@ -141,7 +164,7 @@ describe('a session of the code interpreter', () => {
   it('has one sandbox, however many gateways open it at once', async () => {
     const before = await openNames();
     const key = { tenant: 'acme', agent: 'coder', user: null, session: 'gateways' };
-    const gateways = Array.from({ length: 8 }, codeSessions);
+    const gateways = Array.from({ length: 8 }, () => codeSessions());
     const openAll = async () => {
       const opened = await Promise.all(gateways.map((gateway) => gateway.open(key, undefined, never)));
       return opened.map((one): [string, boolean] => ('unavailable' in one ? [one.unavailable, false] : [one.sandbox, one.isReplaced]));
@@ -157,6 +180,19 @@ describe('a session of the code interpreter', () => {
     expect(next).toContainEqual([other, true]);
     expect((await openNames()).toSorted()).toEqual([...before, other].toSorted());
     await close(other);
+  }, 60_000);
+
+  it('has one sandbox where another gateway comes while it is being opened', async () => {
+    const before = await openNames();
+    const key = { tenant: 'acme', agent: 'coder', user: null, session: 'between' };
+    let late = '';
+    const early = codeSessions(async () => {
+      const one = await codeSessions().open(key, 'other', never);
+      late = 'unavailable' in one ? one.unavailable : one.sandbox;
+    });
+    expect(await early.open(key, undefined, never)).toMatchObject({ sandbox: late, isReplaced: false });
+    expect((await openNames()).toSorted()).toEqual([...before, late].toSorted());
+    await close(late);
   }, 60_000);
 
   it('runs a repeated request once', async () => {

@@ -15,6 +15,8 @@ import { runCell } from './run-cell.js';
 /** After its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
+/** Of a path where there is none, and of one that can't be a path. */
+const NO_FILE: ReadonlySet<string> = new Set(['NOT_FOUND', 'INVALID_ARGUMENT']);
 const LABEL = 'opened-by';
 const LABELS = { [LABEL]: 'code_interpreter' };
 /** A sandbox that ends, or whose session is erased, while it is being opened. */
@@ -157,6 +159,17 @@ export class SandboxCodeSessions implements CodeSessions {
         const request = { name, pageSize: FILES_MAX };
         const { files } = await router.ask(id, { ...context, signal }, (client, settings) => client.listSandboxFiles(request, settings));
         return files.map(({ path }) => path);
+      },
+      async has(path, signal) {
+        try {
+          const ask = { name, path };
+          const file = await router.ask(id, { ...context, signal }, (client, settings) => client.getSandboxFile(ask, settings));
+          // What was uploaded in part has none.
+          return file.modifyTime !== undefined;
+        } catch (error) {
+          if (NO_FILE.has(errorCode(error) ?? '')) return false;
+          throw error;
+        }
       },
     };
   }

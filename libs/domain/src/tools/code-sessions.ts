@@ -22,8 +22,10 @@ export interface CodeSession {
    * @throws EtudeError FAILED_PRECONDITION while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: { readonly executionId: string; readonly code: string }, signal: AbortSignal): Promise<CellOutcome>;
-  /** Paths below the working directory, in order. */
+  /** Paths below the working directory, in order; the first 1,000. */
   files(signal: AbortSignal): Promise<readonly string[]>;
+  /** Whether it is a file below the working directory, also beyond the first 1,000. What is no path there is not. */
+  has(path: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Sandboxes of sessions of tools. Each ends by itself some time after its last call. */

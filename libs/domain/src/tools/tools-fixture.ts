@@ -21,6 +21,9 @@ import type {
   ToolSkillDraft,
 } from './tool-ports.js';
 
+/** That a session tells at once. */
+const FILES_MAX = 1_000;
+
 export const never: AbortSignal = new AbortController().signal;
 
 export function skillOf(name: string, more: Partial<Skill> = {}): Skill {
@@ -145,7 +148,8 @@ export class FakeCodeSessions implements CodeSessions {
         const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
         return { ...ended, ...this.cell(cell.code) };
       },
-      files: async () => this.held,
+      files: async () => this.held.slice(0, FILES_MAX),
+      has: async (path) => this.held.includes(path),
     };
   }
 }
