@@ -69,11 +69,12 @@ async function measure(stack: TestStack, skills: Client, n: number): Promise<Rec
   const use = await useOverhead(skills, n);
   await stack.consolidator.stop();
   say('registering among few ...');
-  await registerMs(skills, 'warm', 5);
+  await registerMs(skills, 'warm', WARM_UP);
   const few = await registerMs(skills, 'few', Math.round(n / 4));
   say(`writing ${MANY} skills ...`);
   await fillSkills(stack.memoryPath, AGENT, MANY);
   say('registering among many ...');
+  await registerMs(skills, 'warm_again', WARM_UP);
   const many = await registerMs(skills, 'many', Math.round(n / 4));
   say('searching among them ...');
   const search = (i: number) => skills.searchSkills({ query: `Please ${purpose((i * 37) % MANY)}`, agent: AGENT, minSimilarity: 0.1 });
