@@ -9,6 +9,11 @@ import { fillSkills, purpose } from './many-skills.js';
 
 type Client = ServiceClient<typeof Skills>;
 
+interface Side {
+  readonly stack: TestStack;
+  readonly skills: Client;
+}
+
 const WARM_UP = 20;
 const AGENT = 'bench';
 const MANY = 10_000;
@@ -57,45 +62,64 @@ async function useOverhead(skills: Client, n: number) {
   return { useMs: percentile(used, 50), useP95Ms: percentile(used, 95), bareMs: percentile(bareMs, 50) };
 }
 
-/** While nobody verifies: its jobs wait. */
-function registerMs(skills: Client, prefix: string, n: number): Promise<number[]> {
-  return repeat(n, async (i) => void (await skills.registerSkill({ skill: draft(`${prefix}_${i}`) })));
+/** By turns, while nobody verifies: its jobs wait. Each registers another skill. */
+async function registerMs(few: Client, many: Client, n: number) {
+  const fewMs: number[] = [];
+  const manyMs: number[] = [];
+  for (let i = 0; i < WARM_UP + n; i++) {
+    const register = (skills: Client) => repeat(1, async () => void (await skills.registerSkill({ skill: draft(`new_${i}`) })));
+    const [inFew, inMany] = [await register(few), await register(many)];
+    if (i < WARM_UP) continue;
+    fewMs.push(...inFew);
+    manyMs.push(...inMany);
+  }
+  return { few: percentile(fewMs, 50), many: percentile(manyMs, 50) };
 }
 
-async function measure(stack: TestStack, skills: Client, n: number): Promise<Record<string, number>> {
-  say('verifying small skills, all stages ...');
-  const verifyMs = await repeat(Math.max(3, Math.round(n / 10)), (i) => verified(skills, i === 0 ? NAME : `${NAME}_${i}`));
-  say('using one ...');
-  const use = await useOverhead(skills, n);
-  await stack.consolidator.stop();
-  say('registering among few ...');
-  await registerMs(skills, 'warm', WARM_UP);
-  const few = await registerMs(skills, 'few', Math.round(n / 4));
-  say(`writing ${MANY} skills ...`);
-  await fillSkills(stack.memoryPath, AGENT, MANY);
-  say('registering among many ...');
-  await registerMs(skills, 'warm_again', WARM_UP);
-  const many = await registerMs(skills, 'many', Math.round(n / 4));
-  say('searching among them ...');
+async function searchMs(skills: Client, n: number): Promise<number[]> {
   const search = (i: number) => skills.searchSkills({ query: `Please ${purpose((i * 37) % MANY)}`, agent: AGENT, minSimilarity: 0.1 });
   await repeat(WARM_UP, search);
-  const searchMs = await repeat(n, async (i) => {
+  return repeat(n, async (i) => {
     const { hits } = await search(WARM_UP + i);
     if (hits.length === 0) throw new Error('a search found nothing');
   });
-  const [fewMs, manyMs] = [percentile(few, 50), percentile(many, 50)];
+}
+
+/** `among`: a stack that is given many skills; the other one has few. */
+async function measure(few: Side, among: Side, n: number): Promise<Record<string, number>> {
+  say('verifying small skills, all stages ...');
+  const verifyMs = await repeat(Math.max(3, Math.round(n / 10)), (i) => verified(few.skills, i === 0 ? NAME : `${NAME}_${i}`));
+  say('using one ...');
+  const use = await useOverhead(few.skills, n);
+  for (const { stack } of [few, among]) await stack.consolidator.stop();
+  say(`writing ${MANY} skills ...`);
+  await fillSkills(among.stack.memoryPath, AGENT, MANY);
+  say('registering among few and among many ...');
+  const register = await registerMs(few.skills, among.skills, n);
+  say('searching among them ...');
+  const search = await searchMs(among.skills, n);
   return {
     use_overhead_p50_ms: round(use.useMs - use.bareMs),
     use_p50_ms: round(use.useMs),
     use_p95_ms: round(use.useP95Ms),
     bare_fork_p50_ms: round(use.bareMs),
-    search_p50_ms: round(percentile(searchMs, 50)),
-    search_p95_ms: round(percentile(searchMs, 95)),
-    register_p50_ms: round(fewMs),
-    register_p50_ms_at_10k: round(manyMs),
-    register_ratio_at_10k: round(manyMs / fewMs),
+    search_p50_ms: round(percentile(search, 50)),
+    search_p95_ms: round(percentile(search, 95)),
+    register_p50_ms: round(register.few),
+    register_p50_ms_at_10k: round(register.many),
+    register_ratio_at_10k: round(register.many / register.few),
     verify_p50_s: round(percentile(verifyMs, 50) / 1_000, 3),
   };
+}
+
+async function startSide(): Promise<Side> {
+  const stack = await startStack({ script: fileURLToPath(new URL('../src/instant.yaml', import.meta.url)) });
+  return { stack, skills: createServiceClient(Skills, stack.address) };
+}
+
+async function stopSide({ stack, skills }: Side): Promise<void> {
+  skills.close();
+  await stack.stop();
 }
 
 /**
@@ -104,14 +128,17 @@ async function measure(stack: TestStack, skills: Client, n: number): Promise<Rec
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { quick: { type: 'boolean', default: false }, json: { type: 'boolean' } } });
-  const stack = await startStack({ script: fileURLToPath(new URL('../src/instant.yaml', import.meta.url)) });
-  const skills = createServiceClient(Skills, stack.address);
+  const few = await startSide();
   try {
-    const figures = await measure(stack, skills, values.quick ? 40 : 200);
-    process.stdout.write(`${summaryLine('skills', figures)}\n`);
-    return 0;
+    const among = await startSide();
+    try {
+      const figures = await measure(few, among, values.quick ? 40 : 200);
+      process.stdout.write(`${summaryLine('skills', figures)}\n`);
+      return 0;
+    } finally {
+      await stopSide(among);
+    }
   } finally {
-    skills.close();
-    await stack.stop();
+    await stopSide(few);
   }
 }
