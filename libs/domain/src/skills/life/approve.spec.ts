@@ -29,6 +29,22 @@ async function verified(procedural: FakeProceduralMemory, skill: Skill, proof = 
   );
 }
 
+describe('a marked skill', () => {
+  it('is not brought into use from the archive either, where nobody reviewed it before', async () => {
+    const procedural = new FakeProceduralMemory();
+    const stored = await procedural.store(skillOf({ untrusted: ['it was learned from a page'] }));
+    await archiveSkill(procedural, [stored], decision(1));
+    const [away = stored] = await procedural.versions(SCOPE, stored.name);
+    const found = { passed: true, evidence: [], reason: '', proof: proofOf(away) };
+    const archived = await recordVerification(procedural, away, found, NEW_YEAR + 2);
+    expect(archived).toMatchObject({ status: 'archived', proof: { digest: away.digest } });
+    const brought = procedural.move([{ key: keyOf(archived), to: 'active', ...decision(3) }]);
+    await expect(brought).rejects.toThrow('has to be reviewed before it is used: it was learned from a page');
+    const rolledBack = rollbackSkill(procedural, archived, { ...decision(4), toVersion: archived.version });
+    await expect(rolledBack).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+  });
+});
+
 describe('settleVerified', () => {
   it('does as the mode says', async () => {
     const modes = { automatic: 'active', review: 'pending_review', threshold: 'active' } as const;

@@ -68,8 +68,13 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   requireStatus(skill, move);
   const moved = changedBy(skill, move);
   if (PROVEN.has(move.to)) requireProof(skill, moved, checker);
-  if (skill.status === 'verified' && move.to === 'active') requireTrusted(moved);
+  if (move.to === 'active' && isFirstUse(skill)) requireTrusted(moved);
   return moved;
+}
+
+/** Of what waits for review a person says yes; what was in use before comes back as it was. */
+function isFirstUse(skill: Skill): boolean {
+  return skill.status === 'verified' || (skill.status !== 'pending_review' && !wasActive(skill));
 }
 
 /** What an archived one was before; null where nobody wrote it down. */
