@@ -76,7 +76,8 @@ class EdgeDatabase:
         return done
 
     def indexed(self, name):
-        return self.indexes.get(name, ())
+        self.shard(name)
+        return self.indexes[name]
 
     def create_vector(self, name, vector, asked):
         several = MAX_SIM if asked.dense.multivector_config else None

@@ -44,6 +44,7 @@ class LocalDatabase:
         return True
 
     def indexed(self, name):
+        self.existing(name)
         return self.indexes.get(name, {})
 
     def create_index(self, name, field, schema):
