@@ -12,7 +12,9 @@ export default defineConfig({
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
     setupFiles: [new URL('./vitest.setup.ts', import.meta.url).pathname],
     passWithNoTests: true,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // These end what hangs and say nothing of speed: a machine with much else to do takes many times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });

@@ -1,8 +1,8 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { TaskSpec, Usage } from '@etude/contracts/task';
-import { openJournal } from '@etude/queue/journal';
-import { Producer } from '@etude/queue/producer';
-import { TaskStore } from '@etude/queue/task-store';
+import { openJournal } from '@etude/queue/tasks/journal';
+import { Producer } from '@etude/queue/jobs/producer';
+import { TaskStore } from '@etude/queue/tasks/task-store';
 import { bareWrites } from './bare-redis.js';
 import { percentile, repeat } from './figures.js';
 

@@ -20,19 +20,24 @@ export type SearchTimes = Readonly<Record<string, readonly number[]>>;
 const BATCH = 1_000;
 const WARM_UP = 20;
 
-/** Adds records `from` to `to` to every side, batch by batch in turns; records per second of each. */
+/** Adds records `from` to `to` to every side, batch by batch in turns; records per second of each. Tells each tenth, how many are there. */
 export async function growTo(
   data: MemoryData,
   sides: Readonly<Record<string, Side>>,
   from: number,
   to: number,
+  tell: (records: number) => void = () => undefined,
 ): Promise<Record<string, number>> {
   const ms = Object.fromEntries(Object.keys(sides).map((name) => [name, 0]));
+  let done = from;
   for (const [at, batch] of batchesOf(from, to).entries()) {
     const records = batch.map((i) => data.record(i));
     for (const [name, side] of inTurns(Object.entries(sides), at)) {
       ms[name] = (ms[name] ?? 0) + (await timed(async () => side.insert(records)));
     }
+    const tenth = Math.floor((10 * (done - from)) / (to - from));
+    done += batch.length;
+    if (Math.floor((10 * (done - from)) / (to - from)) > tenth && done < to) tell(done);
   }
   return Object.fromEntries(Object.entries(ms).map(([name, all]) => [name, ((to - from) / all) * 1_000]));
 }

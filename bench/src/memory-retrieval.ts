@@ -10,7 +10,9 @@ const Summary = z.object({ figures: z.record(z.string(), z.number()) });
 export async function retrievalFigures(adapter: string, say: (text: string) => void): Promise<Record<string, number>> {
   say('retrieval quality ...');
   const args = ['-e', RUN, RETRIEVAL, '--adapter', adapter, '--half', 'report', '--json'];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
+  const running = promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
+  running.child.stderr?.pipe(process.stderr);
+  const { stdout } = await running;
   const { figures } = Summary.parse(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? ''));
   return Object.fromEntries(Object.entries(figures).filter(([name]) => name.includes('ndcg10')));
 }

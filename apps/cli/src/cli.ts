@@ -33,15 +33,18 @@ export interface Cli {
 }
 
 /**
- * A line that people can repeat as it is: with the folder of their stack where that is not the usual one.
+ * A line that people can repeat as it is: as they called the program, and with the folder of their stack where that is not the usual one.
  *
- * @param words behind `./etude`
+ * @param words behind the program's name
  */
 export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'globals' | 'settings'>, words: string): string {
   const usual = home === resolve(settings.ETUDE_HOME ?? `${ROOT}/.etude`);
   const address = globals.address === undefined ? '' : ` --address ${globals.address}`;
-  return `./etude ${words}${usual ? '' : ` --home ${home}`}${address}`;
+  return `${settings.ETUDE_CALLED_AS} ${words}${usual ? '' : ` --home ${home}`}${address}`;
 }
+
+/** What names the program as it is called in a checkout, for people who called it otherwise. */
+export const asCalled = (text: string, calledAs: string): string => text.replace(/(?<![^\s(])\.\/etude(?= )/g, () => calledAs);
 
 export type Handler = (cli: Cli) => Promise<number>;
 /** Runs the handler with the flags that `command` was given, and ends the process with its exit code. */
@@ -63,7 +66,7 @@ export function createCli(settings: Settings, globals: GlobalOptions, signal: Ab
 export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
   const address = cli.globals.address ?? cli.settings.ETUDE_ADDRESS;
   const apiKey = cli.globals.apiKey ?? cli.settings.ETUDE_API_KEY;
-  const gateway = findGateway({ address, apiKey, home: cli.home });
+  const gateway = findGateway({ address, apiKey, home: cli.home, startLine: commandLine(cli, 'up') });
   try {
     return await work(gateway);
   } catch (error) {

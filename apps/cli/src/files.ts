@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
+import { parseExactJson } from '@etude/contracts/json';
 import { CliError } from './cli-error.js';
 import { EXIT } from './exit-codes.js';
 
@@ -65,9 +66,10 @@ export const readText = (path: string): string => decodeUtf8(readBytes(path, TEX
 export function readJson(path: string): unknown {
   const text = readText(path);
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch (error) {
-    throw new CliError(EXIT.usage, `${path} is not JSON: ${(error as Error).message}`, [], { cause: error });
+    const what = error instanceof SyntaxError ? 'is not JSON' : 'is not used';
+    throw new CliError(EXIT.usage, `${path} ${what}: ${(error as Error).message}`, [], { cause: error });
   }
 }
 

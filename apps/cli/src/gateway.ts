@@ -34,6 +34,8 @@ export interface GatewaySource {
   readonly apiKey?: string | undefined;
   /** Folder of the local stack. */
   readonly home: string;
+  /** The line that starts a stack in that folder. */
+  readonly startLine: string;
 }
 
 export function openGateway(address: string, apiKey: string | undefined): Gateway {
@@ -65,12 +67,12 @@ function readKey(home: string): string | undefined {
  *
  * @throws CliError where there is neither an address nor a stack that was started here
  */
-export function findGateway({ address, apiKey, home }: GatewaySource): Gateway {
+export function findGateway({ address, apiKey, home, startLine }: GatewaySource): Gateway {
   if (address) return openGateway(address, apiKey);
   const stack = readStackState(home);
   if (!stack) {
     throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
-      'start one here: ./etude up',
+      `start one here: ${startLine}`,
       'or use another: --address HOST:PORT (ETUDE_ADDRESS) with --api-key KEY (ETUDE_API_KEY)',
     ]);
   }

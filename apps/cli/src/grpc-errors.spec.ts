@@ -37,6 +37,12 @@ it('says what lists skills where there is no such skill', () => {
   expect(missing('There is no tasks/none.')).toMatchObject({ exit: 3, hint: [] });
 });
 
+it('names the flag where several users have a skill', () => {
+  const message = 'Several users of "a" have a skills/s: ann, bob. Name the user whose it is.';
+  const several = failed(status.FAILED_PRECONDITION, message, new EtudeError('FAILED_PRECONDITION', message, { field: 'user' }));
+  expect(explain(several, 'h:1')).toMatchObject({ hint: ['--user NAME says whose'] });
+});
+
 it('keeps the code for programs', () => {
   expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
   expect(explain(failed(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });

@@ -30,12 +30,17 @@ export const isCancelled = (error: unknown): boolean => isServiceError(error) &&
 /** Whether an error is of somebody who answered; a connection that broke gives no details. */
 export const isAnswered = (error: unknown): boolean => isServiceError(error) && decodeStatus(error.metadata) !== null;
 
+/** The code of ours that an answer has; null where it has none, or nobody answered. */
+export const answeredCode = (error: unknown): string | null =>
+  isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
+
 type Details = ReturnType<typeof decodeStatus>;
 
 function hints(error: ServiceError, address: string, details: Details): string[] {
   const { violations = [], retryAfterMs } = details ?? {};
   // A single violation usually is the message: nothing is said twice.
   const lines = violations
+    .filter(({ field }) => !(error.code === status.FAILED_PRECONDITION && field === 'user'))
     .filter(({ field, description }) => !error.details.includes(`${field}: ${description}`))
     .map(({ field, description }) => (error.details.includes(description) ? `field: ${field}` : `${field}: ${description}`));
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
@@ -45,6 +50,7 @@ function hints(error: ServiceError, address: string, details: Details): string[]
     lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
   if (error.code === status.NOT_FOUND && error.details.startsWith('There is no skills/'))
     lines.push('--agent NAME and --user NAME say who reads; ./etude skills list says which there are');
+  if (error.code === status.FAILED_PRECONDITION && violations.some(({ field }) => field === 'user')) lines.push('--user NAME says whose');
   if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
   return lines;
 }

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { type Cli, createCli, type GlobalOptions, type Start } from './cli.js';
+import { asCalled, type Cli, createCli, type GlobalOptions, type Start } from './cli.js';
 import { CliError } from './cli-error.js';
 import { printable, printableJson } from './control-characters.js';
 import { EXIT } from './exit-codes.js';
@@ -25,13 +25,15 @@ function isInterruption(error: unknown): boolean {
 function report(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     const usage = usageError(error);
-    // People have been told by commander.
-    return usage === null || !json ? (usage?.exit ?? EXIT.ok) : report(usage, json);
+    if (usage === null) return EXIT.ok;
+    // Where a command is missing, people have been shown which there are.
+    return error.code === 'commander.help' && !json ? usage.exit : report(usage, json);
   }
   if (isInterruption(error)) return EXIT.interrupted;
   const known = error instanceof CliError;
   const message = error instanceof Error ? error.message : String(error);
-  const hint = known ? error.hint : [];
+  const calledAs = process.env['ETUDE_CALLED_AS'] || './etude';
+  const hint = known ? error.hint.map((line) => asCalled(line, calledAs)) : [];
   const code = known && error.code !== null ? { code: error.code } : {};
   if (json) process.stderr.write(`${printableJson(JSON.stringify({ error: message, ...code, hint }))}\n`);
   else process.stderr.write(printable([`etude: ${message}`, ...hint.map((line) => `  ${line}`), ''].join('\n')));

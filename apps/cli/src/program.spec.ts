@@ -121,10 +121,10 @@ describe('command line', () => {
   });
 });
 
-const refusal = async (...args: string[]) => {
+const refusal = async (args: readonly string[], json = true) => {
   const said = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
   try {
-    await buildProgram(async () => undefined, true).parseAsync(['node', 'etude', ...args]);
+    await buildProgram(async () => undefined, json).parseAsync(['node', 'etude', ...args]);
     throw new Error('nothing was refused');
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -135,13 +135,26 @@ const refusal = async (...args: string[]) => {
   }
 };
 
-describe('errors in arguments, as JSON', () => {
-  it('say what is wrong and what was meant', async () => {
-    expect(await refusal('skills', 'lst')).toMatchObject({ exit: 2, message: "unknown command 'lst'", hint: ['Did you mean list?', HELP] });
-    expect(await refusal('skills', 'list', '--limit', 'x')).toMatchObject({
+describe('errors in arguments', () => {
+  it('are left to be told as every other error', async () => {
+    expect(await refusal(['skills', 'list', '--jsn'], false)).toMatchObject({
+      exit: 2,
+      message: "unknown option '--jsn'",
+      hint: ['Did you mean --json?', HELP],
+    });
+    expect(await refusal(['tasks', 'get'], false)).toMatchObject({ exit: 2, message: "missing required argument 'task'", hint: [HELP] });
+  });
+
+  it('say in JSON what is wrong and what was meant', async () => {
+    expect(await refusal(['skills', 'lst'])).toMatchObject({
+      exit: 2,
+      message: "unknown command 'lst'",
+      hint: ['Did you mean list?', HELP],
+    });
+    expect(await refusal(['skills', 'list', '--limit', 'x'])).toMatchObject({
       message: "option '--limit <n>' argument 'x' is invalid. must be a whole number from 1 to 100000",
       hint: [HELP],
     });
-    expect(await refusal()).toMatchObject({ exit: 2, message: 'a command is missing' });
+    expect(await refusal([])).toMatchObject({ exit: 2, message: 'a command is missing' });
   });
 });

@@ -25,7 +25,7 @@ const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 
-/** The whole command line. Errors in flags throw a CommanderError, after they were printed on stderr unless `json` is set. */
+/** The whole command line. Errors in flags throw a CommanderError and print nothing; where a command is missing help is on stderr, unless `json` is set. */
 export function buildProgram(start: Start, json = false): Command {
   const program = new Command('etude')
     .description('Solves tasks by writing code, running it in a sandbox, and learning from what happened.')
@@ -36,11 +36,10 @@ export function buildProgram(start: Start, json = false): Command {
     .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(seconds).default(30))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .showSuggestionAfterError()
-    .showHelpAfterError('(./etude --help, or --help after any command, says what there is)')
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
   // Commands that are added take this over.
-  if (json) program.configureOutput({ writeErr: () => undefined });
+  program.configureOutput({ outputError: () => undefined, ...(json ? { writeErr: () => undefined } : {}) });
   addStack(program, start);
   addDemo(program, start);
   addTasks(program, start);

@@ -11,6 +11,8 @@ const Environment = z.object({
   ETUDE_API_KEY: z.string().optional(),
   /** Folder with the local stack's state; default `.etude` in the checkout. */
   ETUDE_HOME: z.string().optional(),
+  /** What people called the launcher by, which says so; lines to repeat begin with it. */
+  ETUDE_CALLED_AS: z.string().default('./etude'),
   /** Where `etude up` listens; the next free one where it is taken. */
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),

@@ -10,6 +10,7 @@ describe('demo', () => {
     const home = mkdtempSync(join(tmpdir(), 'etude-demo-'));
     const { exit, stdout, stderr } = await etude(['demo', '--json', '--home', home]);
     expect({ exit, stderr }).toMatchObject({ exit: 0, stderr: expect.stringContaining('not from a model') });
+    expect(stderr).toContain(`stay in ${join(home, 'demo')} until the next demo`);
     const lines = stdout
       .trim()
       .split('\n')

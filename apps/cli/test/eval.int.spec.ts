@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Etude, etude, ROOT, succeeds } from './etude.js';
+import { describe, expect, it } from 'vitest';
+import { Etude, etude, ROOT } from './etude.js';
+import { stackForTests } from './stack-for-tests.js';
 
 const SAMPLE = `${ROOT}examples/eval/sample.jsonl`;
 const TIMEOUT_MS = 120_000;
@@ -19,17 +17,8 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line) as Line);
 
 describe('eval run', () => {
-  const home = mkdtempSync(join(tmpdir(), 'etude-eval-'));
+  const home = stackForTests(`${ROOT}examples/eval/model.yaml`);
   const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
-
-  beforeAll(async () => {
-    await succeeds(etude(['up', '--detach', '--scripted', `${ROOT}examples/eval/model.yaml`, '--home', home]));
-  }, TIMEOUT_MS);
-
-  afterAll(async () => {
-    await etude(['down', '--home', home]);
-    rmSync(home, { recursive: true, force: true });
-  }, TIMEOUT_MS);
 
   it(
     'counts what was solved, at which attempt',

@@ -1,26 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findStack } from '../src/stack/stack-lock.js';
 import { Etude, etude, ROOT, succeeds } from './etude.js';
+import { stackForTests } from './stack-for-tests.js';
 
 const TIMEOUT_MS = 120_000;
 const COUNT = 'import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)';
 
 describe('sandboxes from the command line', () => {
-  const home = mkdtempSync(join(tmpdir(), 'etude-sandbox-'));
+  const home = stackForTests(`${ROOT}apps/cli/test/slow.yaml`);
   const sandbox = (...args: string[]) => etude(['sandbox', ...args, '--home', home]);
   const create = async () => (await succeeds(sandbox('create'))).stdout.trim();
   const pidOf = async (process: string) => (await findStack(home))?.processes.find(({ name }) => name === process)?.pid ?? 0;
-
-  beforeAll(async () => {
-    await succeeds(etude(['up', '--detach', '--scripted', `${ROOT}apps/cli/test/slow.yaml`, '--home', home]));
-  }, TIMEOUT_MS);
-  afterAll(async () => {
-    await etude(['down', '--home', home]);
-    rmSync(home, { recursive: true, force: true });
-  }, TIMEOUT_MS);
 
   it(
     'run one piece of code and leave nothing open',

@@ -1,12 +1,15 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@etude/test-support/ports';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { etude, ROOT, succeeds } from './etude.js';
+import { stackForTests } from './stack-for-tests.js';
 
 const TIMEOUT_MS = 180_000;
-const home = mkdtempSync(join(tmpdir(), 'etude-skills-'));
+const home = stackForTests(`${ROOT}apps/cli/test/slow.yaml`, async () => ({
+  ETUDE_GRPC_PORT: String(await freePort()),
+  ETUDE_SKILLS_APPROVAL: 'review',
+}));
 const run = (...args: string[]) => etude([...args, '--home', home]);
 const file = (name: string, content: string) => {
   const path = join(home, name);
@@ -24,15 +27,6 @@ const CASES = JSON.stringify([
   { args: [-1], expected: -3 },
   { kwargs: { n: 0 }, expected: 0 },
 ]);
-
-beforeAll(async () => {
-  const env = { ETUDE_GRPC_PORT: String(await freePort()), ETUDE_SKILLS_APPROVAL: 'review' };
-  await succeeds(etude(['up', '--scripted', `${ROOT}apps/cli/test/slow.yaml`, '--detach', '--home', home], env));
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await run('down');
-  rmSync(home, { recursive: true, force: true });
-}, TIMEOUT_MS);
 
 describe('a skill on the command line', () => {
   it(
@@ -144,6 +138,7 @@ describe('a skill on the command line', () => {
       const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
       expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wanted wantedSkills/') });
       expect((await succeeds(run('skills', 'wanted'))).stdout).toContain('quadruple');
+      expect((await succeeds(run('skills', 'wanted', '--limit', '1000'))).stdout).toContain('quadruple');
     },
     TIMEOUT_MS,
   );

@@ -3,7 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MEMORY_FILE } from '@etude/contracts/memory-file';
 import { freePort } from '@etude/test-support/ports';
+import { writeSqliteFile } from '@etude/test-support/sqlite-file';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findStack } from '../src/stack/stack-lock.js';
@@ -99,6 +101,14 @@ describe('a stack in the background', () => {
   it('is left alone by a second start', async () => {
     const again = await run(...UP, '--detach');
     expect(again).toMatchObject({ exit: 0, stdout: expect.stringContaining('already running') });
+    expect(again.stderr).not.toContain('not applied');
+  });
+
+  it('names what a second start asked for and did not get, and how to get it', async () => {
+    const again = await run('up', '--detach', '--scripted', 'other.yaml', '--concurrency', '9');
+    expect(again).toMatchObject({ exit: 0, stdout: expect.stringContaining('already running') });
+    expect(again.stderr).toContain('not applied, as the stack was started otherwise: --scripted other.yaml, --concurrency 9');
+    expect(again.stderr).toContain(`./etude down --home ${home}`);
   });
 
   it('says where memory is and what it is searched with', async () => {
@@ -244,6 +254,20 @@ describe('a stack in the background', () => {
   });
 });
 
+it(
+  'warns where its model server can not be reached, and starts all the same',
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), 'etude-no-model-'));
+    const base = `http://127.0.0.1:${await freePort()}/v1`;
+    const started = await etude(['up', '--detach', '--home', home], { OPENAI_BASE_URL: base, OPENAI_MODEL: 'm' });
+    await etude(['down', '--home', home]);
+    rmSync(home, { recursive: true, force: true });
+    expect(started).toMatchObject({ exit: 0, stdout: expect.stringContaining('asks m') });
+    expect(started.stderr).toContain(`warning: the model server at ${base} can't be reached (ECONNREFUSED)`);
+  },
+  TIMEOUT_MS,
+);
+
 describe('a stack that can not start', () => {
   let home: string;
   beforeEach(() => {
@@ -262,6 +286,18 @@ describe('a stack that can not start', () => {
     expect(exit).toBe(2);
     expect(stderr).toMatch(/README\.md is no script \(docs\/scripted-model\.md\)\n {2}.*README\.md: .*[^:]\n$/s);
     expect(readdirSync(home)).toEqual([]);
+  });
+
+  it('says which version a memory file of a later one needs before anything starts, as the doctor does', async () => {
+    const header = `PRAGMA application_id = ${MEMORY_FILE.applicationId}; PRAGMA user_version = 99`;
+    writeSqliteFile(join(home, 'memory.sqlite'), `CREATE TABLE t (x); ${header}`);
+    const { exit, stderr } = await etude([...UP, '--home', home]);
+    expect({ exit, stderr }).toMatchObject({
+      exit: 4,
+      stderr: expect.stringMatching(/later version of Etude.*layout 99.*docs\/upgrading\.md/s),
+    });
+    expect(readdirSync(home)).toEqual(['memory.sqlite']);
+    expect((await etude(['doctor', '--home', home])).stdout).toMatch(/note +memory file +.*layout 99/);
   });
 
   it(

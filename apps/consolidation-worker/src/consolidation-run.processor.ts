@@ -3,10 +3,10 @@ import { errorCode, isRetryable } from '@etude/contracts/errors';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
 import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '@etude/domain/consolidation/consolidate';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { ConsolidationStore } from '@etude/queue/consolidation-store';
-import type { JobContext, JobHandler } from '@etude/queue/consumer';
-import { leaseEndOf } from '@etude/queue/lease';
-import type { OutboxReader } from '@etude/queue/memory-outbox';
+import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
+import { leaseEndOf } from '@etude/queue/jobs/lease';
+import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { waitUntil } from './wait-until.js';
 
 export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress' | 'outbox'> {

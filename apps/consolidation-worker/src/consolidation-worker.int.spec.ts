@@ -5,19 +5,20 @@ import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/me
 import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
 import { isProven } from '@etude/domain/skills/verification/proof';
 import { candidateFromTests } from '@etude/domain/skills/writing/skill-candidate';
+import { episodeOf } from '@etude/domain/testing/memory-records';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import { fileProofChecker } from '@etude/platform/proof-keys';
-import { ConsolidationStore } from '@etude/queue/consolidation-store';
-import { type Consumer, consume } from '@etude/queue/consumer';
-import { DeadLetters } from '@etude/queue/dead-letters';
-import { ExecutionStore } from '@etude/queue/executions';
-import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory-outbox';
-import { Producer } from '@etude/queue/producer';
-import { TaskStore } from '@etude/queue/task-store';
+import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import { type Consumer, consume } from '@etude/queue/jobs/consumer';
+import { DeadLetters } from '@etude/queue/jobs/dead-letters';
+import { ExecutionStore } from '@etude/queue/executions/executions';
+import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { Producer } from '@etude/queue/jobs/producer';
+import { TaskStore } from '@etude/queue/tasks/task-store';
 import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
@@ -35,27 +36,22 @@ const lessons = JSON.stringify({
   skill: { description: 'Doubles a number.', scenarios: [] },
 });
 
-const episode = (id: string): Episode => ({
-  id: `t00000001-r${id}`,
-  scope,
-  taskId: 't00000001',
-  rolloutId: `t00000001-r${id}`,
-  prompt: 'Read a number and print its double.',
-  fingerprint: 'double',
-  evaluatorKind: 'io_cases',
-  entryPoint: null,
-  code,
-  tests,
-  summary: 'Doubled the number.',
-  reflection: null,
-  success: true,
-  importance: 0.5,
-  skillsUsed: [],
-  attempts: 1,
-  model: 'm',
-  scripted: true,
-  createdAt: Date.now() - 1_000,
-});
+const episode = (id: string): Episode =>
+  episodeOf({
+    id: `t00000001-r${id}`,
+    scope,
+    taskId: 't00000001',
+    rolloutId: `t00000001-r${id}`,
+    prompt: 'Read a number and print its double.',
+    fingerprint: 'double',
+    evaluatorKind: 'io_cases',
+    entryPoint: null,
+    code,
+    tests,
+    summary: 'Doubled the number.',
+    scripted: true,
+    createdAt: Date.now() - 1_000,
+  });
 function candidate(changed: string = code): Skill {
   const skill = candidateFromTests({
     scope,
@@ -156,7 +152,7 @@ describe('ConsolidationWorker', () => {
         const now = await runs.get(tenant, record.id);
         return now?.state === 'done' || now?.state === 'failed' ? now : null;
       },
-      { timeoutMs: 20_000, what: 'the run ended' },
+      { what: 'the run ended' },
     );
   }
 

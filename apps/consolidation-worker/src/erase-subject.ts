@@ -1,12 +1,14 @@
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
+import type { SkillKey } from '@etude/domain/ports/skill-registry';
+import { versionOfKey } from '@etude/domain/skills/life/version-of-key';
 import type { Memory } from '@etude/memory/memory';
 import type { Owners } from '@etude/memory/record-store';
-import type { JobContext } from '@etude/queue/consumer';
+import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { leaseEndOf } from '@etude/queue/lease';
-import type { Producer } from '@etude/queue/producer';
-import type { ErasureSubject, StoredErasure, UpkeepStore } from '@etude/queue/upkeep-store';
+import { leaseEndOf } from '@etude/queue/jobs/lease';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { ErasureSubject, StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 
 export interface EraseDeps {
   readonly memory: Pick<Memory, 'upkeep' | 'procedural'>;
@@ -79,14 +81,20 @@ class ErasureRun {
 
   async #remove(owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
     const { upkeep } = this.deps.memory;
-    const { tenant } = owners;
-    const notes = new Set(this.#stored.receipt.notes);
-    await this.#count(await this.erasure.erase(tenant, subject, signal, this.#stored.newFrom ?? undefined));
-    const before = this.#stored.newFrom ?? (await upkeep.newFrom(owners));
+    const begun = this.#stored.newFrom;
+    await this.#count(await this.erasure.erase(owners.tenant, subject, signal, begun ?? undefined));
     // Once what ran has been stopped, and for good: a repeat takes nothing from who comes after.
+    await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
+    // What was told meanwhile goes too.
+    if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);
+  }
+
+  /** @param before ms since 1970; written down first, so that a repeat keeps to it */
+  async #removeBefore(before: number, owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
+    const notes = new Set(this.#stored.receipt.notes);
     await this.#put({}, { newFrom: before });
-    await this.#count(await upkeep.erase(owners, { before, signal, onNote: (note) => notes.add(note) }));
-    await this.#count(await this.erasure.erase(tenant, subject, signal, before));
+    await this.#count(await this.deps.memory.upkeep.erase(owners, { before, signal, onNote: (note) => notes.add(note) }));
+    await this.#count(await this.erasure.erase(owners.tenant, subject, signal, before));
     await this.#put({ notes: [...notes] });
   }
 
@@ -131,11 +139,8 @@ class ErasureRun {
 const NOTHING_FOUND = 'nothing was found: check the name, if there should have been something';
 
 /** Another version may have taken its number. */
-async function isGone(
-  { tenant, agent, name, version, digest }: { tenant: string; agent: string; name: string; version: number; digest: string },
-  { procedural }: EraseDeps['memory'],
-): Promise<boolean> {
-  return (await procedural.get({ tenant, agent }, name, version))?.digest !== digest;
+async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {
+  return (await versionOfKey(procedural, key))?.digest !== key.digest;
 }
 
 function sentenceOf(left: CountsByPlace): string {

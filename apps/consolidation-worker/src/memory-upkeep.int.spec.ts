@@ -10,12 +10,12 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
-import { consume } from '@etude/queue/consumer';
-import { ExecutionStore } from '@etude/queue/executions';
-import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
-import { Producer } from '@etude/queue/producer';
-import { TaskStore } from '@etude/queue/task-store';
-import { UpkeepStore } from '@etude/queue/upkeep-store';
+import { consume } from '@etude/queue/jobs/consumer';
+import { ExecutionStore } from '@etude/queue/executions/executions';
+import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { Producer } from '@etude/queue/jobs/producer';
+import { TaskStore } from '@etude/queue/tasks/task-store';
+import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -100,13 +100,10 @@ describe('memory upkeep', () => {
   }
 
   const ended = async (id: string) =>
-    until(
-      async () => {
-        const receipt = await store.erasure(tenant, id);
-        return receipt?.state === 'running' ? null : receipt;
-      },
-      { timeoutMs: 30_000 },
-    );
+    until(async () => {
+      const receipt = await store.erasure(tenant, id);
+      return receipt?.state === 'running' ? null : receipt;
+    });
 
   it('erases a user everywhere, and proves it', async () => {
     await live(BOB);
@@ -153,9 +150,33 @@ describe('memory upkeep', () => {
     upkeep.findErased = find;
     await until(async () => (await queue.getFailedCount()) === 1);
     await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
-    expect(
-      await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null), { timeoutMs: 20_000 }),
-    ).toBe(true);
+    expect(await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null))).toBe(true);
+  });
+
+  it('takes what is told while it runs, in memory and of tasks', async () => {
+    await live(BOB);
+    const { upkeep } = memory;
+    const erase = upkeep.erase.bind(upkeep);
+    let told = false;
+    upkeep.erase = async (owners, options) => {
+      const removed = await erase(owners, options);
+      if (told) return removed;
+      told = true;
+      await until(() => Date.now() > (options?.before ?? 0));
+      const createdAt = Date.now();
+      await memory.semantic.store('new', factOf({ scope: BOB, id: 'new', text: 'Told meanwhile.', createdAt }));
+      const spec = TaskSpec.parse({ prompt: 'Asked meanwhile', agent: BOB.agent, user: BOB.user, evaluator: { kind: 'none' } });
+      await new TaskStore(producer).submit(tenant, spec, 'request-new');
+      return removed;
+    };
+    await work();
+    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    expect(await ended(receipt.id)).toMatchObject({
+      state: 'succeeded',
+      removed: { 'memory.semantic.fact': 2, 'queue.tasks': 2 },
+    });
+    expect(await memory.semantic.list({ ...ALL, user: 'bob-user' }, 9)).toEqual([]);
+    expect(await memory.upkeep.findErased({ tenant, user: 'bob-user' }, Number.MAX_SAFE_INTEGER)).toEqual({});
   });
 
   it('leaves what is stored under the name after it, however often it is tried again', async () => {
@@ -199,16 +220,14 @@ describe('memory upkeep', () => {
     await memory.store.addModel({ name: 'third', dimension: 4 });
     await work();
     expect(await store.startReembedding({ model: 'other', dropModel: 'third' })).toMatchObject({ state: 'running' });
-    const ready = await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null), {
-      timeoutMs: 20_000,
-    });
+    const ready = await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null));
     expect(ready).toMatchObject({ done: ready?.total, error: null });
     expect((await memory.store.models()).map(({ name, state }) => [name, state])).toContainEqual(['other', 'ready']);
     expect((await memory.store.models()).map(({ name }) => name)).not.toContain('third');
   });
 
   const failure = async () =>
-    (await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null), { timeoutMs: 20_000 }))?.error;
+    (await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null)))?.error;
 
   it('names the models that there are where there is none to drop', async () => {
     await work();
@@ -232,9 +251,7 @@ describe('memory upkeep', () => {
   it('does not drop what it searches by', async () => {
     await work();
     await store.startReembedding({ model: 'other', dropModel: new LexicalEmbedder().profile.model });
-    const failed = await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null), {
-      timeoutMs: 20_000,
-    });
+    const failed = await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null));
     expect(failed?.error).toContain('FAILED_PRECONDITION');
   });
 
@@ -252,12 +269,10 @@ describe('memory upkeep', () => {
     await begun.promise;
     expect((await store.stopReembedding()).state).toBe('stopped');
     release.resolve();
-    await until(async () => (await producer.queue(MemoryUpkeepJob.name).getJob(`reembed.${first.id}`))?.isCompleted(), {
-      timeoutMs: 20_000,
-    });
+    await until(async () => (await producer.queue(MemoryUpkeepJob.name).getJob(`reembed.${first.id}`))?.isCompleted());
     expect((await store.reembedding()).state).toBe('stopped');
     expect((await store.startReembedding({ model: 'other' })).id).not.toBe(first.id);
-    await until(async () => (await store.reembedding()).state === 'ready', { timeoutMs: 20_000 });
+    await until(async () => (await store.reembedding()).state === 'ready');
   });
 
   it('reconciles for whoever asks', async () => {

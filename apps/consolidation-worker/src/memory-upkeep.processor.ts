@@ -1,6 +1,6 @@
 import type { MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { StoreReport } from '@etude/memory/record-store';
-import type { JobHandler } from '@etude/queue/consumer';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
 import { pruneBySchedule } from './prune-by-schedule.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';

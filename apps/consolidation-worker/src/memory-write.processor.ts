@@ -1,14 +1,14 @@
 import type { MemoryWrite } from '@etude/contracts/memory';
-import { MemoryWriteJob, SkillVerify } from '@etude/contracts/queues';
+import { MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { AppliedWrite } from '@etude/memory/layers/applied-writes';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import { isWithoutRoom } from '@etude/domain/skills/life/skill-room';
 import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
 import type { Memory } from '@etude/memory/memory';
-import type { JobHandler } from '@etude/queue/consumer';
-import type { OutboxReader } from '@etude/queue/memory-outbox';
-import type { Producer } from '@etude/queue/producer';
-import type { QueueLogger } from '@etude/queue/redis';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { NightlySchedules } from './nightly-schedules.js';
 
 const NOTHING: AppliedWrite = { applied: false, skill: null };
@@ -33,10 +33,7 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
     const write = await outbox.load(tenant, writeId);
     if (write === null) return { applied: false };
     const { applied, skill } = await applyUnlessRefused(deps, tenant, writeId, write);
-    if (skill?.status === 'candidate') {
-      const { scope, name, version, digest } = skill;
-      await producer.add(SkillVerify, { v: 1, tenant, agent: scope.agent, name, version, digest });
-    }
+    if (skill?.status === 'candidate') await producer.add(SkillVerify, verificationOf(skill));
     await outbox.remove(tenant, writeId);
     await schedules.ensure(tenant);
     return { applied };

@@ -5,9 +5,9 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { Progress } from '@etude/memory/layers/memory-upkeep';
 import type { Memory } from '@etude/memory/memory';
-import type { JobContext } from '@etude/queue/consumer';
-import { leaseEndOf } from '@etude/queue/lease';
-import type { UpkeepStore } from '@etude/queue/upkeep-store';
+import type { JobContext } from '@etude/queue/jobs/consumer';
+import { leaseEndOf } from '@etude/queue/jobs/lease';
+import type { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 
 export interface ReembedDeps {
   readonly memory: Pick<Memory, 'upkeep' | 'store'>;

@@ -1,6 +1,6 @@
-import type { Producer } from '@etude/queue/producer';
-import type { QueueLogger } from '@etude/queue/redis';
-import { type ArchiveSchedule, type PruneSchedule, scheduleArchive, scheduleNightly, schedulePrune } from '@etude/queue/scheduler';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { QueueLogger } from '@etude/queue/redis/redis';
+import { type ArchiveSchedule, type PruneSchedule, scheduleArchive, scheduleNightly, schedulePrune } from '@etude/queue/jobs/scheduler';
 
 export interface NightlyTimes {
   /** Cron. */

@@ -1,6 +1,6 @@
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import { SkillRequest, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import type { Clock } from '@etude/domain/ports/clock';
@@ -16,10 +16,10 @@ import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import { writeSkill, WrittenSkill } from '@etude/domain/skills/writing/write-skill';
 import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
-import type { JobHandler } from '@etude/queue/consumer';
-import { leaseEndOf } from '@etude/queue/lease';
-import type { Producer } from '@etude/queue/producer';
-import type { StoredWantedSkill, WantedSkills } from '@etude/queue/wanted-skills';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import { leaseEndOf } from '@etude/queue/jobs/lease';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { StoredWantedSkill, WantedSkills, WishEnd } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
 
 const ARCHITECT = 'architect';
@@ -41,7 +41,7 @@ export interface SkillRequestDeps {
 /** What was written for a wish, kept until it is registered: whoever takes the job over registers the same. */
 const Draft = z.strictObject({ written: WrittenSkill, model: z.string().nullable(), scripted: z.boolean(), at: z.number().int() });
 type Draft = z.infer<typeof Draft>;
-type End = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'> & { readonly state: 'registered' | 'failed' };
+type End = WishEnd & { readonly state: 'registered' | 'failed' };
 
 /**
  * The skill architect: has the model write a skill that somebody missed, and registers it as a candidate.
@@ -146,8 +146,7 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
     if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);
-    const { version, digest } = stored;
-    if (stored.status === 'candidate') await producer.add(SkillVerify, { v: 1, tenant, agent, name, version, digest });
+    if (stored.status === 'candidate') await producer.add(SkillVerify, verificationOf(stored));
     return { state: 'registered', reason: '', registered: name, scripted: draft.scripted };
   } catch (error) {
     if (isErased(error)) return failed('whoever asked for it was erased');

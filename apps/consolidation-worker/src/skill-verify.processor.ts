@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
-import { SkillVerify } from '@etude/contracts/queues';
+import { SkillVerify, verificationOf } from '@etude/contracts/queues';
 import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/verification/admit-skill';
-import type { JobHandler } from '@etude/queue/consumer';
-import type { Producer } from '@etude/queue/producer';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { Producer } from '@etude/queue/jobs/producer';
 
 type VerifyDeps = Omit<AdmissionDeps, 'attempt' | 'requestVerification'>;
 
@@ -11,8 +11,8 @@ export function skillVerifyProcessor(
   producer: Producer,
   deps: VerifyDeps,
 ): JobHandler<typeof SkillVerify.payload, typeof SkillVerify.result> {
-  const requestVerification = async ({ scope: { tenant, agent }, name, version, digest }: Skill) => {
-    await producer.add(SkillVerify, { v: 1, tenant, agent, name, version, digest });
+  const requestVerification = async (skill: Skill) => {
+    await producer.add(SkillVerify, verificationOf(skill));
   };
   return async (payload, { attempt, signal }) => {
     const { status } = await admitSkill(payload, { ...deps, requestVerification, attempt }, signal);

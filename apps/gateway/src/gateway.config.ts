@@ -6,8 +6,8 @@ import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
-import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
-import { OPEN_MAX } from '@etude/queue/wanted-skills';
+import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
 import { mcpConfig } from './mcp/mcp-config.js';
 
@@ -39,6 +39,8 @@ export const gatewayConfig = requireMemory(
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. On loopback only. */
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
+      /** Calls of one tenant that this process works on at once; waits and streams are not counted. */
+      ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
       /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
       /** Open sandboxes of a tenant, whoever opened them, beyond which sessions of tools open no other; 0: never. */

@@ -11,19 +11,19 @@ import { type HealthCheck, HealthModule } from '@etude/platform/health';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { loggerModule } from '@etude/platform/logging';
-import { installationSettings } from '@etude/queue/agent-settings-config';
-import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
-import { ControllerDirectory } from '@etude/queue/controller-directory';
-import { ConsolidationStore } from '@etude/queue/consolidation-store';
-import { DeadLetters } from '@etude/queue/dead-letters';
-import { QueueSandboxes } from '@etude/queue/executions';
-import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
-import { Producer } from '@etude/queue/producer';
-import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis';
-import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
-import { TaskStore } from '@etude/queue/task-store';
-import { UpkeepStore } from '@etude/queue/upkeep-store';
-import { WantedSkills } from '@etude/queue/wanted-skills';
+import { installationSettings } from '@etude/queue/agents/agent-settings-config';
+import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import { DeadLetters } from '@etude/queue/jobs/dead-letters';
+import { QueueSandboxes } from '@etude/queue/executions/executions';
+import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { Producer } from '@etude/queue/jobs/producer';
+import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { TaskStore } from '@etude/queue/tasks/task-store';
+import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
+import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AgentsController } from './agents/agents.controller.js';
@@ -31,6 +31,7 @@ import { Authenticator } from './calls/authenticator.js';
 import { CallGuard } from './calls/call.guard.js';
 import { MetricsInterceptor } from './calls/metrics.interceptor.js';
 import { StatusFilter } from './calls/status.filter.js';
+import { TenantCallsInterceptor } from './calls/tenant-calls.interceptor.js';
 import { ConsolidationController } from './consolidation/consolidation.controller.js';
 import { type GatewayConfig, ownAddress } from './gateway.config.js';
 import { MemoryAccess } from './memory/memory-access.js';
@@ -142,7 +143,12 @@ export class GatewayModule {
     const settings = new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config));
     const skills = skillServices(config, parts, settings);
     const sandboxes = sandboxRouter(config, producer, sessions);
-    const codeSessions = { router: sandboxes, sandboxes: sessions, openMax: config.ETUDE_TOOLS_SANDBOXES_OPEN_MAX };
+    const codeSessions = {
+      router: sandboxes,
+      sandboxes: sessions,
+      openMax: config.ETUDE_TOOLS_SANDBOXES_OPEN_MAX,
+      log: (message: string, details: object) => logger.warn(details, message),
+    };
     const provider = config.ETUDE_REST_PROVIDER;
     const tools = new ToolServices({ producer, memory, embedder, skills: skills.parts, codeSessions, provider });
     const authenticate = authenticator(config, logger);
@@ -194,6 +200,7 @@ export class GatewayModule {
         },
         { provide: APP_GUARD, useClass: CallGuard },
         { provide: APP_INTERCEPTOR, useClass: MetricsInterceptor },
+        { provide: APP_INTERCEPTOR, useValue: new TenantCallsInterceptor(config.ETUDE_CALLS_PER_TENANT_MAX) },
         { provide: APP_FILTER, useClass: StatusFilter },
       ],
     };

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { RolloutRun } from '@etude/contracts/queues';
-import { consume } from '@etude/queue/consumer';
+import { consume } from '@etude/queue/jobs/consumer';
 import { expect, it } from 'vitest';
 import { gatewayForFile, KEYS } from './gateway.harness.js';
 

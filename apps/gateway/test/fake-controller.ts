@@ -13,9 +13,9 @@ import { packageDefinition } from '@etude/contracts/grpc';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SessionRequest } from '@etude/contracts/sandbox-session';
-import { CONTROLLER_HEARTBEAT_MS, ControllerDirectory } from '@etude/queue/controller-directory';
-import type { Producer } from '@etude/queue/producer';
-import { newSandboxId, SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { CONTROLLER_HEARTBEAT_MS, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import type { Producer } from '@etude/queue/jobs/producer';
+import { newSandboxId, SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import {
   type Metadata,
   Server,
@@ -202,12 +202,13 @@ export class FakeController {
     this.#enter('DownloadFile', call);
     const content = this.world.files.get(`${call.request.name}/${call.request.path}`) ?? Buffer.alloc(0);
     const chunk = 512 * 1024;
+    const cancelled = new Promise((resolve) => call.once('cancelled', resolve));
     let sent = 0;
     for (let at = Number(call.request.offset); at < content.byteLength && !call.cancelled; at += chunk, sent += 1) {
       if (sent >= this.breakAfter) return this.kill();
       const ready = call.write({ chunk: content.subarray(at, at + chunk), sizeBytes: BigInt(content.byteLength) });
       this.waitingMax = Math.max(this.waitingMax, at);
-      if (!ready) await new Promise<void>((resolve) => call.once('drain', resolve).once('cancelled', resolve));
+      if (!ready) await Promise.race([new Promise((resolve) => call.once('drain', resolve)), cancelled]);
     }
     call.end();
   }

@@ -9,8 +9,10 @@ import { rolloutIdOf } from '@etude/contracts/ids';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { openJournal } from '@etude/queue/journal';
-import { Producer } from '@etude/queue/producer';
+import type { Memory } from '@etude/memory/memory';
+import { openMemory } from '@etude/memory/open-memory';
+import { openJournal } from '@etude/queue/tasks/journal';
+import { Producer } from '@etude/queue/jobs/producer';
 import { freePort } from '@etude/test-support/ports';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import type { ServiceError } from '@grpc/grpc-js';
@@ -44,6 +46,7 @@ export class GatewayRig {
   #redis: TestRedis | null = null;
   #app: { close(): Promise<void> } | null = null;
   #producer: Producer | null = null;
+  readonly #memories: Memory[] = [];
   readonly #clients = new Map<string, { close(): void }>();
 
   get redis(): TestRedis {
@@ -71,6 +74,13 @@ export class GatewayRig {
       ETUDE_RECONCILER_INTERVAL_MS: '200',
       ...more,
     };
+  }
+
+  /** The memory that the gateway reads and writes, from beside it. Closed with the rig. */
+  async openMemory(): Promise<Memory> {
+    const memory = await openMemory({ store: { adapter: 'sqlite', path: this.memoryPath }, embedder: new LexicalEmbedder() });
+    this.#memories.push(memory);
+    return memory;
   }
 
   async startRedis({ durable = false } = {}): Promise<void> {
@@ -134,6 +144,7 @@ export class GatewayRig {
 
   async stop(): Promise<void> {
     for (const client of this.#clients.values()) client.close();
+    for (const memory of this.#memories) await memory.close();
     await this.stopGateway();
     await this.#producer?.close();
     await this.#redis?.stop();

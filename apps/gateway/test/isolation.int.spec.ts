@@ -116,7 +116,7 @@ it('never shows a tenant anything of another, whatever both do', async () => {
     expect(problems).toEqual([]);
   });
   await fc.assert(run, { numRuns: 25 });
-}, 120_000);
+});
 
 it('finds no consolidation run of another tenant', async () => {
   const { name } = await rig.client(Consolidation, 'acme').runConsolidation({});

@@ -1,8 +1,7 @@
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { connectHttp, type OfficialClient, REVISIONS, type Revision } from '@etude/mcp/testing/official-client';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import type { Memory } from '@etude/memory/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { openMemory } from '@etude/memory/open-memory';
 import { freePort } from '@etude/test-support/ports';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
@@ -79,9 +78,9 @@ describe('sessions of MCP', () => {
 });
 
 describe('skills over MCP', () => {
-  let memory: Awaited<ReturnType<typeof openMemory>>;
+  let memory: Memory;
   beforeAll(async () => {
-    memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+    memory = await rig.openMemory();
     const signer = signerAt(writeProofKeys(rig.dir).signingPath);
     const description =
       'Sums the even numbers of a list.\n\nUse it where "odd" ones do not count: # \\ \u2028 \t\r\n- as here\n---\nname: x';
@@ -97,7 +96,6 @@ describe('skills over MCP', () => {
       signer,
     );
   });
-  afterAll(() => memory.close());
 
   it.each(REVISIONS)('are the active ones of who reads, with files whose digests are right, in %s', async (revision) => {
     const client = await connect(revision, 'acme');

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillVerify } from '@etude/contracts/queues';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 
-const rig = gatewayForFile();
+const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
 const AGENT = 'scout';
 const lines = async (request: object = {}, key: KeyName = 'acme') =>
@@ -103,6 +106,26 @@ describe('procedures', () => {
     expect(first.fields).toMatchObject({ successRate: 0.5 });
     const next = await memory().storeProcedure({ agent: AGENT, name: 'moor_boat', prompt: 'Throw the stern line first.' });
     expect(JSON.stringify(next.fields)).toContain('stern line');
+    expect([first.id, next.id]).toEqual(['moor_boat@1', 'moor_boat@2']);
+  });
+
+  it('wait where a reviewer took the name out of use, and are verified', async () => {
+    const row = (prompt: string) => memory().storeProcedure({ agent: AGENT, name: 'row_boat', prompt });
+    await row('Row gently.');
+    await rig.client(Skills, 'rev').archiveSkill({ name: 'skills/row_boat', agent: AGENT, reason: 'wrong' });
+    expect((await row('Row hard.')).fields).toMatchObject({ version: 2, status: 'candidate' });
+    const jobs = await rig.producer.queue(SkillVerify.name).getJobs();
+    expect(jobs.map(({ data }) => data)).toMatchObject([expect.objectContaining({ name: 'row_boat', version: 2 })]);
+    expect(await refusal(row('Row gently.'))).toMatchObject({ status: status.FAILED_PRECONDITION });
+  });
+
+  it('are kept also where skills are switched off: no code runs by them', async () => {
+    await rig.client(Agents, 'rev').updateAgent({
+      agent: { name: 'agents/idle', proceduralMemorySettings: { enabled: false } },
+      updateMask: { paths: ['procedural_memory_settings.enabled'] },
+    });
+    const stored = await memory().storeProcedure({ agent: 'idle', name: 'moor_boat', prompt: 'Throw the bow line first.' });
+    expect(stored).toMatchObject({ id: 'moor_boat@1' });
   });
 });
 

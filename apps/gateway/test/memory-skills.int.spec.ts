@@ -1,10 +1,8 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { openMemory } from '@etude/memory/open-memory';
-import { OutboxReader } from '@etude/queue/memory-outbox';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Memory as OpenedMemory } from '@etude/memory/memory';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { collect, gatewayForFile, refusal } from './gateway.harness.js';
 import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 
@@ -15,16 +13,15 @@ const exported = async () => (await collect(rig.client(Memory).exportMemory({}))
 const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 
 /** As the consolidation worker would: another connection to the same file. */
-let memory: Awaited<ReturnType<typeof openMemory>>;
+let memory: OpenedMemory;
 beforeAll(async () => {
-  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  memory = await rig.openMemory();
   await storeSkill(memory.procedural, skillOf({ name: 'sum_even', status: 'active' }), signer);
   await storeSkill(memory.procedural, skillOf({ name: 'sum_even', scope: agent('other'), status: 'active' }), signer);
   await storeSkill(memory.procedural, skillOf({ name: 'waiting', status: 'pending_review' }), signer);
   await memory.episodic.storeTransition(transitionOf());
   await memory.semantic.applyFacts('acme', 'unit-1', [factOf({ text: 'The even numbers of a list sum to an even number.' })]);
 });
-afterAll(() => memory.close());
 
 describe('search', () => {
   it('finds all three layers', async () => {
@@ -55,11 +52,13 @@ describe('an import of skills', () => {
     expect(lines.join('\n')).toContain('sum_even');
     const report = await rig.client(Memory, 'globex').importMemory({ lines });
     expect(report.refused).toEqual([]);
-    expect((await rig.client(Skills, 'globex').listSkills({})).skills).toEqual([]);
-    const outbox = new OutboxReader(rig.producer.redis, rig.producer.keys);
-    expect(await outbox.pending('globex')).toBe(3);
-    await rig.client(Memory, 'globex').importMemory({ lines });
-    expect(await outbox.pending('globex')).toBe(3);
+    const { skills } = await rig.client(Skills, 'globex').listSkills({});
+    expect(skills.map(({ name, agent: whose, status }) => ({ name, whose, status }))).toEqual([
+      { name: 'skills/sum_even', whose: 'coder', status: SkillStatus.CANDIDATE },
+      { name: 'skills/sum_even', whose: 'other', status: SkillStatus.CANDIDATE },
+      { name: 'skills/waiting', whose: 'coder', status: SkillStatus.CANDIDATE },
+    ]);
+    expect(await rig.client(Memory, 'globex').importMemory({ lines })).toMatchObject({ added: 0n, refused: [] });
   });
 
   it('for more than an agent is for those who may register them', async () => {

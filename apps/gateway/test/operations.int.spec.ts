@@ -4,7 +4,7 @@ import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { SERVICES } from '@etude/contracts/grpc-services';
 import { ConsolidationRunJob, RolloutRun } from '@etude/contracts/queues';
 import { EtudeError } from '@etude/contracts/errors';
-import { consume } from '@etude/queue/consumer';
+import { consume } from '@etude/queue/jobs/consumer';
 import { until } from '@etude/test-support/until';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';

@@ -65,7 +65,7 @@ it('misses and repeats nothing for a watcher that resumes after an outage', asyn
           return false; // UNAVAILABLE: come again behind the last token
         }
       },
-      { timeoutMs: 25_000, what: 'the watch ends' },
+      { what: 'the watch ends' },
     );
     await until(() => seen.length > 0, { what: 'the first event is seen' });
     await durable.redis.pause();

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, refusal } from './gateway.harness.js';
 
-const rig = gatewayForFile();
+const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = () => rig.client(Memory);
 const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };
 

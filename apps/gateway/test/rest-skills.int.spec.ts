@@ -1,28 +1,14 @@
 import { freePort } from '@etude/test-support/ports';
-import type { TestProcess } from '@etude/test-support/processes';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
+import { describe, expect, it } from 'vitest';
+import { type KeyName, KEYS } from './gateway.harness.js';
+import { skillsForFile } from './skill-workers.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const ROOT = '/instances/home/providers/Etude.Skill/skills';
 let base = '';
-let workers: TestProcess[] = [];
-beforeAll(async () => {
+skillsForFile(async () => {
   const port = await freePort();
   base = `http://127.0.0.1:${port}`;
-  const settings = { ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic', ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath };
-  await rig.start({ ...settings, ETUDE_REST_PORT: String(port) });
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], {
-    ...settings,
-    ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath,
-  });
-}, 240_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
+  return { ETUDE_REST_PORT: String(port) };
 });
 
 interface Answer {
@@ -170,6 +156,14 @@ describe('plain paths', () => {
     expect(updated).toMatchObject({ status: 200, body: { name: 'agents/coder', procedural_memory_settings: { max_skills: 9 } } });
     expect(await ask('GET', '/v1/agents')).toMatchObject({ body: { agents: [{ name: 'agents/coder' }] } });
     expect(await ask('POST', '/v1/skills/add_numbers:nonsense', {})).toMatchObject({ status: 404 });
+  });
+
+  it('tell of a tool that missed a skill what was asked for, beside the error', async () => {
+    const args = { skill_id: 'count_moons', parameters: {}, action_description: 'Count moons.' };
+    const { body } = await ask('POST', '/v1/tools/use_skill:call', { agent: 'coder', arguments: args });
+    expect(body).toMatchObject({ success: false, error: 'Skill not found', skill_request_submitted: true, request_id: expect.any(String) });
+    const found = await ask('POST', '/v1/tools/list_skill_categories:call', { agent: 'coder', arguments: {} });
+    expect(found.body).toEqual({ success: true, error: '', result: expect.any(Object) });
   });
 
   it('are described with the resources', async () => {

@@ -1,4 +1,5 @@
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { collect, gatewayForFile, refusal } from './gateway.harness.js';
@@ -22,4 +23,13 @@ it.each(calls)('says how sandboxes are switched on: %s', async (_method, call) =
   const refused = await refusal(call());
   expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, code: 'FAILED_PRECONDITION' });
   expect(refused.message).toContain('ETUDE_SANDBOX_INTERNAL_TOKEN');
+});
+
+it('says so where a session of tools would need one', async () => {
+  const wanted = { prompt: '1', file_names: ['sales.csv'] };
+  const answer = await rig.client(Tools).callTool({ tool: 'code_interpreter', agent: 'coder', session: 'report', arguments: wanted });
+  expect(answer).toMatchObject({
+    success: false,
+    error: expect.stringMatching(/sales\.csv.*ETUDE_SANDBOX_INTERNAL_TOKEN.*does\)\. Name a session/),
+  });
 });

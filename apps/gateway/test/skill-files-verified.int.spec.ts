@@ -1,36 +1,13 @@
 import { Readable } from 'node:stream';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayRig, refusal } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
-
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
-const skills = () => rig.client(Skills);
-let workers: readonly TestProcess[] = [];
+import { expect, it } from 'vitest';
+import { refusal } from './gateway.harness.js';
+import { skillsForFile } from './skill-workers.js';
 
 /** Whoever approves automatically does not approve what was imported. */
-const settings = {
-  ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-  ETUDE_SKILLS_ENABLED: 'true',
-  ETUDE_SKILLS_AUTO_REGISTER: 'true',
-  ETUDE_SKILLS_APPROVAL: 'automatic',
-};
-
-beforeAll(async () => {
-  await rig.start(settings);
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], {
-    ...settings,
-    ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath,
-  });
-}, 120_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
-});
+const rig = skillsForFile(() => ({ ETUDE_SKILLS_AUTO_REGISTER: 'true' }));
+const skills = () => rig.client(Skills);
 
 const FOLDER = {
   'SKILL.md': '---\nname: add-up # a remark\ndescription: Adds two numbers.\nmetadata:\n  etude-kind: function\n---\n\n# Adding\n',
@@ -47,13 +24,13 @@ const imported = (files: Readonly<Record<string, string>>) =>
     ]) as AsyncIterable<{ part: { case: 'head'; value: { agent: string; format: string } } }>,
   );
 
-async function settled(name: string) {
-  const get = () => skills().getSkill({ name, agent: 'adder' });
-  await until(async () => (await get()).status !== SkillStatus.CANDIDATE && (await get()).status !== SkillStatus.VERIFIED, {
-    timeoutMs: 60_000,
+const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
+
+const settled = (name: string) =>
+  until(async () => {
+    const skill = await skills().getSkill({ name, agent: 'adder' });
+    return UNSETTLED.has(skill.status) ? null : skill;
   });
-  return get();
-}
 
 it('verifies an imported function by its own tests, lets it wait for review, and gives the same bytes', async () => {
   const [skill] = (await imported(FOLDER)).skills;
@@ -82,7 +59,7 @@ it('rejects one whose tests fail, and shows what analysers find in its files', a
   expect(found.map(({ severity, message }) => `${severity} ${message}`)).toContainEqual(
     expect.stringMatching(/^error scripts\/other\.py, line 2: /),
   );
-}, 120_000);
+});
 
 /** A folder of one skill, under this one. */
 const skillIn = (folder: string, code: string, tests: string): Record<string, string> => {
@@ -114,7 +91,7 @@ it('takes skills that call each other one after the other, as they are approved'
     status: SkillStatus.PENDING_REVIEW,
     dependencies: [{ name: 'skills/plus_one' }],
   });
-}, 120_000);
+});
 
 const calling = (name: string, other: string) =>
   skillIn(name, `from skills import ${other}\n\n\ndef ${name}(x: int) -> int:\n    return ${other}(x)\n`, `assert ${name}(1) == 1\n`);

@@ -4,10 +4,8 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { zipOf } from '@etude/documents/skill-folder/write-zip';
 import type { Memory } from '@etude/memory/memory';
-import { openMemory } from '@etude/memory/open-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, KEYS, type KeyName, refusal } from './gateway.harness.js';
@@ -28,12 +26,9 @@ beforeAll(async () => {
     ETUDE_REST_PORT: String(restPort),
   });
   // As the consolidation worker would: another connection to the same file.
-  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  memory = await rig.openMemory();
 });
-afterAll(async () => {
-  await memory.close();
-  await rig.stop();
-});
+afterAll(() => rig.stop());
 
 const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
 
@@ -233,6 +228,12 @@ describe('a hostile import', () => {
   });
 });
 
+/** Whether its tests came along, and what was said. */
+const exportedTwice = async (key: KeyName, withoutHiddenTests = false) => {
+  const { files, notes } = await skills(key).exportSkill({ name: 'skills/twice', agent: 'learner', withoutHiddenTests });
+  return [JSON.stringify(texts(files)).includes('== 42'), notes];
+};
+
 describe('an export', () => {
   it('is of the active version, has no held-out test, and of no other version unless asked', async () => {
     const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert hidden' }];
@@ -253,5 +254,16 @@ describe('an export', () => {
     expect(JSON.stringify(texts(files))).not.toContain('hidden');
     const second = await skills().exportSkill({ name: 'skills/total', agent: 'cook', version: 2 });
     expect(texts(second.files)['scripts/total.py']).toBe('def total(xs): return 0');
+  });
+
+  it('has tests that come from tasks for a reviewer alone, and none that is shown to a model', async () => {
+    const scope = { tenant: 'acme', agent: 'learner', user: null };
+    const tests = [{ kind: 'python' as const, setup: '', tests: 'assert twice(21) == 42' }];
+    const learned = skillOf({ name: 'twice', scope, code: 'def twice(n): return n * 2', tests, origin: 'rollout', status: 'active' });
+    await storeSkill(memory.procedural, learned, signerAt(signingPath));
+    const without = [false, [expect.stringContaining('without its tests') as string]];
+    expect(await exportedTwice('acme')).toEqual(without);
+    expect(await exportedTwice('rev')).toEqual([true, []]);
+    expect(await exportedTwice('rev', true)).toEqual(without);
   });
 });

@@ -1,9 +1,10 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import type { Memory as OpenedMemory } from '@etude/memory/memory';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
 import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
-import { openMemory } from '@etude/memory/open-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, refusal } from './gateway.harness.js';
@@ -25,18 +26,15 @@ const idle = (name: string, changes: Partial<Skill> = {}) =>
   });
 
 /** As the consolidation worker would: another connection to the same file. */
-let memory: Awaited<ReturnType<typeof openMemory>>;
+let memory: OpenedMemory;
 let store: (skill: Skill) => Promise<Skill>;
 beforeAll(async () => {
   await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
-  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  memory = await rig.openMemory();
   const signer = signerAt(signingPath);
   store = (skill) => storeSkill(memory.procedural, skill, signer);
 });
-afterAll(async () => {
-  await memory.close();
-  await rig.stop();
-});
+afterAll(() => rig.stop());
 
 const statusOf = async (name: string) => (await reviewer().getSkill({ name: `skills/${name}` })).status;
 
@@ -60,10 +58,23 @@ describe('pruning', () => {
     expect(await statusOf('idle')).toBe(SkillStatus.ARCHIVED);
     expect(await statusOf('leaf')).toBe(SkillStatus.ACTIVE);
 
-    const { skills } = await reviewer().undoPrune({ pruneId: done.pruneId });
+    const { skills, left } = await reviewer().undoPrune({ pruneId: done.pruneId });
+    expect(left).toEqual([]);
     expect(skills.map((skill) => [skill.name, skill.status])).toEqual([['skills/idle', SkillStatus.ACTIVE]]);
     expect(skills[0]?.history.at(-1)).toMatchObject({ by: 'rev', reason: `undid the pruning ${done.pruneId}` });
     expect((await reviewer().undoPrune({ pruneId: done.pruneId })).skills).toEqual([]);
+  });
+
+  it('says what stays archived when it is undone, and why', async () => {
+    const base = await store(idle('undo_base'));
+    await store(idle('undo_caller', { dependencies: [dependencyOn(base)] }));
+    const done = await reviewer().pruneSkills({ agent: 'coder', unusedDays: 1 });
+    await reviewer().restoreSkill({ name: 'skills/undo_base', agent: 'coder' });
+    await reviewer().archiveSkill({ name: 'skills/undo_base', agent: 'coder', reason: 'harmful' });
+    const { left } = await reviewer().undoPrune({ pruneId: done.pruneId });
+    expect(left).toMatchObject([
+      { name: 'skills/undo_caller', agent: 'coder', version: 1, reason: expect.stringContaining('undo_base@1') as string },
+    ]);
   });
 
   it('says what it needs', async () => {
@@ -75,7 +86,8 @@ describe('pruning', () => {
 
 describe('revoking a source', () => {
   it('lists and withdraws skills, those that call them, and facts', async () => {
-    const bad = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
+    const waiting = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
+    const bad = (await memory.procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
     const { name, version, digest, scope } = bad;
     await store(idle('caller', { dependencies: [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }] }));
     await memory.episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
@@ -87,7 +99,7 @@ describe('revoking a source', () => {
     const planned = await reviewer().revokeSource({ source: 'documents/poison', dryRun: true });
     expect(planned.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
     expect(planned.facts).toEqual([text]);
-    expect(await statusOf('bad')).toBe(SkillStatus.PENDING_REVIEW);
+    expect(await statusOf('bad')).toBe(SkillStatus.ACTIVE);
     expect(await found()).toBe(1);
 
     await reviewer().revokeSource({ source: 'documents/poison', reason: 'forged' });

@@ -1,59 +1,37 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type SkillDraftSchema, Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import type { TestProcess } from '@etude/test-support/processes';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayRig, refusal } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
+import { refusal } from './gateway.harness.js';
+import { callOf, type Draft, text } from './skill-drafts.js';
+import { skillsForFile } from './skill-workers.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
-const skills = () => rig.client(Skills);
 const agent = 'numeral';
 // Outside of the rig's own folder, which only its user reads.
 const packages = mkdtempSync(join(tmpdir(), 'etude-packages-'));
 const allowed = join(packages, 'allowed.json');
-let workers: readonly TestProcess[] = [];
 
 /** A package as `pip install --target` leaves it in the overlay of the template "numerals", and the list that allows it. */
 function writePackage(): void {
   const folder = join(packages, 'overlays', 'numerals', 'roman_digits');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, '__init__.py'), 'def digits(n):\n    return "I" * n\n');
+  mkdirSync(join(packages, 'overlays', 'numerals', 'roman_digits-1.4.0.dist-info'));
   writeFileSync(allowed, JSON.stringify({ numerals: ['roman-digits==1.4.0'] }));
   chmodSync(packages, 0o755);
 }
 
-beforeAll(async () => {
-  writePackage();
-  const settings = {
-    ETUDE_SKILLS_ENABLED: 'true',
-    ETUDE_SKILLS_APPROVAL: 'automatic',
-    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-    ETUDE_SANDBOX_PACKAGES_PATH: allowed,
-    ETUDE_SANDBOX_OVERLAYS_PATH: join(packages, 'overlays'),
-  };
-  await rig.start(settings);
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], {
-    ...settings,
-    ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath,
-  });
-}, 240_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
-  rmSync(packages, { recursive: true });
-});
+beforeAll(writePackage);
+afterAll(() => rmSync(packages, { recursive: true }));
 
-const text = (value: string) => ({ kind: { case: 'stringValue', value } }) as const;
-const number = (value: number) => ({ kind: { case: 'numberValue', value } }) as const;
-const callOf = (args: number[], expected: string) =>
-  ({ test: { case: 'call', value: { args: { values: args.map(number) }, expected: text(expected) } } }) as const;
-type Draft = Exclude<MessageInitShape<typeof SkillDraftSchema>, { readonly $typeName: string }>;
+const rig = skillsForFile(() => ({
+  ETUDE_SANDBOX_PACKAGES_PATH: allowed,
+  ETUDE_SANDBOX_OVERLAYS_PATH: join(packages, 'overlays'),
+}));
+const skills = () => rig.client(Skills);
+
 const ROMAN = 'from roman_digits import digits\ndef roman(n: int) -> str:\n    return digits(n)\n';
 const draftOf = (name: string, needed: string[], code = ROMAN): Draft => ({
   name,
@@ -61,7 +39,7 @@ const draftOf = (name: string, needed: string[], code = ROMAN): Draft => ({
   description: 'Writes a small number in Roman digits.',
   code,
   packages: needed,
-  tests: [callOf([2], 'II'), callOf([3], 'III')],
+  tests: [callOf([2], text('II')), callOf([3], text('III'))],
 });
 
 it('verifies and runs a skill where its package is, also in one that calls it', async () => {
@@ -72,7 +50,7 @@ it('verifies and runs a skill where its package is, also in one that calls it', 
   const caller = draftOf('roman_again', [], 'from skills import roman\ndef roman_again(n: int) -> str:\n    return roman(n)\n');
   expect(await skills().registerSkill({ skill: caller, wait: true })).toMatchObject({ status: SkillStatus.ACTIVE });
   expect(await skills().useSkill({ name: 'skills/roman_again', agent, parameters: { n: 1 } })).toMatchObject({ result: text('I') });
-}, 60_000);
+});
 
 it('refuses a package that no sandbox has, and says which there are', async () => {
   const refused = await refusal(skills().registerSkill({ skill: draftOf('newer', ['roman-digits==2.0.0']) }));
@@ -87,4 +65,4 @@ it('rejects a skill that imports a package which it does not declare', async () 
     status: SkillStatus.REJECTED,
     statusReason: expect.stringContaining("No module named 'roman_digits'") as string,
   });
-}, 60_000);
+});

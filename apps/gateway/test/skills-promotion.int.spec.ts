@@ -1,33 +1,15 @@
 import { type Skill as SkillMessage, Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import type { TestProcess } from '@etude/test-support/processes';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
+import { describe, expect, it } from 'vitest';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { callOf } from './skill-drafts.js';
+import { skillsForFile } from './skill-workers.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const rig = skillsForFile();
 const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
-let workers: TestProcess[] = [];
-beforeAll(async () => {
-  const settings = { ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic', ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath };
-  await rig.start(settings);
-  const signing = { ...settings, ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath };
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], signing);
-}, 240_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
-});
-
-const value = (number: number) => ({ kind: { case: 'numberValue' as const, value: number } });
-const callOf = (arg: number, expected: number) => ({
-  test: { case: 'call' as const, value: { args: { values: [value(arg)] }, expected: value(expected) } },
-});
 
 function register(name: string, code: string, { key = 'acme', agent = 'coder' }: { key?: KeyName; agent?: string } = {}) {
-  const draft = { name, agent, description: `Does what ${name} does.`, code, tests: [callOf(1, 2), callOf(7, 8)] };
+  const draft = { name, agent, description: `Does what ${name} does.`, code, tests: [callOf([1], 2), callOf([7], 8)] };
   return skills(key).registerSkill({ skill: draft, wait: true });
 }
 

@@ -1,9 +1,7 @@
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory } from '@etude/memory/memory';
-import { openMemory } from '@etude/memory/open-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
@@ -33,7 +31,7 @@ const owned = (agent: string, user: string | null = null, tenant = 'acme') => ({
 beforeAll(async () => {
   await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
   // As the consolidation worker would: another connection to the same file.
-  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  memory = await rig.openMemory();
   await store({ name: 'shared_name', ...owned('coder'), tags: ['lists'], category: 'math.sums' });
   await store({ name: 'shared_name', ...owned('@tenant'), category: 'math.sums' });
   await store({ name: 'shared_name', ...owned('other'), category: 'math.sums' });
@@ -49,10 +47,7 @@ beforeAll(async () => {
   await store({ name: 'versions', ...owned('coder'), description: 'Sums all numbers.', tests: [], status: 'pending_review' });
   await store({ name: 'archived_one', ...owned('coder'), status: 'archived' });
 });
-afterAll(async () => {
-  await memory.close();
-  await rig.stop();
-});
+afterAll(() => rig.stop());
 
 describe('a list of skills', () => {
   it("has an agent's own and what is shared, of equal names the narrowest", async () => {
@@ -71,6 +66,18 @@ describe('a list of skills', () => {
     expect(await names({ agent: 'other', user: 'bob' })).not.toContain('of_anns_agents/@user');
     expect(await names({})).not.toContain('of_ann/coder');
     expect(await names({}, 'rev')).toContain('of_ann/coder');
+  });
+
+  it('has no more than what tells of changes, where that is asked for', async () => {
+    const whole = await skills().listSkills({ agent: 'coder', pageSize: 2 });
+    const brief = await skills().listSkills({ agent: 'coder', pageSize: 2, brief: true });
+    expect(brief.skills.map((skill) => Object.values(skill).filter((value) => typeof value === 'string' && value !== ''))).toEqual(
+      whole.skills.map(({ $typeName, name, agent, user, digest }) =>
+        [$typeName, name, agent, digest, user].filter((value) => value !== ''),
+      ),
+    );
+    expect(brief.skills).toMatchObject(whole.skills.map(({ version, digest }) => ({ version, digest, code: '' })));
+    expect(brief.nextPageToken).toBe(whole.nextPageToken);
   });
 
   it('has a line for each user’s skill of one name, where a reviewer names no user', async () => {
@@ -93,8 +100,9 @@ describe('a list of skills', () => {
       message: expect.stringContaining('ann, bob, cid. Name the user') as string,
     });
     expect((await refusal(skills('rev').listSkillVersions(named))).status).toBe(status.FAILED_PRECONDITION);
-    expect(await skills('rev').getSkill({ ...named, version: 2 })).toMatchObject({ user: 'bob' });
-    expect((await skills('rev').listSkillVersions({ ...named, user: 'cid' })).skills).toMatchObject([{ version: 3, user: 'cid' }]);
+    expect((await refusal(skills('rev').getSkill({ ...named, version: 1 }))).status).toBe(status.FAILED_PRECONDITION);
+    expect(await skills('rev').getSkill({ ...named, user: 'bob', version: 1 })).toMatchObject({ user: 'bob' });
+    expect((await skills('rev').listSkillVersions({ ...named, user: 'cid' })).skills).toMatchObject([{ version: 1, user: 'cid' }]);
     expect((await skills('rev').listSkills({ agent: '@user', user: 'bob' })).skills).toMatchObject([{ user: 'bob' }]);
   });
 
@@ -242,9 +250,7 @@ it('a request that is too large is refused before it is read', async () => {
 it('what an agent finds is counted as offered to it', async () => {
   const before = (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount;
   await skills().searchSkills({ query: 'Sums the even numbers of a list.', agent: 'other', minSimilarity: 0 });
-  await expect
-    .poll(async () => (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount, { timeout: 10_000 })
-    .toBe(before + 1n);
+  await expect.poll(async () => (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount).toBe(before + 1n);
 });
 
 describe('categories', () => {

@@ -2,10 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory } from '@etude/memory/memory';
-import { openMemory } from '@etude/memory/open-memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
@@ -29,12 +27,9 @@ const stateOf = async (name: string, version: number) => (await skills().getSkil
 
 beforeAll(async () => {
   await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
-  memory = await openMemory({ store: { adapter: 'sqlite', path: rig.memoryPath }, embedder: new LexicalEmbedder() });
+  memory = await rig.openMemory();
 });
-afterAll(async () => {
-  await memory.close();
-  await rig.stop();
-});
+afterAll(() => rig.stop());
 
 describe('a review', () => {
   it('shows code, difference, tests, likeness and what depends on it, and counts what is held out', async () => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await rig.startRedis();
   rig.port = await freePort();
   writeKeys(rig.keysPath);
-}, 120_000);
+});
 afterAll(() => rig.stop());
 
 interface Ending {

@@ -1,57 +1,30 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { ControllerDirectory } from '@etude/queue/controller-directory';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
-import { RedisToolSessions } from '@etude/queue/tool-sessions';
-import type { TestProcess } from '@etude/test-support/processes';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ControllerChannels } from '../src/sandboxes/controller-channels.js';
 import { SandboxRouter } from '../src/sandboxes/sandbox-router.js';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
-import { collect, GatewayRig, type KeyName } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
+import { collect, type KeyName, refusal } from './gateway.harness.js';
+import { skillsForFile } from './skill-workers.js';
+import { type Caller, toolCalls } from './tool-calls.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const OPEN_MAX = 6;
 const INTERNAL_TOKEN = 'a-token-of-this-test';
-let workers: TestProcess[] = [];
-beforeAll(async () => {
-  const settings = {
-    ETUDE_SKILLS_ENABLED: 'true',
-    ETUDE_SKILLS_AUTO_REGISTER: 'true',
-    ETUDE_SKILLS_APPROVAL: 'automatic',
-    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-    ETUDE_SANDBOX_INTERNAL_TOKEN: INTERNAL_TOKEN,
-    ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
-  };
-  await rig.start(settings);
-  const more = { ...settings, ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath };
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], more);
-}, 240_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
-});
+const rig = skillsForFile(() => ({
+  ETUDE_SKILLS_AUTO_REGISTER: 'true',
+  ETUDE_SANDBOX_INTERNAL_TOKEN: INTERNAL_TOKEN,
+  ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
+}));
+const call = toolCalls(rig);
 
 const never = new AbortController().signal;
 
-interface Caller {
-  readonly key?: KeyName;
-  readonly agent?: string;
-  readonly user?: string;
-  readonly session?: string;
-  readonly requestId?: string;
-}
-
-async function call(tool: string, args: JsonObject, { key = 'acme', ...caller }: Caller = {}) {
-  const { success, result, error } = await rig.client(Tools, key).callTool({ tool, arguments: args, agent: 'coder', ...caller });
-  return { success, error, result: (result ?? {}) as Record<string, unknown> };
-}
 const interpret = (prompt: string, caller: Caller, more: JsonObject = {}) => call('code_interpreter', { prompt, ...more }, caller);
 const sandboxes = (key: KeyName = 'acme') => rig.client(Sandboxes, key);
 const close = (name: unknown) => sandboxes().closeSandbox({ name: String(name) });
@@ -78,13 +51,18 @@ function codeSessions(afterClaim = async () => {}): SandboxCodeSessions {
   const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
   onTestFinished(() => router.close());
   const sessions = Object.assign(new PausedSessions(redis, keys), { afterClaim });
-  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX });
+  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX, log: () => undefined });
 }
 
 async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'header' as const, value: { name, path } } };
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
 }
+
+/** Goes on until there is a file "go"; "on" is there as soon as it runs. */
+const UNTIL_GO = 'import os, time\nopen("on", "w").close()\nwhile not os.path.exists("go"): time.sleep(0.01)';
+const hasFile = async (name: string, path: string) =>
+  (await sandboxes().listSandboxFiles({ name })).files.some((file) => file.path === path);
 
 describe('a session of the code interpreter', () => {
   it('keeps names and files, takes files by name, and gives them back', async () => {
@@ -117,7 +95,7 @@ describe('a session of the code interpreter', () => {
     expect(await interpret('1 / 0', caller)).toMatchObject({ success: false, error: 'ZeroDivisionError: division by zero (line 1)' });
     expect((await interpret('(x, "it\'s", x)[1]', caller)).result['results']).toEqual(["it's"]);
     await close(name);
-  }, 60_000);
+  });
 
   it('finds a file beyond those that it tells', async () => {
     const caller = { session: 'many' };
@@ -129,7 +107,7 @@ describe('a session of the code interpreter', () => {
       error: expect.stringContaining('not in this session: y.csv, ../x, /etc/passwd, .. It has a0000'),
     });
     await close(made.result['sandbox']);
-  }, 60_000);
+  });
 
   it("is nobody else's, and nothing of it is in calls without a session", async () => {
     const mine = await interpret('secret = 7', { session: 'mine' });
@@ -146,20 +124,63 @@ describe('a session of the code interpreter', () => {
     const id = String(mine.result['sandbox']).split('/')[1] ?? '';
     expect(await interpret('secret', { session: id, key: 'globex' })).toMatchObject({ success: false });
     await close(mine.result['sandbox']);
+  });
+
+  it('has one sandbox, in which calls at once run one after another, each of them once', async () => {
+    const before = await openNames();
+    await interpret('ran = []', { session: 'rush' });
+    const order = [...Array(8).keys()];
+    const all = await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
+    expect(all).toMatchObject(order.map(() => ({ success: true, error: '' })));
+    expect(new Set(all.map(({ result }) => (result['results'] as number[])[0]))).toEqual(new Set(order.map((i) => i + 1)));
+    const name = all[0]?.result['sandbox'];
+    expect(new Set(all.map(({ result }) => result['sandbox']))).toEqual(new Set([name]));
+    expect((await openNames()).filter((one) => !before.includes(one))).toEqual([name]);
+    // Repeats of them run nothing.
+    await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
+    expect((await interpret('sorted(ran)', { session: 'rush' })).result['results']).toEqual([order]);
+    await close(name);
+  });
+
+  it('refuses calls beyond those that may wait, and lets one go that waits and is given up', async () => {
+    const first = await interpret('ran = []', { session: 'full' });
+    const name = String(first.result['sandbox']);
+    const running = interpret(UNTIL_GO, { session: 'full' });
+    await until(() => hasFile(name, 'on'));
+    const gone = new AbortController();
+    const request = { tool: 'code_interpreter', arguments: { prompt: 'ran.append("left")' }, agent: 'coder', session: 'full' };
+    const left = rig.client(Tools).callTool(request, { signal: gone.signal });
+    const waiting = Array.from({ length: 20 }, (_, i) => interpret(`ran.append(${i})`, { session: 'full' }));
+    const settled = Promise.allSettled(waiting);
+    const refused = (await Promise.any(waiting.map((one) => refusal(one)))) as { code: string; message: string };
+    expect(refused).toMatchObject({
+      code: 'SANDBOX_CAPACITY',
+      message: expect.stringMatching(/runs one call at a time, and 16 wait already; nothing of this one ran/),
+    });
+    gone.abort();
+    await expect(left).rejects.toThrow(/CANCELLED/);
+    await sandboxes().uploadFile(upload(name, 'go', 'x'));
+    expect(await running).toMatchObject({ success: true });
+    const ran = (await settled).map(({ status }, i) => (status === 'fulfilled' ? i : -1)).filter((i) => i >= 0);
+    expect(ran.length).toBeGreaterThanOrEqual(15);
+    expect((await interpret('sorted(ran)', { session: 'full' })).result['results']).toEqual([ran]);
+    await close(name);
   }, 60_000);
 
-  it('has one sandbox, however many calls come at once', async () => {
-    const before = await openNames();
-    const settled = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => interpret(`n${i} = ${i}`, { session: 'rush' })));
-    const told = settled.map((one) => String(one.status === 'fulfilled' ? (one.value.result['sandbox'] ?? one.value.error) : one.reason));
-    const names = new Set(told.filter((text) => text.startsWith('sandboxes/')));
-    expect(names.size).toBe(1);
-    for (const text of told.filter((one) => !names.has(one))) expect(text).toContain('which runs one at a time');
-    expect((await openNames()).filter((name) => !before.includes(name))).toEqual([...names]);
-    const ran = [...told.keys()].filter((i) => names.has(told[i] ?? ''));
-    expect((await interpret(`[${ran.map((i) => `n${i}`).join(', ')}]`, { session: 'rush' })).result['results']).toEqual([ran]);
-    await close([...names][0]);
-  }, 60_000);
+  it('refuses a call while code of another caller of the sandbox runs, as one to be sent again', async () => {
+    const first = await interpret('x = 1', { session: 'shared' });
+    const name = String(first.result['sandbox']);
+    const running = collect(sandboxes().execute({ name, code: UNTIL_GO }));
+    await until(() => hasFile(name, 'on'));
+    expect(await refusal(interpret('x', { session: 'shared' }))).toMatchObject({
+      code: 'SANDBOX_CAPACITY',
+      message: expect.stringMatching(/runs code for another call.*did not run\. Send it again/),
+    });
+    await sandboxes().uploadFile(upload(name, 'go', 'x'));
+    await running;
+    expect((await interpret('x', { session: 'shared' })).result['results']).toEqual([1]);
+    await close(name);
+  });
 
   it('has one sandbox, however many gateways open it at once', async () => {
     const before = await openNames();
@@ -180,7 +201,7 @@ describe('a session of the code interpreter', () => {
     expect(next).toContainEqual([other, true]);
     expect((await openNames()).toSorted()).toEqual([...before, other].toSorted());
     await close(other);
-  }, 60_000);
+  });
 
   it('has one sandbox where another gateway comes while it is being opened', async () => {
     const before = await openNames();
@@ -193,7 +214,7 @@ describe('a session of the code interpreter', () => {
     expect(await early.open(key, undefined, never)).toMatchObject({ sandbox: late, isReplaced: false });
     expect((await openNames()).toSorted()).toEqual([...before, late].toSorted());
     await close(late);
-  }, 60_000);
+  });
 
   it('runs a repeated request once', async () => {
     const caller = { session: 'once', requestId: 'add-one' };
@@ -201,7 +222,7 @@ describe('a session of the code interpreter', () => {
     expect(await interpret('n += 1\nn', caller)).toEqual(await interpret('n += 1\nn', caller));
     expect((await interpret('n', { session: 'once' })).result['results']).toEqual([1]);
     await close(begun.result['sandbox']);
-  }, 60_000);
+  });
 
   it('opens another sandbox where its own has ended, and says so', async () => {
     const caller = { session: 'ends' };
@@ -211,7 +232,7 @@ describe('a session of the code interpreter', () => {
     expect(next).toMatchObject({ success: false, result: { note: expect.stringContaining('has ended, with its names and files') } });
     expect(next.result['sandbox']).not.toBe(first.result['sandbox']);
     await close(next.result['sandbox']);
-  }, 60_000);
+  });
 
   it('may be a sandbox that its caller opened, by its id', async () => {
     const { name } = await sandboxes().createSandbox({});
@@ -223,7 +244,7 @@ describe('a session of the code interpreter', () => {
     });
     await close(name);
     expect(await interpret('1', { session })).toMatchObject({ success: false, error: expect.stringContaining('is closed') });
-  }, 60_000);
+  });
 
   it('is refused the sandbox of another agent or user by its id', async () => {
     const hers = await interpret('secret = 7', { session: 'hers-alone', user: 'liz' });
@@ -238,7 +259,7 @@ describe('a session of the code interpreter', () => {
         });
       await close(name);
     }
-  }, 60_000);
+  });
 
   it('has the loaded functions in reach', async () => {
     const draft = {
@@ -256,7 +277,7 @@ describe('a session of the code interpreter', () => {
     const ran = await interpret('made = slug("A B")\nmade', caller);
     expect(ran).toMatchObject({ success: true, result: { results: ['a-b'] } });
     await close(ran.result['sandbox']);
-  }, 60_000);
+  });
 
   it('runs afresh and says why where a tenant has as many sandboxes open as tools may open', async () => {
     const own = await Promise.all(Array.from({ length: OPEN_MAX }, () => sandboxes().createSandbox({})));
@@ -267,7 +288,7 @@ describe('a session of the code interpreter', () => {
     });
     expect(ran.result['sandbox']).toBeUndefined();
     await Promise.all(own.map(({ name }) => close(name)));
-  }, 60_000);
+  });
 
   it('ends with the erasure of whose it is', async () => {
     const { result } = await interpret('secret = "of ann"', { session: 'hers', user: 'ann' });
@@ -278,5 +299,5 @@ describe('a session of the code interpreter', () => {
     for (const name of [String(result['sandbox']), named])
       await until(async () => !(await openNames()).includes(name), { what: 'the sandbox to end' });
     expect((await interpret('secret', { session: 'hers', user: 'ann' })).success).toBe(false);
-  }, 60_000);
+  });
 });

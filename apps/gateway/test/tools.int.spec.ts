@@ -4,13 +4,12 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { SkillRequest } from '@etude/contracts/queues';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
-import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
-import { startWorkers } from './skill-workers.js';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { skillsForFile } from './skill-workers.js';
+import { type Caller, toolCalls } from './tool-calls.js';
 
 const WRITTEN = {
   code: 'def count_vowels(text: str) -> int:\n    """Counts vowels."""\n    return sum(1 for letter in text.lower() if letter in "aeiou")\n',
@@ -24,10 +23,7 @@ const WRITTEN = {
 };
 const SLUG = 'def slug(text: str, sep: str = "-") -> str:\n    """Makes a slug."""\n    return sep.join(text.lower().split())\n';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const agent = 'coder';
-let workers: TestProcess[] = [];
 let model: RunningScriptedModel;
 beforeAll(async () => {
   model = await startScriptedModel({
@@ -39,37 +35,16 @@ beforeAll(async () => {
       ],
     },
   });
-  const settings = {
-    ETUDE_SKILLS_ENABLED: 'true',
-    ETUDE_SKILLS_AUTO_REGISTER: 'true',
-    ETUDE_SKILLS_APPROVAL: 'automatic',
-    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-    OPENAI_BASE_URL: model.url,
-    OPENAI_API_KEY: 'scripted',
-    OPENAI_MODEL: model.model,
-  };
-  await rig.start(settings);
-  const signing = { ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath };
-  workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], { ...settings, ...signing });
-}, 240_000);
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await rig.stop();
-  await model.close();
 });
+afterAll(() => model.close());
 
-interface Caller {
-  readonly key?: KeyName;
-  readonly agent?: string;
-  readonly user?: string;
-  readonly session?: string;
-  readonly requestId?: string;
-}
-
-async function call(tool: string, args: JsonObject, { key = 'acme', ...caller }: Caller = {}) {
-  const { success, result, error } = await rig.client(Tools, key).callTool({ tool, arguments: args, agent, ...caller });
-  return { success, error, result: (result ?? {}) as Record<string, unknown> };
-}
+const rig = skillsForFile(() => ({
+  ETUDE_SKILLS_AUTO_REGISTER: 'true',
+  OPENAI_BASE_URL: model.url,
+  OPENAI_API_KEY: 'scripted',
+  OPENAI_MODEL: model.model,
+}));
+const call = toolCalls(rig);
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const wishesSeen = async (key: KeyName, user = '') =>
   (await skills(key).listWantedSkills({ agent: 'wishing', user })).wantedSkills.map(({ skill }) => skill).toSorted();
@@ -191,29 +166,30 @@ describe('skills by tools', () => {
       error: expect.stringContaining('NameError'),
     });
     expect((await call('list_skills', { subcategory_id: 'text' })).result['skills']).toMatchObject([{ name: 'slug' }]);
-  }, 60_000);
+  });
 
   it("are nobody else's", async () => {
     await register('slug_of_bob', {}, { user: 'bob' });
     expect(await useBobs({ user: 'bob' })).toMatchObject({ success: true });
     for (const caller of [{ user: 'eve' }, {}, { agent: 'tester', user: 'bob' }, { key: 'globex' as const, user: 'bob' }])
       expect(await useBobs(caller)).toMatchObject({ success: false, error: 'Skill not found' });
-  }, 60_000);
+  });
 
   it('are registered with tests made from examples, and with what they call', async () => {
+    await register('slug');
     const code =
       'from skills import slug\n\ndef titles(texts: list[str]) -> list[str]:\n    """Slugs of titles."""\n    return [slug(text) for text in texts]\n';
     const draft = { name: 'titles', description: 'Slugs of many titles.', code, examples: [{ args: [['A B', 'C']] }, { args: [[]] }] };
     expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
     expect(await call('use_skill', { skill_id: 'titles', parameters: { texts: ['X Y'] } })).toMatchObject({ result: { result: ['x-y'] } });
-  }, 60_000);
+  });
 
   it('are rejected with the reason', async () => {
     const wrong = await register('wrong_slug', { tests: [{ args: ['A'], expected: 'B' }] });
     expect(wrong).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining('tests fail') } });
     const noisy = await register('noisy', { code: `print("hi")\n${SLUG}` });
     expect(noisy.result).toMatchObject({ status: 'rejected', reason: expect.stringContaining('line 1') });
-  }, 60_000);
+  });
 
   it("wait for review where the agent's settings say so", async () => {
     await rig.client(Agents, 'rev').updateAgent({
@@ -226,9 +202,10 @@ describe('skills by tools', () => {
       success: false,
       error: expect.stringContaining('pending_review'),
     });
-  }, 60_000);
+  });
 
   it('answer one request once, and refuse its id for another', async () => {
+    await register('slug');
     const before = Number((await skills().getSkill({ name: 'skills/slug', agent })).usedCount);
     const first = await useOnce('A');
     expect(await useOnce('A')).toEqual(first);
@@ -241,7 +218,7 @@ describe('skills by tools', () => {
       { what: 'the use to be counted' },
     );
     expect(used).toBe(before + 1);
-  }, 60_000);
+  });
 });
 
 describe('code_interpreter', () => {
@@ -268,7 +245,7 @@ describe('code_interpreter', () => {
     expect(found.result['skills']).toMatchObject([{ name: 'shout', parameters: [{ name: 'text', type: 'str', description: '' }] }]);
     const use = { prompt: 'shout it', operation: 'use_skill', skill_name: 'shout', skill_parameters: { text: 'ho' } };
     expect(await call('code_interpreter', use)).toEqual({ success: true, error: '', result: { results: ['HO!'], output: '', files: [] } });
-  }, 60_000);
+  });
 });
 
 describe('a skill that is missed', () => {
@@ -282,7 +259,7 @@ describe('a skill that is missed', () => {
         const now = await skills().getWantedSkill({ name });
         return now.state === 'registered' || now.state === 'failed' ? now : null;
       },
-      { what: 'the wish to be over', timeoutMs: 30_000 },
+      { what: 'the wish to be over' },
     );
     expect(wanted).toMatchObject({ state: 'registered', registeredSkill: 'skills/count_vowels', priority: 7, scripted: true, reason: '' });
     const skill = await until(
@@ -290,7 +267,7 @@ describe('a skill that is missed', () => {
         const now = await skills().getSkill({ name: 'skills/count_vowels', agent });
         return now.status === SkillStatus.PENDING_REVIEW || now.status === SkillStatus.REJECTED ? now : null;
       },
-      { what: 'the skill to be verified', timeoutMs: 30_000 },
+      { what: 'the skill to be verified' },
     );
     expect(skill).toMatchObject({ status: SkillStatus.PENDING_REVIEW, origin: 'request', sources: [name], scripted: true, version: 1 });
     expect(skill.untrusted).toEqual([expect.stringContaining(name)]);
@@ -300,7 +277,7 @@ describe('a skill that is missed', () => {
       result: { result: 3 },
     });
     expect((await refusal(skills().requestSkill({ name: 'count_vowels', agent }))).status).toBe(status.FAILED_PRECONDITION);
-  }, 90_000);
+  });
 
   it('says why it could not be written, and who asked for what', async () => {
     const asked = await skills('rev').requestSkill({ name: 'unwritable', agent: 'idle', description: 'Cannot be.' });
@@ -310,18 +287,18 @@ describe('a skill that is missed', () => {
         const now = await skills().getWantedSkill({ name: asked.name });
         return now.state === 'failed' ? now : null;
       },
-      { what: 'the wish to fail', timeoutMs: 30_000 },
+      { what: 'the wish to fail' },
     );
     expect(over.reason).toMatch(/^3 answers could not be used; the last: the answer is not JSON/);
     expect((await skills().listWantedSkills({ agent: 'idle' })).wantedSkills.map(({ name }) => name)).toEqual([asked.name]);
     expect((await skills('globex').listWantedSkills({})).wantedSkills.map(({ skill }) => skill)).not.toContain('skills/unwritable');
     expect((await refusal(skills('globex').getWantedSkill({ name: asked.name }))).status).toBe(status.NOT_FOUND);
-  }, 90_000);
+  });
 
   it('is dropped where it is withdrawn while it is written', async () => {
     const { name } = await skills().requestSkill({ name: 'slow_words', agent: 'idle', description: 'Words, slowly.' });
     const isWriting = async () => (await skills().getWantedSkill({ name })).state === 'writing';
-    await until(isWriting, { what: 'the model to be asked', timeoutMs: 30_000 });
+    await until(isWriting, { what: 'the model to be asked' });
     expect(await skills().withdrawWantedSkill({ name, reason: 'found one' })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
     const id = SkillRequest.jobId({ v: 1, tenant: 'acme', id: name.replace('wantedSkills/', '') });
     const job = await until(
@@ -329,11 +306,11 @@ describe('a skill that is missed', () => {
         const now = await rig.producer.queue(SkillRequest.name).getJob(id);
         return now?.finishedOn === undefined ? null : now;
       },
-      { what: 'its job to end', timeoutMs: 30_000 },
+      { what: 'its job to end' },
     );
     expect([job.returnvalue, job.failedReason]).toEqual([{ state: 'withdrawn' }, undefined]);
     expect(await skills().getWantedSkill({ name })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
-  }, 60_000);
+  });
 
   it('tells nobody but reviewers what a user asked for, who does not name them', async () => {
     for (const user of ['ann', 'bob', '']) await skills().requestSkill({ name: `wish_of_${user || 'nobody'}`, agent: 'wishing', user });

@@ -1,7 +1,7 @@
 import { TaskState, type TaskEvent } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { Usage } from '@etude/contracts/task';
-import { openJournal } from '@etude/queue/journal';
+import { openJournal } from '@etude/queue/tasks/journal';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';

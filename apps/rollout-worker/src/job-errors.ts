@@ -1,5 +1,5 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
-import { isConnectionError } from '@etude/queue/redis';
+import { isConnectionError } from '@etude/queue/redis/redis';
 
 /** A lost connection says nothing about the task: it goes on when Redis is back. */
 export function jobError(error: unknown): unknown {

@@ -1,9 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
-import { openJournal, type RedisJournal } from '@etude/queue/journal';
-import type { RedisKeys } from '@etude/queue/keys';
-import type { connectRedis } from '@etude/queue/redis';
-import type { TaskStore } from '@etude/queue/task-store';
+import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
+import type { RedisKeys } from '@etude/queue/redis/keys';
+import type { connectRedis } from '@etude/queue/redis/redis';
+import type { TaskStore } from '@etude/queue/tasks/task-store';
 
 export interface JournalSource {
   /** Waits for Redis where it is away: a step that was done has to be written. */

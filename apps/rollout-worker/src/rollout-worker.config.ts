@@ -3,7 +3,7 @@ import { modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
-import { agentSettingsConfig } from '@etude/queue/agent-settings-config';
+import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
 import { z } from 'zod';
 
 export const rolloutWorkerConfig = requireMemory(

@@ -1,6 +1,6 @@
 import { cancelledByCaller, wallTimeOver } from '@etude/domain/rollout/rollout-stop';
-import type { CancelBus } from '@etude/queue/cancel';
-import type { TaskStore } from '@etude/queue/task-store';
+import type { CancelBus } from '@etude/queue/tasks/cancel';
+import type { TaskStore } from '@etude/queue/tasks/task-store';
 import type { OpenedRollout } from './open-rollout.js';
 
 interface StopSources {

@@ -1,6 +1,6 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
-import { openJournal } from '@etude/queue/journal';
-import { OutboxReader } from '@etude/queue/memory-outbox';
+import { openJournal } from '@etude/queue/tasks/journal';
+import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { fenced, type Rig, startRig, TENANT } from './rig.js';

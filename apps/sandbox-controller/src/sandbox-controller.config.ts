@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig } from '@etude/platform/config';
+import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { z } from 'zod';
 
 const list = z.string().transform((text) =>
@@ -21,6 +22,8 @@ const driverConfig = {
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
+  /** `local`: what the folders are compared with. */
+  ...sandboxPackagesConfig.shape,
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
   /** `kubernetes`, outside a cluster: path of a kubeconfig. */

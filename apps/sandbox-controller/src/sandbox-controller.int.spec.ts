@@ -1,8 +1,8 @@
 import { SandboxExecute } from '@etude/contracts/queues';
 import { SandboxLimits, type ExecutionRequest } from '@etude/contracts/sandbox';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
-import { QueueSandboxes } from '@etude/queue/executions';
-import { Producer } from '@etude/queue/producer';
+import { QueueSandboxes } from '@etude/queue/executions/executions';
+import { Producer } from '@etude/queue/jobs/producer';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';

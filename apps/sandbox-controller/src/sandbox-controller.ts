@@ -1,10 +1,10 @@
 import { SandboxExecute } from '@etude/contracts/queues';
 import type { HealthCheck } from '@etude/platform/health';
-import { CancelBus } from '@etude/queue/cancel';
-import { type Consumer, consume } from '@etude/queue/consumer';
-import { ExecutionStore } from '@etude/queue/executions';
-import { RedisKeys } from '@etude/queue/keys';
-import { connectRedis, type QueueLogger } from '@etude/queue/redis';
+import { CancelBus } from '@etude/queue/tasks/cancel';
+import { type Consumer, consume } from '@etude/queue/jobs/consumer';
+import { ExecutionStore } from '@etude/queue/executions/executions';
+import { RedisKeys } from '@etude/queue/redis/keys';
+import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { MeasuredDriver } from './measured-driver.js';

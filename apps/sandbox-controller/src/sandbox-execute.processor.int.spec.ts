@@ -1,10 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
-import { CancelBus } from '@etude/queue/cancel';
-import { consume } from '@etude/queue/consumer';
-import { ExecutionStore, QueueSandboxes } from '@etude/queue/executions';
-import { Producer } from '@etude/queue/producer';
+import { CancelBus } from '@etude/queue/tasks/cancel';
+import { consume } from '@etude/queue/jobs/consumer';
+import { ExecutionStore, QueueSandboxes } from '@etude/queue/executions/executions';
+import { Producer } from '@etude/queue/jobs/producer';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { runResult } from '../test/fake-driver.js';

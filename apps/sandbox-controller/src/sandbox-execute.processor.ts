@@ -1,10 +1,10 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SandboxExecute } from '@etude/contracts/queues';
 import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { CancelBus } from '@etude/queue/cancel';
-import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/consumer';
-import type { ExecutionStore, StoredExecution } from '@etude/queue/executions';
+import type { CancelBus } from '@etude/queue/tasks/cancel';
+import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/jobs/consumer';
+import type { ExecutionStore, StoredExecution } from '@etude/queue/executions/executions';
 
 export interface SandboxExecuteDeps {
   readonly sandboxes: Sandboxes;
@@ -26,7 +26,7 @@ function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
 function exitOf(error: unknown): ExitReason | null {
   const code = errorCode(error);
   if (code !== 'SANDBOX_CAPACITY' && code !== 'SANDBOX_UNAVAILABLE') return null;
-  const exit = (error as EtudeError).details?.metadata?.exit;
+  const exit = errorDetails(error).metadata?.exit;
   return EXIT_REASONS.find((known) => known === exit && RETRYABLE_EXITS.has(known)) ?? null;
 }
 
@@ -55,21 +55,6 @@ async function resultOf(
   }
 }
 
-/** What is stored, read once cancels are watched, so that none falls between. `release` ends the watching. */
-function watched({ executions, cancels }: SandboxExecuteDeps, tenant: string, executionId: string, cancelled: AbortController) {
-  let reads = 0;
-  const { promise: stored, resolve } = Promise.withResolvers<StoredExecution | null>();
-  const isRequested = async () => {
-    reads += 1;
-    if (reads > 1) return executions.cancelRequested(tenant, executionId);
-    const loading = executions.load(tenant, executionId);
-    resolve(loading);
-    return (await loading)?.cancelRequested ?? false;
-  };
-  const release = cancels.watch('execution', { tenant, id: executionId }, isRequested, () => cancelled.abort());
-  return { stored, release };
-}
-
 /**
  * Runs one stored execution and stores its result; one that ran before, or was cancelled, runs nothing.
  *
@@ -77,17 +62,22 @@ function watched({ executions, cancels }: SandboxExecuteDeps, tenant: string, ex
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
-export function sandboxExecuteProcessor(deps: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
-  const { sandboxes, executions } = deps;
+export function sandboxExecuteProcessor({
+  sandboxes,
+  executions,
+  cancels,
+}: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
-    const { stored, release } = watched(deps, tenant, executionId, cancelled);
+    const isCancelled = () => executions.cancelRequested(tenant, executionId);
+    // Before what is stored is read, so that no cancel falls between.
+    const release = cancels.listen('execution', { tenant, id: executionId }, isCancelled, () => cancelled.abort());
     try {
-      const found = await stored;
-      if (!found) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
-      if (found.result) return { executionId };
-      if (found.cancelRequested) cancelled.abort();
-      const result = await resultOf(sandboxes, found, context, AbortSignal.any([context.signal, cancelled.signal]));
+      const stored = await executions.load(tenant, executionId);
+      if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
+      if (stored.result) return { executionId };
+      if (stored.cancelRequested) cancelled.abort();
+      const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;

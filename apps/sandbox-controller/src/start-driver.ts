@@ -1,5 +1,6 @@
 import type { HealthCheck } from '@etude/platform/health';
-import type { QueueLogger } from '@etude/queue/redis';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { needed, type SandboxControllerConfig } from './sandbox-controller.config.js';
 
@@ -33,6 +34,7 @@ async function startLocal(config: SandboxControllerConfig): Promise<StartedDrive
     warm: config.ETUDE_SANDBOX_WARM,
     allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
     overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,
+    packages: readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH),
   });
   return { driver, free: () => driver.warmCount, check: () => Promise.resolve() };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Display, RunResult } from '@etude/contracts/sandbox';
+import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import type {
   ClaimedSandbox,
   ExecutionEnd,
@@ -17,19 +18,7 @@ type Frame =
   | { readonly kind: 'display'; readonly data: Display }
   | { readonly kind: 'result'; readonly result: RunResult };
 
-export const runResult = (more: Partial<RunResult> = {}): RunResult => ({
-  exit: 'ok',
-  exitCode: 0,
-  signal: null,
-  stdout: '',
-  stderr: '',
-  stdoutCutBytes: 0,
-  stderrCutBytes: 0,
-  cpuMs: 1,
-  wallMs: 1,
-  memoryPeakKiB: 1,
-  ...more,
-});
+export const runResult = (more: Partial<RunResult> = {}): RunResult => ({ ...CLEAN_RUN, ...more });
 
 const noFiles = new Proxy({} as SandboxFiles, {
   get: () => () => Promise.reject(new EtudeError('NOT_FOUND', 'a fake sandbox has no files')),

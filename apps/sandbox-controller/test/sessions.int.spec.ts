@@ -22,7 +22,7 @@ beforeAll(async () => {
   installation = await startInstallation();
   controller = await installation.start();
   client = controller.client();
-}, 120_000);
+});
 afterAll(() => installation.close());
 
 const MIB = 1024 * 1024;
@@ -179,7 +179,7 @@ describe('files of a session over gRPC', () => {
     }
     expect(digest.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'));
     expect(most - before).toBeLessThan(100);
-  }, 120_000);
+  });
 
   it('are listed in pages, looked at, and deleted', async () => {
     const name = await create();
@@ -318,7 +318,7 @@ describe('a controller that goes', () => {
         const sandbox = await killed.getSandbox({ name });
         return sandbox.state === SandboxState.LOST ? sandbox : null;
       },
-      { timeoutMs: 20_000, what: 'the loss of the session' },
+      { what: 'the loss of the session' },
     );
     expect(lost.stateReason).toContain('the controller that held it ended');
     expect(await refusal(all(killed.execute({ name, code: '1' })))).toMatchObject({
@@ -326,5 +326,5 @@ describe('a controller that goes', () => {
       metadata: { state: 'lost' },
     });
     expect((await installation.directory.dead()).length).toBe(0);
-  }, 60_000);
+  });
 });

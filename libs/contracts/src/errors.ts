@@ -19,6 +19,7 @@ export const ERROR_KINDS = {
   UNAUTHENTICATED: kind(16, 'caller'),
   PERMISSION_DENIED: kind(7, 'caller'),
   PAYLOAD_TOO_LARGE: kind(8, 'caller'),
+  TOO_MANY_CALLS: kind(8, 'caller', true),
   CANCELLED: kind(1, 'caller'),
   DEADLINE_EXCEEDED: kind(4, 'caller'),
   QUEUE_UNAVAILABLE: kind(14, 'system', true),
@@ -72,8 +73,24 @@ export function errorCode(error: unknown): ErrorCode {
   return typeof code === 'string' && code in ERROR_KINDS ? (code as ErrorCode) : 'INTERNAL';
 }
 
+/** The details of anything thrown; empty where it has none of ours, as a failed call's own text is not. */
+export function errorDetails(error: unknown): ErrorDetails {
+  const details = (error as { details?: unknown } | null | undefined)?.details;
+  return typeof details === 'object' && details !== null ? details : {};
+}
+
 export function isRetryable(error: unknown): boolean {
   return ERROR_KINDS[errorCode(error)].retryable;
+}
+
+const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
+/** What a server answers to a request that it takes offence at. Every other refusal (a wrong key, no credit) is one of all requests. */
+const REQUEST_REFUSED: ReadonlySet<string | undefined> = new Set(['400', '413', '422']);
+
+/** Whether a model failed at this one request, so that asking something else is still worth it. */
+export function isOnlyThisAnswer(error: unknown): boolean {
+  const code = errorCode(error);
+  return ANSWER_FAILURES.has(code) || (code === 'MODEL_REFUSED' && REQUEST_REFUSED.has(errorDetails(error).metadata?.['status']));
 }
 
 /** An abort by cancellation or shutdown, from fetch, timers or ourselves. */

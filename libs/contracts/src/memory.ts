@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OwnerAgent, OwnerTenant, SkillName, UserId } from './ids.js';
+import { Json } from './json.js';
 import {
   SkillCategory,
   SkillChange,
@@ -27,7 +28,10 @@ export const RecalledItem = z.strictObject({
   text: z.string(),
   score: z.number(),
   similarity: z.number(),
-  /** What a fact rests on: ids of episodes, and "facts/{id}" where somebody told it. Of other kinds it follows from their ids. */
+  /**
+   * Of a fact what it rests on: ids of episodes, and "facts/{id}" where somebody told it. Of all kinds also what is not trusted of what
+   * it was made in sight of, as a skill names its sources. The rest follows from ids.
+   */
   sources: z.array(z.string()).readonly().optional(),
 });
 export type RecalledItem = z.infer<typeof RecalledItem>;
@@ -57,6 +61,8 @@ export const Transition = z.strictObject({
   inputTokens: z.number().int(),
   outputTokens: z.number().int(),
   costUsd: z.number(),
+  /** What it and the attempts before it were made in sight of, as a skill names its sources. */
+  touched: z.array(z.string()).optional(),
   createdAt: z.number().int(),
 });
 export type Transition = z.infer<typeof Transition>;
@@ -72,9 +78,9 @@ export const SkillTest = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     kind: z.literal('call'),
-    args: z.array(z.json()),
-    kwargs: z.record(z.string(), z.json()),
-    expected: z.json(),
+    args: z.array(Json),
+    kwargs: z.record(z.string(), Json),
+    expected: Json,
     tolerance: z.number(),
   }),
   z.strictObject({ kind: z.literal('python'), setup: z.string(), tests: z.string() }),
@@ -86,7 +92,7 @@ export const Experience = z.strictObject({
   context: z.array(z.string().max(1_000_000)).min(1).max(1_000),
   actions: z.array(z.string().max(1_000_000)).max(10_000).default([]),
   /** `type: "action_error"` marks an error. A success has outcomes, of which fewer than 30% are errors. */
-  outcomes: z.array(z.record(z.string(), z.json())).max(10_000).default([]),
+  outcomes: z.array(z.record(z.string(), Json)).max(10_000).default([]),
 });
 export type Experience = z.infer<typeof Experience>;
 
@@ -109,7 +115,7 @@ export const Episode = z.strictObject({
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
-  /** What it was made in sight of, as a skill names its sources: "documents/…", "episodes/…". */
+  /** What it was made in sight of, as a skill names its sources: "documents/…", "episodes/…"; with what of those is not trusted. */
   touched: z.array(z.string()).optional(),
   /** What an outside agent told, whole; absent where a rollout made the episode. */
   experience: Experience.optional(),
@@ -130,6 +136,8 @@ export const Fact = z.strictObject({
   source: z.string().default('experience'),
   /** Episodes that support it. */
   episodes: z.array(z.string()).default([]),
+  /** What is not trusted of what it was learned in sight of, as a skill names its sources. */
+  touched: z.array(z.string()).optional(),
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
@@ -232,7 +240,7 @@ export const Skill = z.strictObject({
   usage: SkillUsage.optional(),
   /** Of the Agent Skills format: files beside the code, and fields that Etude has no own place for. */
   files: z.array(SkillFile).optional(),
-  metadata: z.record(z.string(), z.json()).optional(),
+  metadata: z.record(z.string(), Json).optional(),
 });
 export type Skill = z.infer<typeof Skill>;
 
@@ -251,8 +259,8 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     fingerprint: z.string(),
     cue: z.string(),
     at: z.number().int(),
-    /** Whose the skill is, where it is not the user's own agent's. */
-    owner: z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent }).optional(),
+    /** Whose the skill is, where it is not the user's own agent's. Without a user it is nobody's in particular. */
+    owner: z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
     /** Digests of what went in and what came out. */
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),

@@ -1,18 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AgentId, SkillName, TenantId } from './ids.js';
-import { SkillVerify, skillJobPrefix } from './queues.js';
+import { AgentId, SkillName, TenantId, UserId } from './ids.js';
+import { SkillVerify, skillJobPrefix, skillJobSuffix } from './queues.js';
 
 const named = (name: { safeParse: (value: string) => { success: boolean } }) =>
   fc.stringMatching(/^[a-z0-9._-]{1,4}$/).filter((value) => name.safeParse(value).success);
-const SKILL = fc.record({
-  v: fc.constant(1 as const),
-  tenant: named(TenantId),
-  agent: named(AgentId),
-  name: named(SkillName),
-  version: fc.integer({ min: 1, max: 12 }),
-  digest: fc.constantFrom('a'.repeat(64), 'b'.repeat(64)),
-});
+const SKILL = fc.record(
+  {
+    v: fc.constant(1 as const),
+    tenant: named(TenantId),
+    agent: named(AgentId),
+    name: named(SkillName),
+    version: fc.integer({ min: 1, max: 12 }),
+    digest: fc.constantFrom('a'.repeat(64), 'b'.repeat(64)),
+    round: fc.integer({ min: 1, max: 2 }),
+    user: named(UserId),
+  },
+  { requiredKeys: ['v', 'tenant', 'agent', 'name', 'version', 'digest'] },
+);
 
 describe('job ids of skills', () => {
   it('are equal for the same skill alone', () => {
@@ -29,12 +34,14 @@ describe('job ids of skills', () => {
     );
   });
 
-  it('start as those of their owner do, and of nobody else', () => {
+  it('start as those of their owner do, and end as those of their user, and of nobody else', () => {
     fc.assert(
       fc.property(SKILL, SKILL, (a, b) => {
         const id = SkillVerify.jobId(a);
         expect(id.startsWith(skillJobPrefix(b.tenant))).toBe(a.tenant === b.tenant);
         expect(id.startsWith(skillJobPrefix(b.tenant, b.agent))).toBe(a.tenant === b.tenant && a.agent === b.agent);
+        const user = b.user ?? 'nobody-else';
+        expect(id.endsWith(skillJobSuffix(user))).toBe(a.user === user);
       }),
     );
   });

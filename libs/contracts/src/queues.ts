@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { AgentId, OwnerAgent, OwnerTenant, RolloutId, SkillName, TaskId, TenantId } from './ids.js';
+import { AgentId, OwnerAgent, OwnerTenant, RolloutId, SkillName, TaskId, TenantId, UserId } from './ids.js';
+import type { Skill } from './memory.js';
 
 export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly name: string;
@@ -92,12 +93,17 @@ export function skillJobPrefix(tenant: string, agent?: string): string {
   return agent === undefined ? `${tenant}~` : `${tenant}~${agent}~`;
 }
 
+/** What job ids of one user's skills end with. */
+export const skillJobSuffix = (user: string) => `~@${user}`;
+
 export const SkillVerify = queue({
   name: 'skill.verify',
   payload: z.strictObject({
     v: z.literal(1),
     tenant: OwnerTenant,
     agent: OwnerAgent,
+    /** Whose it is; absent: nobody's in particular. */
+    user: UserId.optional(),
     name: SkillName,
     version: z.number().int().min(1),
     digest: z.string().length(64),
@@ -106,12 +112,21 @@ export const SkillVerify = queue({
   }),
   result: z.strictObject({ status: z.string() }),
   jobId: (p) =>
-    `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}${p.round === undefined ? '' : `~${p.round}`}`,
+    `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}${p.round === undefined ? '' : `~${p.round}`}${p.user === undefined ? '' : skillJobSuffix(p.user)}`,
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,
   workersLostMax: WORKERS_LOST_MAX,
 });
+
+/** The job that verifies this version. @param round see `SkillVerify` */
+export function verificationOf(
+  { scope: { tenant, agent, user }, name, version, digest }: Pick<Skill, 'scope' | 'name' | 'version' | 'digest'>,
+  round?: number,
+): z.infer<typeof SkillVerify.payload> {
+  const key = { tenant, agent, ...(user === null ? {} : { user }), name, version, digest };
+  return { v: 1, ...key, ...(round === undefined ? {} : { round }) };
+}
 
 /** The skill architect writes a skill that somebody missed. The wish is kept under its id. */
 export const SkillRequest = queue({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Json } from './json.js';
 
 /** Resources of each single run inside an execution. */
 export const SandboxLimits = z.strictObject({
@@ -44,8 +45,8 @@ const CallRun = z.strictObject({
   kind: z.literal('call'),
   code: z.string(),
   entryPoint: z.string(),
-  args: z.array(z.json()).default([]),
-  kwargs: z.record(z.string(), z.json()).default({}),
+  args: z.array(Json).default([]),
+  kwargs: z.record(z.string(), Json).default({}),
   /** What the value may be as JSON: its size, and its commas and brackets. More is an error of the call, a ValueError. */
   valueKiB: z.number().int().min(1).max(65_536).optional(),
   valueParts: z.number().int().min(1).max(2_000_000).optional(),
@@ -97,7 +98,7 @@ export const ExecutionRequest = z.strictObject({
 export type ExecutionRequest = z.infer<typeof ExecutionRequest>;
 
 /** One rich output by media type: text as text, binary as base64, JSON as JSON. `text/plain` is always there. */
-export const Display = z.record(z.string(), z.json());
+export const Display = z.record(z.string(), Json);
 export type Display = z.infer<typeof Display>;
 
 export const RunResult = z.strictObject({
@@ -117,7 +118,7 @@ export const RunResult = z.strictObject({
    * `{"$bytes": base64}`, complex `{"$complex": [re, im]}`, dicts with keys other than text `{"$dict": [[k, v], ...]}`,
    * NaN and infinities `{"$float": "nan"|"inf"|"-inf"}`, integers beyond 2^53 `{"$int": "..."}`, anything else `{"$repr": text}`.
    */
-  value: z.json().optional(),
+  value: Json.optional(),
   /** `call` and `checked`: the exception that ended it. */
   error: z.strictObject({ type: z.string(), message: z.string(), line: z.number().int().nullable() }).optional(),
   /** `cell` only: what it displayed, in order. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { SkillName } from './ids.js';
+import { SkillName, UserId } from './ids.js';
+import { Json } from './json.js';
 
 export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'active', 'deprecated', 'archived', 'rejected'] as const;
 export const SkillStatus = z.enum(SKILL_STATUSES);
@@ -11,7 +12,7 @@ export const SkillScope = z.enum(SKILL_SCOPES);
 export type SkillScope = z.infer<typeof SkillScope>;
 
 const Digest = z.string().length(64);
-const JsonObject = z.record(z.string(), z.json());
+const JsonObject = z.record(z.string(), Json);
 
 /** Path of categories, from the widest to the narrowest. */
 export const SkillCategory = z
@@ -25,7 +26,7 @@ export const SkillParameter = z.strictObject({
   type: z.string(),
   description: z.string(),
   required: z.boolean(),
-  defaultValue: z.json().optional(),
+  defaultValue: Json.optional(),
   /** Where Python does not take it by its name: by its place ("a" of `def f(a, /)`), or as the list of what follows ("rest" of `*rest`). */
   passed: z.enum(['position', 'rest']).optional(),
 });
@@ -45,11 +46,15 @@ export const SkillContract = z.strictObject({
 });
 export type SkillContract = z.infer<typeof SkillContract>;
 
-/** Another skill, exactly as it was when both were verified together. `agent`: whose it is. */
+/**
+ * Another skill, exactly as it was when both were verified together. `agent` and `user`: whose it is; null: nobody's in particular. Without
+ * a user it was pinned before versions were counted for each user: see `pinnedVersion`.
+ */
 export const SkillDependency = z.strictObject({
   name: SkillName,
   tenant: z.string(),
   agent: z.string(),
+  user: UserId.nullable().optional(),
   version: z.number().int().min(1),
   digest: Digest,
 });
@@ -75,6 +80,8 @@ export type SkillFinding = z.infer<typeof SkillFinding>;
 export const SkillLikeness = z.strictObject({
   name: SkillName,
   agent: z.string(),
+  /** Whose it is; absent: not written down then. */
+  user: UserId.nullable().optional(),
   version: z.number().int(),
   /** Calibrated, of name and description. */
   similarity: z.number(),
@@ -111,18 +118,12 @@ export const SkillProof = z.strictObject({
 });
 export type SkillProof = z.infer<typeof SkillProof>;
 
-/** Parts of Etude that stand in histories as those who did something. Nobody's key is called so. */
-export const SYSTEM_ACTORS = [
-  'verification',
-  'consolidation',
-  'rollout',
-  'architect',
-  'pruning',
-  'import',
-  'person',
-  'request',
-  'tool',
-] as const;
+export const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', 'request'] as const;
+export const SkillOriginKind = z.enum(SKILL_ORIGINS);
+export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
+
+/** Parts of Etude that stand in histories as those who did something; of a skill that nobody is named for, its origin. Nobody's key is called so. */
+const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
 /** Whether somebody of this name could be taken for a part of Etude, in whichever letters it is written. */
 export function isSystemActor(name: string): boolean {
@@ -130,7 +131,7 @@ export function isSystemActor(name: string): boolean {
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
-  return SYSTEM_ACTORS.some((actor) => actor === plain);
+  return SYSTEM_ACTORS.includes(plain);
 }
 
 export const SkillChange = z.strictObject({
@@ -147,12 +148,13 @@ export type SkillChange = z.infer<typeof SkillChange>;
 
 /** How a skill does, beside its successful executions and their rate. */
 export const SkillUsage = z.strictObject({
-  /** Shown to a model or an agent. */
+  /** Shown to a model or an agent, or loaded into its code. */
   offered: z.number().int().min(0),
-  /** Run, whatever came of it. */
+  /** Run by name or in a task, whatever came of it. */
   used: z.number().int().min(0),
   /** Run, and a model had to do the work afterwards. */
   fellBack: z.number().int().min(0),
+  /** ms since 1970; loads into code that an agent runs move it, too. */
   lastUsedAt: z.number().int().nullable(),
   /** The last ones, newest first; inputs cut. */
   failures: z.array(z.strictObject({ at: z.number().int(), input: z.string(), error: z.string() })),
@@ -165,10 +167,6 @@ export type SkillUsage = z.infer<typeof SkillUsage>;
 /** A file of the Agent Skills format beside the code. */
 export const SkillFile = z.strictObject({ path: z.string().min(1).max(512), contentBase64: z.base64() });
 export type SkillFile = z.infer<typeof SkillFile>;
-
-export const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', 'request'] as const;
-export const SkillOriginKind = z.enum(SKILL_ORIGINS);
-export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 
 /** "name==version", as a sandbox template lists what its image has. */
 export const SkillPackage = z

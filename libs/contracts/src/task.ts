@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AgentId, TenantId, UserId } from './ids.js';
+import { Json } from './json.js';
 import { SandboxFile, SandboxLimits } from './sandbox.js';
 
 /** Bytes of all files of one task together. */
@@ -14,9 +15,9 @@ const notBlank = (otherwise: string) => z.string().regex(/\S/, otherwise);
 
 const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
 const FunctionCase = z.strictObject({
-  args: z.array(z.json()).default([]),
-  kwargs: z.record(z.string(), z.json()).default({}),
-  expected: z.json(),
+  args: z.array(Json).default([]),
+  kwargs: z.record(z.string(), Json).default({}),
+  expected: Json,
   public: z.boolean().default(false),
 });
 /** Of Python 3; none of them names a function. */

@@ -4,13 +4,15 @@ import { describe, expect, it, vi } from 'vitest';
 import { parseDocument } from 'yaml';
 import { type FolderFile, filesOfFolder } from '../src/skill-folder/file-collector.js';
 import { findSkills } from '../src/skill-folder/find-skills.js';
-import { folderFromSkill, readSkill, skillFromFolder } from '../src/skill-folder/skill-folder.js';
+import { folderFromSkill, readSkill } from '../src/skill-folder/skill-folder.js';
 import type { SkillParts } from '../src/skill-folder/skill-parts.js';
 
 // Still the real ones, and counted.
 vi.mock('yaml', { spy: true });
 
 const file = (path: string, text: string): FolderFile => ({ path, bytes: Buffer.from(text) });
+/** Of a folder whose own name does not matter. */
+const skillFromFolder = (files: readonly FolderFile[], keepText = false): SkillParts => readSkill({ folder: '', files }, keepText).parts;
 const texts = (files: readonly FolderFile[]) =>
   Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString('latin1')]));
 const skillText = (fields: string, body = '# Steps\n') => file('SKILL.md', `---\n${fields}\n---\n\n${body}`);
@@ -158,7 +160,7 @@ describe('a folder as a skill', () => {
       ),
       body,
       code: text,
-      cases: optional(fc.constantFrom('[]', '[{"kind":"python","setup":"","tests":"x"}]')),
+      cases: optional(fc.constantFrom('[]', '[{"kind":"python","setup":"","tests":"x"}]', '[{"kind":"call","expected":6}]')),
       extras: fc.uniqueArray(extra, { maxLength: 3, selector: ({ path }) => path }),
     })
     .map((made) => [
@@ -167,6 +169,20 @@ describe('a folder as a skill', () => {
       ...(made.cases ? [file('tests/cases.json', made.cases)] : []),
       ...made.extras.filter(({ path, bytes }) => !path.startsWith('tests/') || Buffer.from(Buffer.from(bytes).toString()).equals(bytes)),
     ]);
+
+  it('may leave out of a test what is as usual', () => {
+    const cases = [
+      { kind: 'call', args: [5], expected: 6 },
+      { kind: 'io', expectedStdout: '6' },
+      { kind: 'python', tests: 'assert f()' },
+    ];
+    const folder = [skillText('name: a\ndescription: x'), file('tests/cases.json', JSON.stringify(cases))];
+    expect(skillFromFolder(folder).tests).toEqual([
+      { kind: 'call', args: [5], kwargs: {}, expected: 6, tolerance: 0 },
+      { kind: 'io', stdin: '', expectedStdout: '6', comparison: 'whitespace', tolerance: 0 },
+      { kind: 'python', setup: '', tests: 'assert f()' },
+    ]);
+  });
 
   it('gives the same bytes again', () => {
     fc.assert(

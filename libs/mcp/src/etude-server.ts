@@ -2,7 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { SkillChanges } from './skill-changes.js';
+import { SkillChanges, type SkillChangesOptions } from './skill-changes.js';
 import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
 import { serveTools, type ToolTiming } from './tools.js';
 
@@ -25,9 +25,9 @@ export interface EtudeServerOptions {
 }
 
 /** For a connection that lasts: how often it is looked whether skills have changed, and until when. */
-export interface ChangeWatch {
-  readonly everyMs: number;
-  readonly signal: AbortSignal;
+export interface ChangeWatch extends Omit<SkillChangesOptions, 'tell'> {
+  /** Hears of each message of the client from now on. */
+  readonly onMessage: (listener: () => void) => void;
 }
 
 /**
@@ -47,6 +47,7 @@ export function etudeServer(
   );
   serveTools(mcp.server, calls.tools, caller, timing);
   const changes = watch && new SkillChanges(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() });
+  if (changes) watch?.onMessage(() => changes.heard());
   const source = new GatewaySkillSource(calls.skills, caller, { onUnfit, onListing: () => changes?.begin() });
   const onWarning = ({ path, message }: { path: string; message: string }) => onUnfit(path, message);
   new SkillsExtension({ source, cacheHint: { ttlMs: SKILLS_TTL_MS, cacheScope: 'private' }, onWarning }).attach(mcp);

@@ -44,9 +44,10 @@ export function refuseHttp(
   status: number,
   message: string,
   code: number = ProtocolErrorCode.InvalidRequest,
+  id: string | number | null = null,
 ): void {
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }));
 }
 
 function tryCaller(request: IncomingMessage): McpCaller | RangeError {

@@ -108,7 +108,9 @@ export class GatewaySkillSource implements SkillSource {
 
   /** Undefined where it is gone meanwhile, or does not fit the format. */
   async #folder({ name, agent, user, version }: Version, context: ServerContext): Promise<SkillFolder | undefined> {
-    const exported = await unlessMissing(this.#calls.exportSkill({ name, agent, user, version }, this.#settings(context)));
+    // Whoever's key it is, a model reads it.
+    const request = { name, agent, user, version, withoutHiddenTests: true };
+    const exported = await unlessMissing(this.#calls.exportSkill(request, this.#settings(context)));
     if (exported === undefined) return undefined;
     const skill = name.replace(/^skills\//, '');
     try {

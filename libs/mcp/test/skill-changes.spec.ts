@@ -12,11 +12,11 @@ const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({
   status,
   files: { 'SKILL.md': manifest(name, `What ${name} does`) },
 });
-const looks = ({ seen }: FakeGateway) =>
-  seen.filter(({ method, request }) => method === 'listSkills' && request['pageSize'] === 200).length;
+const looksAt = ({ seen }: FakeGateway) => seen.filter(({ method, request }) => method === 'listSkills' && request['brief'] === true);
+const looks = (gateway: FakeGateway) => looksAt(gateway).length;
 
-async function listening(gateway: FakeGateway, revision: (typeof REVISIONS)[number]) {
-  const client = await connect(gateway, 'stdio', revision, { options: { skillsEveryMs: 10 } });
+async function listening(gateway: FakeGateway, revision: (typeof REVISIONS)[number], skillsIdleEveryMs = 10) {
+  const client = await connect(gateway, 'stdio', revision, { options: { skillsEveryMs: 10, skillsIdleEveryMs } });
   let told = 0;
   client.setNotificationHandler('notifications/resources/list_changed', () => void (told += 1));
   if (revision === MODERN) await client.listen({ resourcesListChanged: true });
@@ -47,6 +47,23 @@ describe.each(REVISIONS)('changes of skills over stdio in %s', (revision) => {
     expect(told()).toBe(2);
   });
 
+  it('are looked for ever more seldom, and soon again after the client has asked for something', async () => {
+    const gateway = new FakeGateway();
+    gateway.held = [skill('one')];
+    const { client, told } = await listening(gateway, revision, 3_600_000);
+    await new SkillsClient(client).list();
+    const begun = performance.now();
+    await until(() => looks(gateway) >= 8);
+    // 10 + 20 + ... + 640 ms between eight looks, and 1,280 to the next.
+    expect(performance.now() - begun).toBeGreaterThan(1_000);
+    gateway.held = [];
+    const before = performance.now();
+    await client.listTools();
+    await until(() => told() === 1);
+    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(gateway.seen.filter(({ method }) => method === 'listSkills').at(-1)?.request).toMatchObject({ brief: true, pageSize: 1_000 });
+  });
+
   it('cost a client nothing that never lists any', async () => {
     const gateway = new FakeGateway();
     const { client } = await listening(gateway, revision);
@@ -71,17 +88,16 @@ describe.each(REVISIONS)('changes of skills over stdio in %s', (revision) => {
   });
 
   it('are looked for no more once the connection is over', async () => {
-    const gateway = new FakeGateway();
-    const { client } = await listening(gateway, revision);
-    await new SkillsClient(client).list();
+    const [gateway, others] = [new FakeGateway(), new FakeGateway()];
+    const [{ client }, { client: other }] = [await listening(gateway, revision), await listening(others, revision)];
+    for (const one of [client, other]) await new SkillsClient(one).list();
     await lookedAgain(gateway);
     await client.close();
-    const standsStill = async () => {
-      const before = looks(gateway);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      return looks(gateway) === before;
-    };
-    expect(await until(standsStill, { what: 'the looking to end' })).toBe(true);
+    await until(() => looksAt(gateway).at(-1)?.settings.signal?.aborted, { what: 'the end of the connection' });
+    const before = looks(gateway);
+    // What was due by then is due before the second look at these.
+    await lookedAgain(others);
+    expect(looks(gateway)).toBe(before);
   });
 });
 

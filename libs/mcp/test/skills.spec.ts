@@ -42,8 +42,9 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     });
   });
 
-  it('gives files whose bytes are those of the digests', async () => {
-    const skills = await skillsOf(gatewayWithSkills());
+  it('gives files whose bytes are those of the digests, exported as for a model', async () => {
+    const gateway = gatewayWithSkills();
+    const skills = await skillsOf(gateway);
     const { skill } = await skills.get('skill://sum-of-squares/SKILL.md');
     const first = await skills.read(skill);
     expect(first).toMatchObject({ verified: true, mimeType: 'text/markdown', frontmatter: { name: 'sum-of-squares' } });
@@ -52,6 +53,8 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     expect(Buffer.from(asset.bytes)).toEqual(SUM['assets/raw.bin']);
     const script = await skills.read(skill, 'scripts/main.py');
     expect(script).toMatchObject({ verified: true, mimeType: 'text/x-python', text: SUM['scripts/main.py'] });
+    const exports = gateway.seen.filter(({ method }) => method === 'exportSkill');
+    expect(new Set(exports.map(({ request }) => request['withoutHiddenTests']))).toEqual(new Set([true]));
     expect(await skills.read(skill, 'scripts/data/Q&A été.txt')).toMatchObject({ verified: true, text: 'question' });
   });
 

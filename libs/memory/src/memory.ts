@@ -78,15 +78,18 @@ export interface ProceduralLayer extends ProceduralMemory {
   /** `worthMin`: lowest success rate. */
   search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']>;
   /**
-   * A procedure in words: an existing name gets the new prompt and keeps its history. Starts at a success rate of 0.5.
-   * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for a new name beyond `namesMax` (see `StoreSkillOptions`)
+   * A procedure in words, in use at once. Other words under its name are the next version, which goes on with its counts; where anybody
+   * decided on what has that name, and for words that are marked in the tenant, it is a candidate (`toldProcedure`). Starts at a success
+   * rate of 0.5.
+   * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that somebody took out of use, and for a new name
+   *   beyond `namesMax` (see `StoreSkillOptions`)
    */
   storeProcedure(
     writeId: string,
     scope: Skill['scope'],
     name: string,
     prompt: string,
-    options?: Pick<StoreSkillOptions, 'namesMax'>,
+    options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
   ): Promise<Skill>;
 }
 

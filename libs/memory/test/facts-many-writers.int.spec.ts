@@ -1,19 +1,19 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { SCOPE } from '@etude/domain/testing/memory-records';
-import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openMemory, type MemoryPlace } from '../src/open-memory.js';
+import { describeOnQdrant } from './describe-on-qdrant.js';
+import { qdrantPlace } from './qdrant-under-test.js';
 import { temporaryDirectory } from './temporary-memory.js';
 
 const ALL = { tenant: SCOPE.tenant, agent: null };
 const TIMEOUT_MS = 300_000;
 const PROCESSES = 4;
 const WRITERS = 100;
-const source = await findQdrant();
 
 const WORDINGS = ["Ann's favourite colour is blue", 'The favorite color of Ann is blue', "Blue is Ann's favourite colour"];
 
@@ -89,23 +89,8 @@ describe('many processes that tell facts to SQLite', () => {
   manyWriters(() => ({ adapter: 'sqlite', path: join(path, 'memory.sqlite'), lockWaitMs: 60_000 }));
 });
 
-describe.skipIf(source.kind === 'none')('many processes that tell facts to Qdrant', () => {
-  let qdrant: TestQdrant;
+describeOnQdrant({ name: 'many processes that tell facts' }, (server) => {
   const prefix = `w${process.pid}`;
-  beforeAll(async () => {
-    console.log(describeQdrant(source));
-    qdrant = await startQdrant(source);
-  }, TIMEOUT_MS);
-  afterAll(async () => {
-    await qdrant?.drop(prefix);
-    await qdrant?.stop();
-  });
-  manyWriters(() => ({
-    adapter: 'qdrant',
-    url: qdrant.url,
-    apiKey: qdrant.apiKey,
-    caPath: qdrant.caPath,
-    collectionPrefix: prefix,
-    timeoutMs: 30_000,
-  }));
+  afterAll(() => server().drop(prefix));
+  manyWriters(() => qdrantPlace(server(), prefix));
 });

@@ -1,19 +1,13 @@
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { DECISIONS, decideAtOnce } from '@etude/domain/testing/one-active-property';
-import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
+import { expect, it } from 'vitest';
 import type { RecordStore } from '../src/record-store.js';
-import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
+import { describeOnQdrant } from './describe-on-qdrant.js';
+import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { openOnQdrant } from './qdrant-under-test.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { temporaryStore } from './temporary-store.js';
 
 const TIMEOUT_MS = 240_000;
-const QDRANT_START_TIMEOUT_MS = 90_000;
-const embedder = new LexicalEmbedder();
-const model = { name: embedder.profile.model, dimension: embedder.profile.dimension };
-const registryOver = (store: RecordStore) => new RecordProceduralLayer({ store, embedder, clock: { now: () => 0 } });
 
 interface TwoStores {
   readonly stores: readonly [RecordStore, RecordStore];
@@ -39,16 +33,8 @@ async function decide(open: () => Promise<TwoStores>, numRuns: number, turnsMax 
 }
 
 const inOneFile = async (): Promise<TwoStores> => {
-  const { path, remove } = temporaryDirectory();
-  const file = { path: `${path}/memory.sqlite`, model };
-  const stores = [await openSqliteStore(file), await openSqliteStore(file)] as const;
-  return {
-    stores,
-    async close() {
-      for (const store of stores) await store.close();
-      remove();
-    },
-  };
+  const { store, second, close } = await temporaryStore({ model: LEXICAL_MODEL });
+  return { stores: [store, await second(LEXICAL_MODEL)], close };
 };
 
 it('leaves at most one version active in a SQLite file that two have open', { timeout: TIMEOUT_MS }, async () => {
@@ -58,18 +44,9 @@ it('leaves at most one version active in a SQLite file that two have open', { ti
   expect(refused).toBeGreaterThan(10);
 });
 
-const source = await findQdrant();
-
-describe.skipIf(source.kind === 'none')('in Qdrant', () => {
-  let qdrant: TestQdrant;
-  beforeAll(async () => {
-    console.log(describeQdrant(source));
-    qdrant = await startQdrant(source);
-  }, QDRANT_START_TIMEOUT_MS);
-  afterAll(() => qdrant?.stop());
-
+describeOnQdrant({ name: 'versions of a skill' }, (server) => {
   it('leaves at most one version active, without transactions', { timeout: TIMEOUT_MS }, async () => {
-    const opened = openOnQdrant(() => qdrant, model);
+    const opened = openOnQdrant(server, LEXICAL_MODEL);
     const open = async (): Promise<TwoStores> => {
       const { store, close } = await opened();
       return { stores: [store, store], close };

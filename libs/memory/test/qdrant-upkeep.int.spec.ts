@@ -1,13 +1,11 @@
-import { findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { MemoryPlace } from '../src/open-memory.js';
+import { describeOnQdrant } from './describe-on-qdrant.js';
+import { qdrantPlace } from './qdrant-under-test.js';
 import { temporaryDirectory } from './temporary-memory.js';
 import { carried, upkeepUnderKills } from './upkeep-kills.js';
-
-const source = await findQdrant();
-const START_TIMEOUT_MS = 90_000;
 
 function inFile(): MemoryPlace {
   const { path, remove } = temporaryDirectory();
@@ -15,18 +13,11 @@ function inFile(): MemoryPlace {
   return { adapter: 'sqlite', path: join(path, 'memory.db') };
 }
 
-describe.skipIf(source.kind === 'none')('upkeep', () => {
-  let qdrant: TestQdrant;
-  beforeAll(async () => {
-    qdrant = await startQdrant(source);
-  }, START_TIMEOUT_MS);
-  afterAll(() => qdrant?.stop());
-
+describeOnQdrant({ name: 'upkeep' }, (server) => {
   const inQdrant = (): MemoryPlace => {
     const collectionPrefix = `u${randomUUID().slice(0, 8)}`;
-    onTestFinished(() => qdrant.drop(collectionPrefix));
-    const { url, apiKey, caPath } = qdrant;
-    return { adapter: 'qdrant', url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000 };
+    onTestFinished(() => server().drop(collectionPrefix));
+    return qdrantPlace(server(), collectionPrefix);
   };
   upkeepUnderKills('qdrant', inQdrant, { records: 12 });
 

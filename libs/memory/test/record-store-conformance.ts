@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, RecordStore, StoreOptions } from '../src/record-store.js';
+import { recordStoreFindingConformance } from './record-store-finding-conformance.js';
 import { recordStoreIsolation } from './record-store-isolation.js';
-import { ACME, BETA, collect, insert, keysFound, keysOfAll, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, BETA, insert, keysOfAll, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 import { recordStoreSearchConformance } from './record-store-search-conformance.js';
 import { recordStoreUpkeepConformance } from './record-store-upkeep-conformance.js';
 
@@ -32,9 +33,7 @@ export function recordStoreConformance(name: string, open: OpenStore): void {
     describe('changing', () => {
       changing(opened);
     });
-    describe('finding', () => {
-      finding(opened);
-    });
+    recordStoreFindingConformance(opened);
     recordStoreUpkeepConformance(opened);
     recordStoreSearchConformance(opened);
     recordStoreIsolation(opened);
@@ -254,125 +253,4 @@ async function addOne(store: RecordStore): Promise<void> {
     const [taken] = await store.write('acme', [{ do: 'update', record, revision: known?.revision ?? 0 }]);
     if (taken) return;
   }
-}
-
-function finding(opened: OpenStore): void {
-  it('finds the newest first, then by key descending', async () => {
-    const { store } = await opened();
-    const ages = { a: 1, b: 3, c: 2, d: 3 };
-    await store.write(
-      'acme',
-      Object.entries(ages).map(([key, createdAt]) => insert(recordOf({ key, createdAt }))),
-    );
-    const newest = async (limit: number) => store.find(ACME, 'semantic', {}, { order: 'newest', limit });
-    expect((await newest(10)).map(({ key }) => key)).toEqual(['d', 'b', 'c', 'a']);
-    expect((await newest(2)).map(({ key }) => key)).toEqual(['d', 'b']);
-    expect(await newest(0)).toEqual([]);
-  });
-
-  it('pages by key in the order of code points', async () => {
-    const { store } = await opened();
-    const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];
-    await store.write(
-      'acme',
-      keys.toReversed().map((key) => insert(recordOf({ key }))),
-    );
-    const seen: string[] = [];
-    for (;;) {
-      const afterKey = seen.at(-1);
-      const page = await store.find(
-        ACME,
-        'semantic',
-        { kinds: ['fact'] },
-        { order: 'key', limit: 2, ...(afterKey === undefined ? {} : { afterKey }) },
-      );
-      if (page.length === 0) break;
-      seen.push(...page.map(({ key }) => key));
-    }
-    expect(seen).toEqual(keys);
-  });
-
-  it('looks up by fields exactly, all of them, any value of each', async () => {
-    const { store } = await opened();
-    const fields = {
-      one: { name: 'sum', status: 'active' },
-      two: { name: 'sum', status: 'archived' },
-      three: { name: 'Sum', fingerprint: ['f1', 'f2'] },
-    };
-    await store.write(
-      'acme',
-      Object.entries(fields).map(([key, values]) => insert(recordOf({ key, fields: values }))),
-    );
-    expect(await keysFound(store, { where: { name: 'sum' } })).toEqual(['one', 'two']);
-    expect(await keysFound(store, { where: { name: 'sum', status: 'active' } })).toEqual(['one']);
-    expect(await keysFound(store, { where: { status: ['active', 'archived'] } })).toEqual(['one', 'two']);
-    expect(await keysFound(store, { where: { fingerprint: 'f2' } })).toEqual(['three']);
-    expect(await keysFound(store, { where: { fingerprint: ['f1', 'f2'] } })).toEqual(['three']);
-    expect(await keysFound(store, { where: { status: [] } })).toEqual([]);
-    expect(await keysFound(store, { where: {} })).toHaveLength(3);
-    for (const value of ['su%', '*', 'sum*', '{"$ne":""}', "' OR 1=1 --", '', 'sum ', 'SUM']) {
-      expect(await keysFound(store, { where: { name: value } })).toEqual([]);
-    }
-  });
-
-  it('follows fields that an update changed', async () => {
-    const { store } = await opened();
-    await store.write('acme', [insert(recordOf({ fields: { status: 'candidate', fingerprint: ['f1', 'f2'] } }))]);
-    await store.write('acme', [
-      { do: 'update', record: recordOf({ fields: { status: 'active', fingerprint: ['f2', 'f3'] } }), revision: 1 },
-    ]);
-    const found = async (where: object) => (await keysFound(store, { where })).length;
-    expect([await found({ status: 'candidate' }), await found({ fingerprint: 'f1' })]).toEqual([0, 0]);
-    expect([await found({ status: 'active' }), await found({ fingerprint: 'f2' }), await found({ fingerprint: 'f3' })]).toEqual([1, 1, 1]);
-  });
-
-  it('filters by kind, age, worth and whether it is shown', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      insert(recordOf({ key: 'a', createdAt: 10, worth: 0.2 })),
-      insert(recordOf({ key: 'b', createdAt: 20, worth: 0.7, shown: false })),
-      insert(recordOf({ key: 'c', createdAt: 30, worth: 0.7, kind: 'summary' })),
-    ]);
-    expect(await keysFound(store, { kinds: ['fact'] })).toEqual(['a', 'b']);
-    expect(await keysFound(store, { kinds: ['summary', 'fact'] })).toEqual(['a', 'b', 'c']);
-    expect(await keysFound(store, { kinds: [] })).toEqual([]);
-    expect(await keysFound(store, { shown: false })).toEqual(['b']);
-    expect(await keysFound(store, { createdSince: 20 })).toEqual(['b', 'c']);
-    expect(await keysFound(store, { createdBefore: 20 })).toEqual(['a']);
-    expect(await keysFound(store, { worthMin: 0.7 })).toEqual(['b', 'c']);
-  });
-
-  it('comes by every record once, beyond any page', async () => {
-    const { store } = await opened();
-    const many = Array.from({ length: 2_500 }, (_, i) => insert(recordOf({ key: `k${i}`, createdAt: i % 3, shown: i % 2 === 0 })));
-    await store.write('acme', many);
-    const all = await collect(store.each({ tenant: 'acme' }, 'semantic', {}));
-    expect(new Set(all.map(({ key }) => key)).size).toBe(2_500);
-    expect(all).toHaveLength(2_500);
-    expect(await store.count({ tenant: 'acme' }, 'semantic', { shown: true })).toBe(1_250);
-    expect(await store.find(ACME, 'semantic', {}, { order: 'newest', limit: 5_000 })).toHaveLength(2_500);
-    expect(
-      await store.load(
-        ACME,
-        'semantic',
-        'fact',
-        all.map(({ key }) => key),
-      ),
-    ).toHaveLength(2_500);
-  });
-
-  it('lets records be changed and removed while it comes by', async () => {
-    const { store } = await opened();
-    await store.write(
-      'acme',
-      Array.from({ length: 1_500 }, (_, i) => insert(recordOf({ key: `k${i}` }))),
-    );
-    const seen = new Set<string>();
-    for await (const page of store.each({ tenant: 'acme' }, 'semantic', {})) {
-      for (const { key } of page) seen.add(key);
-      const [first] = page;
-      if (first) await store.write('acme', [{ do: 'update', record: recordOf({ key: first.key }), revision: first.revision }]);
-    }
-    expect(seen.size).toBe(1_500);
-  });
 }

@@ -1,22 +1,16 @@
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
-import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
+import { expect, it } from 'vitest';
 import type { RecordStore } from '../src/record-store.js';
-import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
+import { describeOnQdrant } from './describe-on-qdrant.js';
+import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { modelStore } from './model-store.js';
 import { openOnQdrant } from './qdrant-under-test.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { temporaryStore } from './temporary-store.js';
 
 const TIMEOUT_MS = 240_000;
-const QDRANT_START_TIMEOUT_MS = 90_000;
 /** A server answers in milliseconds what a file does in a tenth of that. */
 const QDRANT_TURNS_MAX = 24;
-const embedder = new LexicalEmbedder();
-const model = { name: embedder.profile.model, dimension: embedder.profile.dimension };
-const registryOver = (store: RecordStore) => new RecordProceduralLayer({ store, embedder, clock: { now: () => 0 }, proofChecker: SIGNER });
 
 /** Without transactions: of every third list of changes only a beginning is written. */
 function torn(store: RecordStore): RecordStore {
@@ -41,7 +35,7 @@ async function live(open: () => Promise<{ store: RecordStore; close: () => Promi
     fc.asyncProperty(TURNS, async (turns) => {
       const { store, close } = await open();
       try {
-        const lived = await liveThrough(registryOver(store), turns.slice(0, turnsMax));
+        const lived = await liveThrough(registryOver(store, { proofChecker: SIGNER }), turns.slice(0, turnsMax));
         calls += lived.calls;
         active += lived.active;
       } finally {
@@ -54,20 +48,7 @@ async function live(open: () => Promise<{ store: RecordStore; close: () => Promi
 }
 
 it('reaches no active skill in SQLite without the signed proof for its digest', { timeout: TIMEOUT_MS }, async () => {
-  const { calls, active } = await live(
-    async () => {
-      const { path, remove } = temporaryDirectory();
-      const store = await openSqliteStore({ path: `${path}/memory.sqlite`, model });
-      return {
-        store,
-        async close() {
-          await store.close();
-          remove();
-        },
-      };
-    },
-    { numRuns: 25 },
-  );
+  const { calls, active } = await live(() => temporaryStore({ model: LEXICAL_MODEL }), { numRuns: 25 });
   console.info(`${calls} calls on the registry in SQLite, ${active} active skills looked at behind them`);
   expect(active).toBeGreaterThan(20);
 });
@@ -78,19 +59,9 @@ it('reaches none where only a beginning of a write took place', { timeout: TIMEO
   expect(active).toBeGreaterThan(20);
 });
 
-const source = await findQdrant();
-
-describe.skipIf(source.kind === 'none')('in Qdrant', () => {
-  let qdrant: TestQdrant;
-  beforeAll(async () => {
-    console.log(describeQdrant(source));
-    qdrant = await startQdrant(source);
-  }, QDRANT_START_TIMEOUT_MS);
-  afterAll(() => qdrant?.stop());
-
+describeOnQdrant({ name: 'the life of a skill' }, (server) => {
   it('reaches no active skill without the signed proof for its digest', { timeout: TIMEOUT_MS }, async () => {
-    const open = openOnQdrant(() => qdrant, model);
-    const { calls, active } = await live(open, { numRuns: 6, turnsMax: QDRANT_TURNS_MAX });
+    const { calls, active } = await live(openOnQdrant(server, LEXICAL_MODEL), { numRuns: 6, turnsMax: QDRANT_TURNS_MAX });
     console.info(`${calls} calls on the registry in Qdrant, ${active} active skills looked at behind them`);
     expect(active).toBeGreaterThan(0);
   });

@@ -42,7 +42,7 @@ describe('a SQLite store’s file', () => {
 
   it('is refused from a newer version, and from an older one without the means to carry it over', async () => {
     for (const [version, way] of [
-      [4, /layout 4.*upgrade/s],
+      [4, /later version of Etude.*layout 4.*reads 3.*Stop every service.*install/s],
       [1, /layout 1.*carries it over/s],
     ] as const) {
       const { store, path } = await opened();
@@ -113,6 +113,29 @@ describe('a SQLite store’s file', () => {
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(1);
     expect(await store.write('acme', [searchable({ key: 'small' }, 'small', 4)])).toEqual([true]);
     expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('looks a record up by each of more values than are written at once', async () => {
+    const { store } = await opened();
+    const names = Array.from({ length: 19 }, (_, i) => `called_${i}`);
+    await store.write('acme', [insert(recordOf({ key: 'calls', fields: { id: 'calls', skill: names } }))]);
+    for (const skill of names) expect(await store.count({ tenant: 'acme' }, 'semantic', { where: { skill } })).toBe(1);
+  });
+
+  it('finds the codes of one tenant by an index, also where it was made without', async () => {
+    const { store, path } = await opened();
+    await store.write('acme', [searchable({ key: 'before' }, 'before', 1)]);
+    await store.close();
+    stranger(path).exec('DROP INDEX vector_code_1_by_layer');
+    for (const sizeMaxMiB of [0.01, null]) {
+      const again = await openSqliteStore({ path, model, ...(sizeMaxMiB === null ? {} : { sizeMaxMiB }) });
+      expect(await again.count({ tenant: 'acme' }, 'semantic', {})).toBe(1);
+      await again.close();
+    }
+    const [{ detail } = {}] = stranger(path)
+      .prepare('EXPLAIN QUERY PLAN SELECT chunk_id, validity, rowids FROM vector_code_1_chunks WHERE partition00 = 1 AND partition01 = 2')
+      .all();
+    expect(detail).toContain('vector_code_1_by_layer');
   });
 
   it('is missed when it is gone', async () => {

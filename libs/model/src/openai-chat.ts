@@ -1,4 +1,4 @@
-import type { EtudeError } from '@etude/contracts/errors';
+import { errorDetails } from '@etude/contracts/errors';
 import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
 import { AnswerReader } from './answer-reader.js';
 import type { Answer } from './chat-answer.js';
@@ -84,7 +84,7 @@ export class OpenAiChatModel implements ChatModel {
 
 /** What a server said when it refused a request with 400 or 422; null for every other error. */
 function refusedText(error: unknown): string | null {
-  const { status, message, details } = (error ?? {}) as { status?: unknown; message?: unknown } & Partial<EtudeError>;
-  const number = Number(status ?? details?.metadata?.['status']);
+  const { status, message } = (error ?? {}) as { status?: unknown; message?: unknown };
+  const number = Number(status ?? errorDetails(error).metadata?.['status']);
   return number === 400 || number === 422 ? String(message) : null;
 }

@@ -1,4 +1,4 @@
-import { EtudeError, errorCode, isRetryable } from '@etude/contracts/errors';
+import { EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { abortError } from './abort.js';
 
@@ -76,7 +76,7 @@ function attemptsFor(error: unknown, policy: RetryPolicy): number {
 
 function waitAfter(made: number, error: unknown, policy: RetryPolicy, random: number): number {
   const backoff = Math.min(policy.backoffMaxMs, policy.backoffMinMs * 2 ** (made - 1)) * (0.5 + random / 2);
-  const asked = (error as Partial<EtudeError>).details?.retryAfterMs;
+  const asked = errorDetails(error).retryAfterMs;
   if (asked === undefined) return backoff;
   // A server that says "at once" is believed once.
   return Math.max(Math.min(asked, policy.retryAfterMaxMs), made === 1 ? 0 : backoff);
@@ -98,8 +98,8 @@ const ADVICE: Partial<Record<ReturnType<typeof errorCode>, string>> = {
 };
 
 function givenUp(error: unknown, made: number, waitedMs: number): EtudeError {
-  const { message, details = {} } = error as Error & Partial<EtudeError>;
-  const code = errorCode(error);
+  const { message } = error as Error;
+  const [code, details] = [errorCode(error), errorDetails(error)];
   const tried = made === 1 ? '' : ` Asked ${made} times, waiting ${(waitedMs / 1000).toFixed(1)} s in between.`;
   const metadata = { ...details.metadata, attempts: String(made) };
   return new EtudeError(code, `${message}${tried} ${ADVICE[code] ?? ''}`.trimEnd(), { ...details, metadata }, { cause: error });

@@ -85,11 +85,19 @@ export async function startHealthServer(health: HealthChecks, host: string, port
       send(response, 500, JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
     });
   });
+  await listenOn(server, { host, port, setting: 'ETUDE_HTTP_PORT' });
+  return server;
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where the port is taken or may not be used, naming the setting that changes it */
+export async function listenOn(
+  server: Server,
+  { host, port, setting }: { readonly host: string; readonly port: number; readonly setting: string },
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, 'ETUDE_HTTP_PORT')));
+    server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, setting)));
     server.listen(port, host, resolve);
   });
-  return server;
 }
 
 /** Why a port could not be opened, naming the setting that changes it. */

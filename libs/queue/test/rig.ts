@@ -1,13 +1,26 @@
 import { randomUUID } from 'node:crypto';
+import { MemoryWrite } from '@etude/contracts/memory';
 import { TaskSpec } from '@etude/contracts/task';
 import { startRedis } from '@etude/test-support/redis';
 import type { TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { consume } from '../src/consumer.js';
-import { Producer } from '../src/producer.js';
-import { TaskStore } from '../src/task-store.js';
+import { consume } from '../src/jobs/consumer.js';
+import { Producer } from '../src/jobs/producer.js';
+import { TaskStore } from '../src/tasks/task-store.js';
 
 export const SPEC = TaskSpec.parse({ prompt: 'Add two numbers', evaluator: { kind: 'none' } });
+
+/** A write that memory is told of. */
+export const WRITE = MemoryWrite.parse({
+  kind: 'skill_use',
+  scope: { tenant: 'acme', agent: 'default' },
+  name: 'add',
+  version: 1,
+  success: true,
+  fingerprint: 'f',
+  cue: 'c',
+  at: 1,
+});
 
 export const never = (): AbortSignal => new AbortController().signal;
 

@@ -8,6 +8,7 @@ import traceback
 import types
 
 from runner import plain
+from runner.exact import exact_text
 from runner.frames import encode_frame
 from runner.media import value_excess
 
@@ -119,7 +120,7 @@ def describe(error):
     if isinstance(error, SyntaxError) and error.filename == FILE:
         line = error.lineno
     try:
-        message = str(error)
+        message = exact_text(str(error))
     except Exception:
         message = ""
     return {"type": type(error).__name__, "message": message[:4000], "line": line}

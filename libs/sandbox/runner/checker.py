@@ -7,6 +7,7 @@ import types
 
 from runner.answer import show_in_tracebacks
 from runner.cases import note_failures
+from runner.exact import exact_text
 from runner.frames import encode_frame
 from runner.given import GivenModules
 from runner.peer import Peer, PeerGone
@@ -114,7 +115,7 @@ def _failure(error, line):
         if frame.f_code.co_filename in (TESTS_FILE, SETUP_FILE):
             number = lineno
     try:
-        message = str(error)
+        message = exact_text(str(error))
     except Exception:
         message = ""
     return {"type": type(error).__name__, "message": message[:4000], "line": number}

@@ -4,6 +4,7 @@ import io
 import json
 
 from runner import tables
+from runner.exact import exact_json, exact_text, is_exact_text
 from runner.media import DEPTH_MAX, DIGITS_MAX, MEDIA_MAX
 
 TEXT_CHARS_MAX = 64 * 1024
@@ -43,12 +44,13 @@ def text_of(value):
         left_out = len(value) - TEXT_CHARS_MAX if long_text else len(text) - TEXT_CHARS_MAX
     except Exception as error:
         return "<%s whose repr raised %s>" % (type(value).__name__, _name_and_text(error))
+    text = exact_text(text)
     return text if left_out <= 0 else "%s... (%d characters more)" % (text[:TEXT_CHARS_MAX], left_out)
 
 
 def _name_and_text(error):
     try:
-        return ("%s: %s" % (type(error).__name__, error))[:500]
+        return exact_text(("%s: %s" % (type(error).__name__, error))[:500])
     except Exception:
         return type(error).__name__
 
@@ -60,7 +62,7 @@ def _add_own_media(value, bundle, notes):
     found = _called(value, MIMEBUNDLE, notes)
     if isinstance(found, dict):
         for media, data in list(found.items())[:MEDIA_MAX]:
-            _put(bundle, str(media)[:100], data, notes)
+            _put(bundle, exact_text(str(media)[:100]), data, notes)
     for media, name in METHODS:
         if media not in bundle:
             data = _called(value, name, notes)
@@ -85,9 +87,12 @@ def _put(bundle, media, data, notes):
     if isinstance(data, (bytes, bytearray, memoryview)):
         bundle[media] = binascii.b2a_base64(data, newline=False).decode("ascii")
     elif isinstance(data, str):
-        bundle[media] = data[:TEXT_CHARS_MAX] if media == "text/plain" else str(data)
+        text = str(data[:TEXT_CHARS_MAX] if media == "text/plain" else data)
+        bundle[media] = exact_text(text)
+        if not is_exact_text(text):
+            notes.append("halves of surrogate pairs in its %s are shown as escapes" % media)
     elif media != "text/plain" and is_json(data):
-        bundle[media] = data
+        bundle[media] = exact_json(data)
     else:
         notes.append("its %s is neither text nor bytes nor JSON" % media)
 
@@ -110,7 +115,7 @@ def _add_table(value, bundle, notes):
 
 def _add_json(value, bundle, _notes):
     if type(value) in (dict, list) and "application/json" not in bundle and is_json(value):
-        bundle["application/json"] = value
+        bundle["application/json"] = exact_json(value)
 
 
 def is_json(value):
@@ -138,7 +143,7 @@ def _is_json_type(item):
     if kind is int:
         return item.bit_length() < DIGITS_MAX * 3
     if kind is dict:
-        return len(item) <= JSON_VALUES_MAX and all(type(key) is str for key in item)
+        return len(item) <= JSON_VALUES_MAX and all(type(key) is str and is_exact_text(key) for key in item)
     return kind in (str, bool, type(None)) or (kind is list and len(item) <= JSON_VALUES_MAX)
 
 

@@ -20,6 +20,8 @@ from runner.zygote import preload
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
 SHARED_MEMORY_MIB = 8
+# From Python 3.11 on, code is rewritten for the types that it meets the first times it runs: here once, instead of in each fork.
+REHEARSALS = 20
 SIOCGIFFLAGS = 0x8913
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 1
@@ -157,9 +159,12 @@ def _bring_loopback_up():
 
 def main(zygote_command, first_fd, filter_hex, own_network):
     from runner import supervisor
+    from runner.rehearsal import rehearse
 
     kernel.set_readable(False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
     preload()
+    for _ in range(REHEARSALS):
+        rehearse()
     Nest(first_fd, bytes.fromhex(filter_hex), own_network, lambda: supervisor.serve_sandbox(zygote_command)).serve()

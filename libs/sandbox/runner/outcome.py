@@ -1,8 +1,10 @@
-"""What the end of a run is called."""
+"""What the end of a run is called, and what its result says of it."""
 import errno
 import re
 
 import _signal
+
+from runner.report import bounded_error
 
 CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}
 
@@ -27,6 +29,42 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
     if processes_full or re.search(r"BlockingIOError: \[Errno 11\]|can't start new thread|Cannot fork", text):
         return "pids"
     return "nonzero"
+
+
+def conclude(result, kind, report, stopped, reason_of):
+    """Of a program or a call. `report` is what the cell said or None, `stopped` which limit ended it or None, `reason_of(error)` how
+    the code ended where none did."""
+    if kind == "call":
+        if report and "error" in report:
+            result["error"] = bounded_error(report["error"]) or dict(CHECKER_LOST)
+        elif report and "value" in report:
+            result["value"] = report["value"]
+    reason = stopped or reason_of(result.get("error"))
+    if kind == "call" and reason == "ok" and "value" not in result:
+        reason = "nonzero"
+        result["error"] = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
+    if reason != "ok":
+        result.pop("value", None)
+    result["exit"] = reason
+
+
+def judge(result, report, stopped, reason_of):
+    """Of code with tests: it passed where the checker's report says so. Otherwise as `conclude`."""
+    report = report or {}
+    passed = report.get("passed") is True and not stopped
+    error = None if passed else (bounded_error(report.get("error")) or dict(CHECKER_LOST))
+    if passed:
+        result.update(exit="ok", exitCode=0, signal=None)
+    elif stopped:
+        result["exit"] = stopped
+    else:
+        reason = reason_of(error)
+        result["exit"] = "nonzero" if reason == "ok" else reason
+        if result["exit"] == "nonzero":
+            result["exitCode"] = result["exitCode"] or 1
+    if error and not (stopped and error["type"] == CHECKER_LOST["type"]):
+        result["error"] = error
+    result["passed"] = passed
 
 
 def refused_files(run, error):

@@ -1,5 +1,11 @@
-"""Keeps the head and the tail of a stream, whatever its length."""
+"""Keeps the head and the tail of a stream, whatever its length, and tells the head as it comes."""
 import codecs
+import time
+
+from runner.loop import FOREVER
+
+# Between two frames of output, so that code that prints letter by letter makes no frame of each.
+TELL_S = 0.005
 
 
 class HeadTail:
@@ -64,3 +70,28 @@ class ToldHead(HeadTail):
         new = bytes(self.head[self.told :]) + bytes(self.tail)
         self.told = len(self.head)
         return self.decoder.decode(new, True)
+
+
+class Teller:
+    """Hands on what streams have printed, each a `ToldHead` by its name, to `tell(stream, text)`."""
+
+    def __init__(self, streams, tell):
+        self.streams = streams
+        self.tell = tell
+        self.told_at = 0
+
+    def serve(self):
+        """Tells, not too often. Answers when to come again."""
+        if not any(stream.untold for stream in self.streams.values()):
+            return FOREVER
+        if time.monotonic() < self.told_at + TELL_S:
+            return self.told_at + TELL_S
+        self.now()
+        return FOREVER
+
+    def now(self):
+        self.told_at = time.monotonic()
+        for name, stream in self.streams.items():
+            piece = stream.piece()
+            if piece:
+                self.tell(stream=name, text=piece)

@@ -2,9 +2,10 @@
 import binascii
 import math
 
+from runner.exact import EXACT_INT
+
 DEPTH_MAX = 100
 NODES_MAX = 1_000_000
-EXACT_INT = 2**53
 
 
 def encode(value):

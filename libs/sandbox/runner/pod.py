@@ -10,6 +10,7 @@ import _signal
 import _socket
 
 from runner import kernel
+from runner.cells import SPARES
 from runner.claim import Claim
 from runner.connection import Listener, internet_socket
 from runner.supervisor import Supervisor, warm_pool
@@ -35,7 +36,7 @@ def main():
     if settings.get("FILTER"):
         kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
     preload()
-    pool = warm_pool(fresh_zygote(), hash_seed)
+    pool = warm_pool(fresh_zygote(), hash_seed, SPARES)
     claim = Claim(settings.get("TOKEN_SHA256"), leased=True, unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
     supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
     sock.bind((address, int(settings.get("PORT", "7070"))))

@@ -1,4 +1,4 @@
-"""One run: starts its cells, watches its limits, and says how it ended. Past 300 lines, since all of it shares one loop."""
+"""One run: starts its cells, watches its limits, and says how it ended."""
 import os
 import select
 import time
@@ -9,12 +9,12 @@ from runner.cells import PROCESSES_APART
 from runner.descriptors import socket_pair
 from runner.frames import FrameReader
 from runner.given import modules_of
-from runner.loop import FOREVER, READ
+from runner.loop import READ
 from runner.media import value_excess
-from runner.outcome import CHECKER_LOST, exit_reason
-from runner.output import HeadTail, ToldHead
-from runner.report import bounded_error, document
-from runner.workspace import SHARED_MEMORY, TMP
+from runner.outcome import conclude, exit_reason, judge
+from runner.output import HeadTail, Teller, ToldHead
+from runner.report import document
+from runner.workspace import space
 
 LOOK_S = 0.025
 # Output is drained past its limit, since a program may be chatty and right; past the larger of these it is stopped.
@@ -25,8 +25,6 @@ MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
 REPORT_BYTES_MAX = 32 * 1024 * 1024
 VALUE_DEPTH_MAX = 250
-# Between two frames of output, so that code that prints letter by letter makes no frame of each.
-TELL_S = 0.005
 
 
 class Run:
@@ -60,7 +58,8 @@ class Run:
         kept = ToldHead if self.stream else HeadTail
         self.stdout = kept(self.limits["outputKiB"] * 1024)
         self.stderr = kept(self.limits["outputKiB"] * 1024)
-        self.told_at = 0
+        streams = {"stdout": self.stdout, "stderr": self.stderr}
+        self.teller = Teller(streams, partial(execution.add, "output", run=index)) if self.stream else None
 
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
@@ -138,7 +137,7 @@ class Run:
                     self._look()
                     look = time.monotonic() + LOOK_S
                 else:
-                    self.turn(min(deadline, look, self._tell()))
+                    self.turn(min(deadline, look, self.teller.serve() if self.teller else look))
         finally:
             for fd in (pidfd, *streams):
                 self.loop.forget(fd)
@@ -154,25 +153,6 @@ class Run:
     def _ready(self, fd, sink):
         if not self._read(fd, sink):
             self.loop.forget(fd)
-
-    def _tell(self):
-        """Hands on what was printed, not too often. Answers when to come again."""
-        if not self.stream:
-            return FOREVER
-        now = time.monotonic()
-        if not (self.stdout.untold or self.stderr.untold):
-            return FOREVER
-        if now < self.told_at + TELL_S:
-            return self.told_at + TELL_S
-        self._tell_now()
-        return FOREVER
-
-    def _tell_now(self):
-        self.told_at = time.monotonic()
-        for name, sink in (("stdout", self.stdout), ("stderr", self.stderr)):
-            piece = sink.piece()
-            if piece:
-                self.execution.add("output", run=self.index, stream=name, text=piece)
 
     def _streams(self):
         """Descriptors to drain and where to. What a checker prints is nobody's business."""
@@ -218,14 +198,13 @@ class Run:
         cpu_ms = load.cpu_ms + self._ended_cpu_ms()
         self.memory_peak_kib = max(self.memory_peak_kib, load.memory_kib)
         self.processes_full = self.processes_full or load.processes >= self.limits["processes"]
-        disk = os.statvfs(TMP)
-        used_mib = (disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1048576
-        self.disk_full = self.disk_full or disk.f_bavail == 0
+        room = space()
+        self.disk_full = self.disk_full or room.full
         if cpu_ms > self.limits["cpuMs"]:
             self.stopped = "cpu"
         elif load.memory_kib > self.limits["memoryMiB"] * 1024 + MEMORY_SLACK_KIB:
             self.stopped = "oom"
-        elif used_mib > self.limits["diskMiB"] or _files(disk) + _files(os.statvfs(SHARED_MEMORY)) > FILES_MAX:
+        elif room.used_mib > self.limits["diskMiB"] or room.files > FILES_MAX:
             self.stopped = "disk"
 
     def _ended_cpu_ms(self):
@@ -300,7 +279,7 @@ class Run:
         if not self.stopped and cpu_ms > self.limits["cpuMs"]:
             self.stopped = "cpu"
         if self.request["kind"] == "checked":
-            self._judge(result, ended, stderr)
+            judge(result, self._reported(), self.stopped, partial(self._reason, ended, stderr))
         else:
             self._conclude(result, ended, stderr)
         if result["exit"] in ("signal", "nonzero") and memory_kills.count() > self.kills_before:
@@ -308,38 +287,10 @@ class Run:
         return result
 
     def _conclude(self, result, ended, stderr):
-        frame = self.frame if isinstance(self.frame, dict) and not self.lied else None
-        if self.request["kind"] == "call":
-            if frame and "error" in frame:
-                result["error"] = bounded_error(frame["error"]) or dict(CHECKER_LOST)
-            elif frame and "value" in frame:
-                result["value"] = frame["value"]
-        reason = self.stopped or exit_reason(ended, result.get("error"), stderr, self.disk_full, self.processes_full)
-        if self.request["kind"] == "call" and reason == "ok" and "value" not in result:
-            reason = "nonzero"
-            result["error"] = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
-        if reason != "ok":
-            result.pop("value", None)
-        result["exit"] = reason
+        conclude(result, self.request["kind"], self._reported(), self.stopped, partial(self._reason, ended, stderr))
 
-    def _judge(self, result, ended, stderr):
-        frame = self.frame if isinstance(self.frame, dict) and not self.lied else {}
-        passed = frame.get("passed") is True and not self.stopped
-        error = None if passed else (bounded_error(frame.get("error")) or dict(CHECKER_LOST))
-        if passed:
-            result.update(exit="ok", exitCode=0, signal=None)
-        elif self.stopped:
-            result["exit"] = self.stopped
-        else:
-            reason = exit_reason(ended, error, stderr, self.disk_full, self.processes_full)
-            result["exit"] = "nonzero" if reason == "ok" else reason
-            if result["exit"] == "nonzero":
-                result["exitCode"] = result["exitCode"] or 1
-        if error and not (self.stopped and error["type"] == CHECKER_LOST["type"]):
-            result["error"] = error
-        result["passed"] = passed
+    def _reason(self, ended, stderr, error):
+        return exit_reason(ended, error, stderr, self.disk_full, self.processes_full)
 
-
-def _files(of):
-    """Files without content take memory as well, which ending the code does not free."""
-    return of.f_files - of.f_ffree
+    def _reported(self):
+        return self.frame if isinstance(self.frame, dict) and not self.lied else None

@@ -15,6 +15,8 @@ import _signal
 
 from runner import answer, display
 from runner.descriptors import receive_fds
+from runner.exact import exact_text
+from runner.left_behind import reap_left_behind
 from runner.session_reports import Interrupts, Reports
 
 TOP_LEVEL_AWAIT = 0x2000
@@ -70,6 +72,7 @@ class Session:
 
     def execute(self, number, source):
         self.count += 1
+        reap_left_behind()
         self.reports.begin(number)
         self.interrupts.pending = False
         self.shown = []
@@ -225,7 +228,7 @@ def _described(error, file):
             line = trace.tb_lineno
         trace = trace.tb_next
     try:
-        message = str(error)
+        message = exact_text(str(error))
     except Exception:
         message = ""
     return {"type": type(error).__name__[:200], "message": message[:4000], "line": line if type(line) is int else None}

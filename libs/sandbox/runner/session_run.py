@@ -2,11 +2,10 @@
 import time
 
 from runner import processes
-from runner.outcome import exit_reason
 from runner.run import Run
 
-# From the interrupt to the end of the interpreter.
-INTERRUPT_S = 0.2
+# From the interrupt to the end of the interpreter: what shares its cores with many others needs a while to end by itself.
+INTERRUPT_S = 0.5
 
 
 class Ended:
@@ -51,7 +50,7 @@ class SessionRun(Run):
                 self.lied = True
                 self.decided = True
             elif self.stream:
-                self._tell_now()
+                self.teller.now()
                 self.execution.add("display", run=self.index, data=event["data"])
             else:
                 self.displays.append(event["data"])
@@ -88,4 +87,4 @@ class SessionRun(Run):
         if self.displays:
             result["displays"] = self.displays
         stopped = self.stopped or (self.ended and self.interrupted)
-        result["exit"] = stopped or exit_reason(ended, result.get("error"), stderr, self.disk_full, self.processes_full)
+        result["exit"] = stopped or self._reason(ended, stderr, result.get("error"))

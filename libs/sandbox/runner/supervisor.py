@@ -23,6 +23,8 @@ from runner.zygote import Zygote, preload
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
+# One sandbox for each execution, most of which take one cell: another would cost all of them a fork, and saves a checked run one.
+LOCAL_SPARES = 1
 
 
 class Supervisor:
@@ -209,19 +211,23 @@ def main(zygote_command):
     serve_sandbox(zygote_command)
 
 
-def warm_pool(zygote_command, hash_seed):
-    """Cells of a warm interpreter, which has seen no payload."""
+def warm_pool(zygote_command, hash_seed, spares):
+    """Cells of a warm interpreter, which has seen no payload; so many of them forked ahead."""
     workspace.place_files([])
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote, hash_seed)
-    pool.fill_from_here(SPARES)
+    pool.fill_from_here(spares)
     return pool
 
 
 def serve_sandbox(zygote_command):
     """One connection for ever, over stdin and stdout. Its end is the controller's, and takes the whole sandbox with it."""
-    pool = warm_pool(zygote_command, int(os.environ.get("PYTHONHASHSEED", "0")))
+    from runner.rehearsal import rehearse
+
+    pool = warm_pool(zygote_command, int(os.environ.get("PYTHONHASHSEED", "0")), LOCAL_SPARES)
+    # Behind the forks, with which all pages are shared again.
+    rehearse()
     supervisor = Supervisor(pool, Claim())
     supervisor.connect(0, 1, lambda _connection: os._exit(0))
     supervisor.serve()

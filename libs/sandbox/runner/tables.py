@@ -1,6 +1,8 @@
 """Tables among the values of a session's code, as data resources: fields with types, and rows as objects."""
 import itertools
 
+from runner.exact import exact_text
+
 MEDIA_TYPE = "application/vnd.dataresource+json"
 ROWS_MAX = 1000
 COLUMNS_MAX = 200
@@ -73,7 +75,7 @@ def _listed_rows(values):
 
 
 def _name(column):
-    return str(column)[:TEXT_CHARS_MAX]
+    return exact_text(str(column)[:TEXT_CHARS_MAX])
 
 
 def _distinct(names):
@@ -101,7 +103,7 @@ def _cell(value):
         return None
     if hasattr(type(value), "isoformat"):
         return str(value.isoformat())
-    return str(value)[:TEXT_CHARS_MAX]
+    return exact_text(str(value)[:TEXT_CHARS_MAX])
 
 
 def _type_of(column):

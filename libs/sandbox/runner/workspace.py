@@ -23,6 +23,22 @@ def place_files(files):
             out.write(binascii.a2b_base64(file["contentBase64"]))
 
 
+class Space:
+    """What the writable places hold."""
+
+    def __init__(self, used_mib, full, files):
+        self.used_mib = used_mib
+        self.full = full
+        self.files = files
+
+
+def space():
+    """Of now. Files without content take memory as well, which ending the code does not free."""
+    disk, memory = os.statvfs(TMP), os.statvfs(SHARED_MEMORY)
+    files = sum(place.f_files - place.f_ffree for place in (disk, memory))
+    return Space((disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1048576, disk.f_bavail == 0, files)
+
+
 def empty_all():
     for root in (TMP, SHARED_MEMORY, QUEUES):
         empty(root)

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from './sandbox-driver.js';
 import { expectHello, type SandboxLink, type SandboxSource } from './sandbox-link.js';
@@ -12,6 +13,8 @@ export interface WarmPool {
   readonly others?: ReadonlyMap<string, SandboxSource>;
 }
 
+/** A result has about so far to go until who waits has it; ending its sandbox and opening another one would hold it up. */
+const ANSWER_MS = 7;
 const NEVER = new AbortController().signal;
 
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
@@ -123,10 +126,11 @@ export class BubblewrapDriver implements SandboxDriver {
   }
 
   /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
-  private released(link: SandboxLink): Promise<void> {
+  private async released(link: SandboxLink): Promise<void> {
     this.claimsOpen -= 1;
+    if (link.alive) await pause(ANSWER_MS);
     // What fails here fails again on the next claim, which reports it.
-    if (!this.closed && (this.claimsOpen === 0 || this.pool.length === 0)) setImmediate(() => void this.warmUp().catch(() => undefined));
-    return link.destroy();
+    if (!this.closed && (this.claimsOpen === 0 || this.pool.length === 0)) void this.warmUp().catch(() => undefined);
+    await link.destroy();
   }
 }

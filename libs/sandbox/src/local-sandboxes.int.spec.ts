@@ -29,9 +29,19 @@ describe('LocalSandboxes', () => {
   it('goes through more sandboxes than one nest opens', async () => {
     const sandboxes = await start({ warm: 2, concurrencyMax: 4, isolation: 'nest' });
     const results = await Promise.all(
-      Array.from({ length: 80 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())),
+      Array.from({ length: 210 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())),
     );
-    expect(results.map(({ runs }) => runs[0]?.stdout)).toEqual(Array.from({ length: 80 }, (_, n) => `${n}\n`));
+    expect(results.map(({ runs }) => runs[0]?.stdout)).toEqual(Array.from({ length: 210 }, (_, n) => `${n}\n`));
+  });
+
+  it('knows nothing of an execution that was only rehearsed', async () => {
+    const sandboxes = await start({ warm: 1 });
+    const request = { ...requestOf([program('import os; print(sorted(os.listdir(".")), len(os.listdir("/proc/self/fd")))')]) };
+    const [rehearsed, other] = [
+      await sandboxes.execute({ ...request, executionId: 'rehearsal' }, never()),
+      await sandboxes.execute(request, never()),
+    ];
+    expect(rehearsed.runs).toEqual([expect.objectContaining({ exit: 'ok', stdout: other.runs[0]?.stdout })]);
   });
 
   it('keeps as many sandboxes ready as it was told', async () => {
@@ -116,9 +126,11 @@ describe('LocalSandboxes', () => {
   it('tells a lost sandbox from a result, and goes on behind it', async () => {
     const sandboxes = await start({ warm: 1 });
     // The code can't do this; the machine's owner can.
-    const request = requestOf([program('import time\nprint(1, flush=True)\ntime.sleep(30)'), program('print(2)')]);
+    const request = requestOf([program('import os, time\nfor _ in range(4): os.fork()\ntime.sleep(60)'), program('print(2)')]);
+    const idle = await processesIn(await namespaces());
     const running = sandboxes.execute(request, never());
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // More than those of another spare one.
+    await expect.poll(async () => processesIn(await namespaces()), { timeout: 10_000 }).toBeGreaterThanOrEqual(2 * idle + 8);
     for (const pid of await listChildren(String(process.pid))) process.kill(Number(pid), 'SIGKILL');
     expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);
   });

@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { SandboxLimits, type ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import type { SandboxPackages } from '@etude/domain/skills/life/skill-packages';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { DrivenSandboxes } from './driven-sandboxes.js';
 import { provenSource, type ProvenSource } from './control-check.js';
+import { requirePromised } from './overlay-contents.js';
 import { type Overlays, readOverlays } from './overlays.js';
 import type { SandboxSource } from './sandbox-link.js';
 
@@ -22,6 +24,8 @@ export interface LocalSandboxesOptions {
   readonly isolation?: 'auto' | 'nest' | 'single';
   /** Folder whose folders are packages of templates by their names; see `readOverlays`. Without it there is "default" alone. */
   readonly overlaysPath?: string | undefined;
+  /** Packages that skills may declare, by template; folders that hold others are refused. Absent: whatever is there. */
+  readonly packages?: SandboxPackages;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
 }
@@ -45,13 +49,14 @@ export class LocalSandboxes implements Sandboxes {
    * Proves every control by trying it, then fills the pool.
    *
    * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it where there is one;
-   *   FAILED_PRECONDITION for packages that can't be used
+   *   FAILED_PRECONDITION for packages that can't be used, or are not those of `packages`
    */
   static async start(options: LocalSandboxesOptions = {}): Promise<LocalSandboxes> {
     const warm = options.warm ?? 2;
     const { memoryMiB, diskMiB } = SandboxLimits.parse({});
     const warmShape = { template: DEFAULT, memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
     const overlays = options.overlaysPath === undefined ? NONE : await readOverlays(options.overlaysPath);
+    await requirePromised(overlays, options.packages ?? {});
     const proven = await provenSource({
       bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
       pythonPath: options.pythonPath ?? '/usr/bin/python3',

@@ -5,8 +5,8 @@ import type { SandboxShape } from './sandbox-driver.js';
 import type { SandboxLink, SandboxSource } from './sandbox-link.js';
 import type { SourceSettings } from './single-source.js';
 
-/** Sandboxes that one nest opens before it is replaced. Each has a pipe of its own from the start. */
-const SLOTS = 32;
+/** Sandboxes that one nest opens before it is replaced. Each has a pipe of its own from the start; starting a nest costs as much as ten sandboxes. */
+const SLOTS = 96;
 /** The next nest is started while this many slots are left, so that nobody waits for a Python to start. */
 const SLOTS_LOW = 8;
 

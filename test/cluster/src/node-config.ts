@@ -77,8 +77,9 @@ const kubelet = (place: Place) => ({
   maxPods: 250,
   kubeAPIQPS: 200,
   kubeAPIBurst: 400,
-  // A test disk is often nearly full; the node must not evict pods because of that.
+  // A test disk is often nearly full; the node must not evict pods because of that, nor throw away images that no pod has just now.
   evictionHard: { 'memory.available': '200Mi', 'nodefs.available': '2%', 'imagefs.available': '2%' },
+  imageGCHighThresholdPercent: 100,
   // Faults are seen in seconds, not in a minute: with the controller manager's grace period of 12 s.
   nodeStatusUpdateFrequency: '2s',
   nodeLeaseDurationSeconds: 8,

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { RedisKeys } from '@etude/queue/keys';
-import { connectRedis } from '@etude/queue/redis';
+import { RedisKeys } from '@etude/queue/redis/keys';
+import { connectRedis } from '@etude/queue/redis/redis';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import type { TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
@@ -22,12 +22,12 @@ beforeAll(async () => {
   worker = stack.consolidator;
   redis = connectRedis(stack.redis.url, 'producer');
   skills = createServiceClient(Skills, stack.address);
-}, 60_000);
+});
 afterAll(async () => {
   skills.close();
   redis.disconnect();
   await stack.stop();
-}, 60_000);
+});
 
 interface Moment {
   readonly field: 'state' | 'draft' | 'registered';
@@ -50,7 +50,7 @@ describe('a consolidation worker that is killed with SIGKILL', () => {
       const agent = `killed-when-${name.replaceAll(/\W+/g, '-')}`;
       const asked = await skills.requestSkill({ name: 'count_vowels', agent, description: 'Counts vowels.' });
       const record = keys.wantedSkill(TENANT, asked.name.slice('wantedSkills/'.length));
-      await until(async () => is(await redis.hget(record, field)), { what: `that ${name}`, everyMs: 2, timeoutMs: 20_000 });
+      await until(async () => is(await redis.hget(record, field)), { what: `that ${name}`, everyMs: 2 });
       await worker.kill();
       worker = await stack.start('consolidation-worker');
       const wanted = await until(
@@ -58,7 +58,7 @@ describe('a consolidation worker that is killed with SIGKILL', () => {
           const now = await skills.getWantedSkill({ name: asked.name });
           return now.state === 'waiting' || now.state === 'writing' ? null : now;
         },
-        { what: 'the wish to be over', timeoutMs: 30_000 },
+        { what: 'the wish to be over' },
       );
       expect(wanted).toMatchObject({ state: 'registered', registeredSkill: 'skills/count_vowels', asked: 1 });
       const skill = await until(
@@ -66,7 +66,7 @@ describe('a consolidation worker that is killed with SIGKILL', () => {
           const now = await skills.getSkill({ name: 'skills/count_vowels', agent });
           return SETTLED.has(now.status) ? now : null;
         },
-        { what: 'the skill to be settled', timeoutMs: 30_000 },
+        { what: 'the skill to be settled' },
       );
       expect(skill).toMatchObject({ version: 1, origin: 'request', sources: [asked.name] });
       expect(skill.status).not.toBe(SkillStatus.REJECTED);

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { RedisKeys } from '@etude/queue/keys';
-import { connectRedis } from '@etude/queue/redis';
+import { RedisKeys } from '@etude/queue/redis/keys';
+import { connectRedis } from '@etude/queue/redis/redis';
 import type { TestProcess } from '@etude/test-support/processes';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';
@@ -10,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TENANT } from './observed.js';
 
 const SCRIPT = fileURLToPath(new URL('./skill-architect.yaml', import.meta.url));
+/** Ends a case that hangs. */
+const TIMEOUT_MS = 300_000;
 const AGENT = 'user-of-skills';
 const NAME = 'slow_double';
 /** Slow enough to be killed while it runs. */
@@ -22,7 +24,6 @@ const victims = {} as Record<Victim, TestProcess>;
 let stack: TestStack;
 let redis: ReturnType<typeof connectRedis>;
 let skills: ServiceClient<typeof Skills>;
-let uses = 0;
 
 beforeAll(async () => {
   stack = await startStack({ script: SCRIPT });
@@ -35,18 +36,18 @@ beforeAll(async () => {
   const skill = { name: NAME, agent: AGENT, code: CODE, description: 'Doubles a number, slowly.', tests };
   const { status } = await skills.registerSkill({ skill, wait: true }, { timeoutMs: 60_000 });
   if (status !== SkillStatus.ACTIVE) throw new Error(`${NAME} is ${SkillStatus[status]}`);
-}, 120_000);
+});
 afterAll(async () => {
   skills.close();
   redis.disconnect();
   await stack.stop();
-}, 60_000);
+});
 
 /** Asks until it is answered, as a caller with a request id may. */
 async function useUntilAnswered(requestId: string): Promise<number> {
   const used = await until(
     () => skills.useSkill({ name: `skills/${NAME}`, agent: AGENT, parameters: { number: 21 }, requestId }).catch(() => null),
-    { what: `an answer to ${requestId}`, timeoutMs: 40_000, everyMs: 100 },
+    { what: `an answer to ${requestId}`, everyMs: 100 },
   );
   expect(used.error).toBe('');
   return used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN;
@@ -55,6 +56,11 @@ async function useUntilAnswered(requestId: string): Promise<number> {
 /** The record of the one execution of a use that is under way or has just ended: each one before it had to be answered first. */
 async function newExecution(before: ReadonlySet<string>): Promise<string> {
   return until(async () => (await executions()).find((key) => !before.has(key)), { what: 'the execution of the use', everyMs: 2 });
+}
+/** How often the skill was used and has run, as far as it was counted. */
+async function counted(): Promise<readonly [number, number]> {
+  const { usedCount, executionCount } = await skills.getSkill({ name: `skills/${NAME}`, agent: AGENT });
+  return [Number(usedCount), Number(executionCount)];
 }
 const executions = () => redis.keys(keys.execution(TENANT, 'use-*'));
 
@@ -74,6 +80,7 @@ describe('a use of a skill', () => {
     async ({ moment, victim }) => {
       const requestId = `${victim} ${moment}`.replaceAll(/\W+/g, '-');
       const before = new Set(await executions());
+      const [used, executed] = await counted();
       let isAnswered = false;
       const answered = useUntilAnswered(requestId).finally(() => (isAnswered = true));
       const execution = await newExecution(before);
@@ -82,11 +89,9 @@ describe('a use of a skill', () => {
       victims[victim] = await stack.start(victim);
       expect(await answered).toBe(42);
       expect(await useUntilAnswered(requestId)).toBe(42);
-      uses += 1;
-      await until(async () => (await redis.hlen(keys.memoryOutbox(TENANT))) === 0, { what: 'that all is counted', timeoutMs: 30_000 });
-      const { usedCount, executionCount } = await skills.getSkill({ name: `skills/${NAME}`, agent: AGENT });
-      expect([Number(usedCount), Number(executionCount)]).toEqual([uses, uses]);
+      await until(async () => (await redis.hlen(keys.memoryOutbox(TENANT))) === 0, { what: 'that all is counted' });
+      expect(await counted()).toEqual([used + 1, executed + 1]);
     },
-    90_000,
+    TIMEOUT_MS,
   );
 });

@@ -1,8 +1,8 @@
 import { Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { connectRedis } from '@etude/queue/redis';
-import { readJournal } from '@etude/queue/journal';
-import { RedisKeys } from '@etude/queue/keys';
+import { connectRedis } from '@etude/queue/redis/redis';
+import { readJournal } from '@etude/queue/tasks/journal';
+import { RedisKeys } from '@etude/queue/redis/keys';
 import type { TestStack } from '@etude/test-support/stack';
 
 export const TENANT = 'test';

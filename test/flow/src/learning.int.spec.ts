@@ -22,11 +22,11 @@ beforeAll(async () => {
   clients = [];
   stack = await startStack({ script: fileURLToPath(new URL('./learning.yaml', import.meta.url)) });
   await stack.startRolloutWorker();
-}, 60_000);
+});
 afterAll(async () => {
   for (const client of clients) client.close();
   await stack.stop();
-}, 60_000);
+});
 
 const PROMPT = 'Write a function total_even(numbers) that returns the sum of the even numbers in a list.';
 const REWORDED = 'Write a function sum_of_evens(values) that returns the sum of the even values in a list.';
@@ -57,7 +57,7 @@ async function consolidate(agent: string): Promise<ConsolidationRun> {
       const run = await consolidation.getConsolidationRun({ name });
       return run.state === ConsolidationState.DONE || run.state === ConsolidationState.FAILED ? run : null;
     },
-    { timeoutMs: 60_000, what: 'the consolidation run' },
+    { what: 'the consolidation run' },
   );
 }
 
@@ -87,7 +87,7 @@ it('answers what it learned by a verified skill, and asks the model nothing', as
     { what: 'both uses counted' },
   );
   expect(used.successRate).toBe(1);
-}, 120_000);
+});
 
 it('learns nothing new from consolidating twice', async () => {
   const agent = 'consolidated';
@@ -98,4 +98,4 @@ it('learns nothing new from consolidating twice', async () => {
   expect(first).toMatchObject({ state: ConsolidationState.DONE, episodesRead: 2, factsAdded: 1, modelFailures: 0 });
   const second = await consolidate(agent);
   expect(second).toMatchObject({ state: ConsolidationState.DONE, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, modelCalls: 0 });
-}, 120_000);
+});

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -17,8 +17,10 @@ function example(language: string): string {
 }
 
 it('documents a TypeScript client of sandboxes that works as it stands', async () => {
-  // Below the repository, so that its imports are found.
-  const dir = mkdtempSync(join(import.meta.dirname, 'example-'));
+  // Below the repository, so that its imports are found, and where nothing is committed.
+  const built = join(root, 'test', 'flow', 'dist');
+  mkdirSync(built, { recursive: true });
+  const dir = mkdtempSync(join(built, 'example-'));
   const keys = join(dir, 'keys.json');
   writeKeys(keys, ['acme']);
   const script = fileURLToPath(new URL('./learning.yaml', import.meta.url));
@@ -36,4 +38,4 @@ it('documents a TypeScript client of sandboxes that works as it stands', async (
     rmSync(dir, { recursive: true, force: true });
     await stack.stop();
   }
-}, 90_000);
+});

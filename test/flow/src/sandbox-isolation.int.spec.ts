@@ -34,12 +34,12 @@ beforeAll(async () => {
   stack = await startStack({ script: fileURLToPath(new URL('./learning.yaml', import.meta.url)), env });
   const open = (tenant: Tenant) => createServiceClient(Sandboxes, stack.address, { apiKey: keyOf(tenant) });
   clients = { acme: open('acme'), globex: open('globex') };
-}, 60_000);
+});
 afterAll(async () => {
   for (const client of Object.values(clients)) client.close();
   await stack.stop();
   rmSync(dir, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function drain(source: AsyncIterable<unknown>): Promise<string> {
   const parts: unknown[] = [];

@@ -102,7 +102,8 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
   child.stdout?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
   await until(() => isReady(child, place.url, said), { timeoutMs: READY_TIMEOUT_MS, everyMs: 50, what: 'Qdrant' }).catch(
     (error: unknown) => {
-      child.kill('SIGKILL');
+      process.off('exit', kill);
+      kill();
       throw new Error(`Qdrant did not start: ${said}`, { cause: error });
     },
   );

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './ports.js';
@@ -50,8 +51,15 @@ async function end(child: ChildProcess): Promise<void> {
 export async function startRedis({ durable = true }: TestRedisOptions = {}): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-redis-'));
   const port = await freePort();
-  let child = await launch(port, dir, durable);
-  const kill = () => child.kill('SIGKILL');
+  const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
+  let child = await launch(port, dir, durable).catch((error: unknown) => {
+    remove();
+    throw error;
+  });
+  const kill = () => {
+    child.kill('SIGKILL');
+    remove();
+  };
   process.once('exit', kill);
   return {
     url: `redis://127.0.0.1:${port}`,
@@ -66,7 +74,7 @@ export async function startRedis({ durable = true }: TestRedisOptions = {}): Pro
     async stop() {
       process.off('exit', kill);
       await end(child);
-      await rm(dir, { recursive: true, force: true });
+      remove();
     },
   };
 }

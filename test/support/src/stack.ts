@@ -80,12 +80,15 @@ export async function startStack({ script, env = {}, memory = 'sqlite' }: TestSt
     await rm(dir, { recursive: true, force: true });
   };
   try {
-    const [, gateway, controller, consolidator] = await Promise.all([
+    const starting = [
       launch([join(ROOT, 'libs/model/dist/scripted-main.js'), '--script', script, '--port', String(modelPort)]),
       service('gateway'),
       service('sandbox-controller'),
       service('consolidation-worker'),
-    ]);
+    ] as const;
+    // Where one does not start, the others have to be there before they can be stopped.
+    await Promise.allSettled(starting);
+    const [, gateway, controller, consolidator] = await Promise.all(starting);
     return {
       address: `127.0.0.1:${grpcPort}`,
       redis,

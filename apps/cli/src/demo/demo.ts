@@ -71,7 +71,10 @@ async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly
   const lines = facts.map(({ text }) => `- ${text} ${SCRIPTED}`);
   cli.out.data({ kind: 'facts', facts: facts.map((fact) => toJson(MemoryHitSchema, fact)) }, ['', 'Facts', ...lines].join('\n'));
   const skills = await settledSkills(cli, gateway);
-  cli.out.data({ kind: 'skills', skills: skills.map((skill) => toJson(SkillSchema, skill)) }, `\nSkills\n${skillTable(skills)}`);
+  cli.out.data(
+    { kind: 'skills', skills: skills.map((skill) => toJson(SkillSchema, skill)) },
+    `\nSkills, of the attempts and of consolidation\n${skillTable(skills)}`,
+  );
 }
 
 function comparison(first: Round, second: Round): string {
@@ -94,9 +97,10 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   cli.out.note(
     `All answers come from the script ${relative(cli.root, script)}, not from a model; they are marked ${SCRIPTED}. Everything else is real.`,
   );
+  cli.out.note('AC is an answer that its evaluator accepts, WA a wrong one, RE an error while it ran.');
   heading(`First round: ${firstProblems.length} tasks, in training mode`);
   const first = await runRound(cli, gateway, 1, firstProblems);
-  heading('Consolidation: what happened becomes facts and verified skills');
+  heading('Consolidation: what happened becomes facts, and skills where the attempts left none');
   await consolidateAndShow(cli, gateway, firstProblems);
   heading(`Second round: ${secondProblems.length} tasks, some the same, some alike in other words`);
   const second = await runRound(cli, gateway, 2, secondProblems);
@@ -158,5 +162,6 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
   } finally {
     gateway.close();
     await stack.stop();
+    cli.out.note(`\nIts memory and logs stay in ${home} until the next demo; nothing needs them, and nothing runs any more.`);
   }
 }

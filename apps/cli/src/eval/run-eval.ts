@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { type Cli, withGateway } from '../cli.js';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
@@ -129,7 +129,7 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
     if (known) progress.print(known);
   }
   const started = performance.now();
-  const resumeLine = `./etude eval run --resume ${plan.run}${cli.globals.home ? ` --home ${cli.home}` : ''}`;
+  const resumeLine = commandLine(cli, `eval run --resume ${plan.run}`);
   try {
     await withGateway(cli, async (gateway) => {
       await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {

@@ -4,6 +4,8 @@ import { availableParallelism, freemem } from 'node:os';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { chooseEmbedder } from '../embedder/choose-embedder.js';
+import { memoryPath } from '../stack/home.js';
+import { memoryTrouble } from '../stack/memory-file.js';
 
 /** One thing that a stack uses, as it is on this machine. */
 export interface Finding {
@@ -105,6 +107,15 @@ function embedder(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Finding {
   }
 }
 
+/** A stack with its memory in Qdrant does without it. */
+function memoryFile(path: string): Finding {
+  const trouble = memoryTrouble(path);
+  const name = 'memory file';
+  if (trouble === null) return { name, ok: true, needed: false, state: path, cost: '', fix: '' };
+  const fix = 'Install that version; docs/upgrading.md says how';
+  return { name, ok: false, needed: false, state: trouble, cost: '`etude up` stops before anything is started', fix };
+}
+
 /** Looks at everything that a stack uses. Changes nothing but that the state folder is there. */
 export async function inspectMachine(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Promise<Finding[]> {
   const { settings, home } = cli;
@@ -140,6 +151,7 @@ export async function inspectMachine(cli: Pick<Cli, 'settings' | 'home' | 'root'
     ),
     model(settings),
     embedder(cli),
+    memoryFile(memoryPath(home)),
   ];
 }
 

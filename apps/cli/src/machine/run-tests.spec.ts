@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createCli } from '../cli.js';
 import { readSettings } from '../settings.js';
 import type { Finding } from './inspect-machine.js';
-import { count, runTests, skippedFiles } from './run-tests.js';
+import { failures, runTests, skippedFiles } from './run-tests.js';
 
 const finding = (name: string, ok: boolean): Finding => ({ name, ok, needed: true, state: '', cost: '', fix: '' });
 const files = [
@@ -33,17 +33,32 @@ describe('tests that a machine can not run', () => {
   });
 });
 
-describe('count', () => {
-  const report = { numPassedTests: 3, numFailedTests: 1, numPendingTests: 1, numTodoTests: 1 };
-  const failed = { name: 'a', status: 'failed', message: '', assertionResults: [{ fullName: 'x', status: 'failed' }] };
+const assertion = (fullName: string, status: string, ...failureMessages: string[]) => ({ fullName, status, failureMessages });
 
-  it('adds skipped files to skipped tests', () => {
-    expect(count({ ...report, testResults: [failed] }, [{ what: 'f', why: 'w' }])).toEqual({ passed: 3, failed: 1, skipped: 3 });
+const file = (name: string, status: string, message: string, ...assertionResults: ReturnType<typeof assertion>[]) => ({
+  name: `/checkout/${name}`,
+  status,
+  message,
+  assertionResults,
+});
+
+describe('failures', () => {
+  const counts = { numPassedTests: 3, numFailedTests: 1, numPendingTests: 0, numTodoTests: 0 };
+  it('are named by file and test, with the first line of what each said', () => {
+    const said = 'Error: it is 2\n    at somewhere';
+    const testResults = [
+      file('libs/a.spec.ts', 'failed', '', assertion('x is 1', 'failed', said), assertion('y', 'passed')),
+      file('b', 'passed', ''),
+    ];
+    expect(failures('/checkout', { ...counts, testResults })).toEqual([{ what: 'libs/a.spec.ts: x is 1', why: 'Error: it is 2' }]);
   });
 
-  it('counts a file that could not be loaded as a failure', () => {
-    const unloaded = { name: 'b', status: 'failed', message: 'no such module', assertionResults: [] };
-    expect(count({ ...report, testResults: [failed, unloaded] }, []).failed).toBe(2);
+  it('are also files that could not be loaded or that failed outside of their tests', () => {
+    const testResults = [file('a', 'failed', 'no such module'), file('b', 'failed', '', assertion('y', 'passed'))];
+    expect(failures('/checkout', { ...counts, testResults })).toEqual([
+      { what: 'a', why: 'no such module' },
+      { what: 'b', why: 'without a message' },
+    ]);
   });
 });
 

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { relative } from 'node:path';
 import { promisify } from 'node:util';
-import type { Cli } from '../cli.js';
+import { type Cli, commandLine } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './inspect-machine.js';
-import { runVitest, type TestReport } from './run-vitest.js';
+import { runVitest, type TestReport, type VitestEnd } from './run-vitest.js';
 
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
 /** What tests with real parts need, by where they are. Unit tests need nothing. */
@@ -45,16 +46,23 @@ const CONFORMANCE_SPEC = /^libs\/sandbox\/src\/conformance\//;
 const CONFORMANCE_TABLE = 'test/cluster/src/conformance-table.ts';
 const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 
-/** A file that could not be loaded has no tests in the report; it counts as one that failed. */
-export function count(report: TestReport, skips: readonly Skip[]): Counts {
-  const unloaded = report.testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-  );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + unloaded.length,
-    skipped: report.numPendingTests + report.numTodoTests + skips.length,
-  };
+export interface Failure {
+  /** The file, from the root of the checkout, and the test's name. */
+  readonly what: string;
+  /** The first line of what it said. */
+  readonly why: string;
+}
+
+const firstLine = (message = '') => message.trim().split('\n', 1)[0]?.slice(0, 300) || 'without a message';
+
+/** Every failure by name. A file that could not be loaded has no tests in the report; it is one that failed. */
+export function failures(root: string, report: TestReport): Failure[] {
+  return report.testResults.flatMap(({ name, status, message, assertionResults }): Failure[] => {
+    const file = relative(root, name);
+    const failed = assertionResults.filter((test) => test.status === 'failed');
+    if (failed.length === 0 && status === 'failed') return [{ what: file, why: firstLine(message) }];
+    return failed.map(({ fullName, failureMessages }) => ({ what: `${file}: ${fullName}`, why: firstLine(failureMessages[0]) }));
+  });
 }
 
 const skippedTests = (report: TestReport): Skip[] =>
@@ -65,13 +73,14 @@ const skippedTests = (report: TestReport): Skip[] =>
   );
 
 const EMPTY: TestReport = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
+const NOTHING_RUN: VitestEnd = { report: EMPTY, code: 0 };
 
 export interface TestOptions {
   /** Those that need a cluster, and no others. */
   readonly cluster?: boolean;
 }
 
-/** `etude test`: every test that the machine can run, of one kind; the last line counts them. */
+/** `etude test`: every test that the machine can run, of one kind; the last lines name what failed and count them. */
 export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
   const wanted = specFiles(cli.root).filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
   if (wanted.length === 0)
@@ -80,7 +89,7 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
     ]);
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
   if (!cluster && all.length < wanted.length)
-    cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ./etude test --cluster`);
+    cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ${commandLine(cli, 'test --cluster')}`);
   return cluster ? runInCluster(cli, all, filters) : runHere(cli, all, filters);
 }
 
@@ -105,7 +114,7 @@ async function runHere(cli: Cli, all: readonly string[], filters: readonly strin
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
   const run = { config: 'tools/vitest.all.ts', filters: skips.length > 0 ? left : filters };
-  return summarize(cli, left.length === 0 ? EMPTY : (await runVitest(cli, run)).report, skips);
+  return summarize(cli, left.length === 0 ? NOTHING_RUN : await runVitest(cli, run), skips);
 }
 
 /** What test/cluster ends with where the machine can't run a cluster; it has said why by then. */
@@ -113,27 +122,41 @@ const NO_CLUSTER = 3;
 
 async function runInCluster(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
   cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
-  if (all.length === 0) return summarize(cli, EMPTY, []);
+  if (all.length === 0) return summarize(cli, NOTHING_RUN, []);
   const through = [process.execPath, 'test/cluster/dist/main.js', 'run'];
-  const { report, code } = await runVitest(cli, {
+  const end = await runVitest(cli, {
     config: 'test/cluster/vitest.cluster.ts',
     filters,
     reporters: [CONFORMANCE_TABLE],
     through,
   });
-  if (report || code !== NO_CLUSTER) return summarize(cli, report, []);
+  if (end.report || end.code !== NO_CLUSTER) return summarize(cli, end, []);
   const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
-  return summarize(cli, EMPTY, skips);
+  return summarize(cli, NOTHING_RUN, skips);
 }
 
-/** @param report null where vitest ended without one */
-function summarize(cli: Cli, report: TestReport | null, skips: readonly Skip[]): number {
+/** What vitest itself has to answer for: it ended badly, and no test says why. */
+function unexplained({ report, code }: VitestEnd, failed: readonly Failure[]): Failure[] {
+  if (!report) return [{ what: 'vitest', why: 'ended without a report' }];
+  if (code === 0 || failed.length > 0) return [];
+  return [{ what: 'vitest', why: `ended with ${code ?? 'a signal'} although no test failed; an error outside of any test is said above` }];
+}
+
+function summarize(cli: Cli, end: VitestEnd, skips: readonly Skip[]): number {
   if (cli.signal.aborted) return EXIT.interrupted;
-  if (!report) cli.out.note('vitest ended without a report, which counts as a failure');
-  const told = [...skips, ...skippedTests(report ?? EMPTY)];
+  const report = end.report ?? EMPTY;
+  const told = [...skips, ...skippedTests(report)];
   for (const { what, why } of told) cli.out.note(`skipped: ${what} (${why})`);
   if (told.length === 0) cli.out.note('nothing was skipped');
-  const counts = report ? count(report, skips) : { passed: 0, failed: 1, skipped: skips.length };
-  cli.out.data({ kind: 'summary', ...counts, skips: told }, `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-  return counts.failed > 0 ? EXIT.failed : EXIT.ok;
+  const named = failures(cli.root, report);
+  const failed = [...named, ...unexplained(end, named)];
+  const counts: Counts = {
+    passed: report.numPassedTests,
+    failed: failed.length,
+    skipped: report.numPendingTests + report.numTodoTests + skips.length,
+  };
+  const lines = failed.map(({ what, why }) => `failed: ${what} (${why})`);
+  const total = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
+  cli.out.data({ kind: 'summary', ...counts, failures: failed, skips: told }, [...lines, total].join('\n'));
+  return failed.length > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -17,7 +17,16 @@ export const TestReport = z.object({
       name: z.string(),
       status: z.string(),
       message: z.string().default(''),
-      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+      assertionResults: z.array(
+        z.object({
+          fullName: z.string(),
+          status: z.string(),
+          failureMessages: z
+            .array(z.string())
+            .nullish()
+            .transform((told) => told ?? []),
+        }),
+      ),
     }),
   ),
 });

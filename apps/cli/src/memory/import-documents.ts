@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, DocumentSchema, ImportDocumentResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { readBytes } from '../files.js';
-import { isServiceError } from '../grpc-errors.js';
+import { answeredCode, explain, isServiceError } from '../grpc-errors.js';
 import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
 import { Progress } from '../progress.js';
@@ -78,7 +78,7 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
     await sayingHowToGoOn(cli, async () => {
       for (const [index, file] of files.entries()) {
         progress.tell(`importing ${index + 1} of ${files.length}: ${file}`);
-        const outcome = await tried(cli, file, () => importOne(cli, gateway, file, options));
+        const outcome = await tried(cli, file, { address: gateway.address, send: () => importOne(cli, gateway, file, options) });
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
       }
     });
@@ -88,7 +88,11 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
   });
 }
 
-async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['memory']['importDocument']>): Promise<string> {
+async function tried(
+  cli: Cli,
+  file: string,
+  { address, send }: { readonly address: string; readonly send: () => ReturnType<Gateway['memory']['importDocument']> },
+): Promise<string> {
   try {
     const answer = await send();
     const { outcome, document } = answer;
@@ -96,7 +100,7 @@ async function tried(cli: Cli, file: string, send: () => ReturnType<Gateway['mem
     return outcome;
   } catch (error) {
     const reason = refusalOf(error);
-    if (reason === null) throw error;
+    if (reason === null) throw stopped(cli, error, address);
     cli.out.data({ file, outcome: 'refused', reason }, `refused  ${file}  ${reason}`);
     return 'refused';
   }
@@ -108,10 +112,21 @@ const documentLine = (document: Document | undefined) =>
 /** Where it is this file, and not the gateway: too large, not to be read, or refused there. null for anything else. */
 export function refusalOf(error: unknown): string | null {
   if (error instanceof CliError) return error.exit === EXIT.usage ? error.message : null;
-  if (isServiceError(error))
-    return error.code === status.INVALID_ARGUMENT || error.code === status.RESOURCE_EXHAUSTED ? error.details : null;
+  if (isServiceError(error)) return error.code === status.INVALID_ARGUMENT || isTooLarge(error) ? error.details : null;
   const { syscall, message } = error as NodeJS.ErrnoException;
   return syscall === undefined ? null : message;
+}
+
+/** Also where gRPC itself refused a message, which has no code of ours. A full disk and too many calls are of the same status. */
+const isTooLarge = (error: ServiceError) =>
+  error.code === status.RESOURCE_EXHAUSTED && ['PAYLOAD_TOO_LARGE', null].includes(answeredCode(error));
+
+/** What ends the import, with how it goes on. */
+export function stopped({ signal }: Pick<Cli, 'signal'>, error: unknown, address: string): unknown {
+  const known = explain(error, address);
+  if (signal.aborted || !(known instanceof CliError)) return known;
+  const hint = [...known.hint, 'then run the same again: what was imported is passed over'];
+  return new CliError(known.exit, known.message, hint, { cause: error, ...(known.code === null ? {} : { code: known.code }) });
 }
 
 export function listDocuments(cli: Cli, { agent = '', user = '', limit }: WhoseOptions & { readonly limit: number }): Promise<number> {

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
-import { MemoryHitSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { MemoryHitSchema, MemoryRecordSchema, MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { expect, it } from 'vitest';
-import { hitLines, hitText, recordText } from './memory-lines.js';
+import { hitLines, hitText, recordText, statsText } from './memory-lines.js';
 
 const hit = (layer: string, id: string, score: number) => create(MemoryHitSchema, { layer, id, score, kind: 'fact' });
 
@@ -19,6 +19,12 @@ it('prints ranks as whole numbers', () => {
 
 it('passes over the fence of code in a preview', () => {
   expect(hitText(create(MemoryHitSchema, { text: '```python\nprint(1)\n```' }))).toContain('\n  print(1)');
+});
+
+it('says what notes of applied writes are', () => {
+  const stats = create(MemoryStatsSchema, { layers: [{ layer: 'semantic', kind: 'applied', records: 2n }] });
+  expect(statsText(stats).split('\n').at(-1)).toMatch(/^applied: .* no memories$/);
+  expect(statsText(create(MemoryStatsSchema, {}))).not.toContain('applied');
 });
 
 it('prints times as dates', () => {

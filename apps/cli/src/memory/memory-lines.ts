@@ -66,6 +66,9 @@ export function statsText({ adapter, embeddingModel, dimension, layers, diskByte
   return [
     `${adapter}, vectors of ${embeddingModel} with ${dimension} numbers${sizes.length > 0 ? `; ${sizes.join(', ')}, of all tenants` : ''}`,
     table([['LAYER', 'KIND', 'RECORDS', 'ARCHIVED'], ...rows]),
+    ...(layers.some(({ kind }) => kind === 'applied')
+      ? ['applied: notes of writes that are done, by which a repeat is known; no memories']
+      : []),
   ].join('\n');
 }
 

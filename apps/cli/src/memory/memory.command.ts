@@ -6,6 +6,7 @@ import { deleteDocument, importDocuments, type ImportOptions, listDocuments } fr
 import { reembed, type ReembedOptions } from './reembed.js';
 import {
   getMemory,
+  MEMORY_LAYERS,
   recall,
   type RecallOptions,
   searchMemory,
@@ -37,7 +38,6 @@ import {
   showErasure,
 } from './upkeep-memory.js';
 
-const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 const DEFAULT_AGENT = 'default';
 
 function fraction(text: string): number {
@@ -94,8 +94,8 @@ function addReading(memory: Command, start: Start): void {
   memory
     .command('get <id>')
     .description('a record, whole')
-    .addOption(new Option('--layer <layer>', 'that it is in').choices([...LAYERS]).makeOptionMandatory())
-    .action((id: string, options: { layer: string }, command: Command) => start(command, (cli) => getMemory(cli, id, options)));
+    .addOption(new Option('--layer <layer>', 'where it is (default: looks in each)').choices([...MEMORY_LAYERS]))
+    .action((id: string, options: { layer?: string }, command: Command) => start(command, (cli) => getMemory(cli, id, options)));
   whose(memory.command('recent'))
     .description('episodes, newest first')
     .option('--days <n>', 'how far back (default: 7; with --skill: all)', integer(1, 36_500))

@@ -1,11 +1,21 @@
-import { MemoryRecordSchema, RecallResponseSchema, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  type MemoryRecord,
+  MemoryRecordSchema,
+  RecallResponseSchema,
+  SearchMemoryResponseSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
+import { status } from '@grpc/grpc-js';
 import { type Cli, withGateway } from '../cli.js';
+import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import type { Gateway } from '../gateway.js';
+import { isServiceError } from '../grpc-errors.js';
 import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { wholeJson } from './memory-json.js';
 import { hitLines, hitText, recordText } from './memory-lines.js';
+
+export const MEMORY_LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 
 export interface WhoseOptions {
   readonly agent?: string;
@@ -92,9 +102,23 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
   });
 }
 
-export function getMemory(cli: Cli, id: string, { layer }: { readonly layer: string }): Promise<number> {
+/** Of one layer, or of whichever has it. @throws CliError where none has it */
+async function findRecord(cli: Cli, gateway: Gateway, id: string, layers: readonly string[]): Promise<MemoryRecord> {
+  for (const layer of layers) {
+    try {
+      return await gateway.memory.getMemory({ id, layer }, callSettings(cli));
+    } catch (error) {
+      if (layers.length === 1 || !isServiceError(error) || error.code !== status.NOT_FOUND) throw error;
+    }
+  }
+  throw new CliError(EXIT.notFound, `no layer of memory has a record called ${JSON.stringify(id)}`, [
+    'memory search and memory recent print ids; a skill is called NAME or NAME@VERSION',
+  ]);
+}
+
+export function getMemory(cli: Cli, id: string, { layer }: { readonly layer?: string }): Promise<number> {
   return withGateway(cli, async (gateway) => {
-    const record = await gateway.memory.getMemory({ id, layer }, callSettings(cli));
+    const record = await findRecord(cli, gateway, id, layer === undefined ? MEMORY_LAYERS : [layer]);
     cli.out.data(wholeJson(MemoryRecordSchema, record), recordText(record));
     return EXIT.ok;
   });

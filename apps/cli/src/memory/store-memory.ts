@@ -5,6 +5,7 @@ import {
   MemoryRecordSchema,
   StoreFactResponseSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Json, parseExactJson } from '@etude/contracts/json';
 import { z } from 'zod';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
@@ -51,7 +52,7 @@ export function storeFact(cli: Cli, argument: string, options: FactOptions): Pro
 const EpisodeFile = z.strictObject({
   context: z.array(z.string()),
   actions: z.array(z.string()).default([]),
-  outcomes: z.array(z.record(z.string(), z.json())).default([]),
+  outcomes: z.array(z.record(z.string(), Json)).default([]),
   skills_used: z.array(z.string()).default([]),
   reflection: z.string().default(''),
   importance: z.number().optional(),
@@ -60,9 +61,9 @@ const EpisodeFile = z.strictObject({
 function readEpisode(text: string): z.infer<typeof EpisodeFile> {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseExactJson(text);
   } catch (error) {
-    throw new CliError(EXIT.usage, `the episode is not JSON: ${(error as Error).message}`, [EPISODE_HINT], { cause: error });
+    throw new CliError(EXIT.usage, `the episode can't be read: ${(error as Error).message}`, [EPISODE_HINT], { cause: error });
   }
   const parsed = EpisodeFile.safeParse(json);
   if (parsed.success) return parsed.data;
@@ -87,7 +88,9 @@ export function storeProcedure(cli: Cli, name: string, argument: string, options
   return withGateway(cli, async (gateway) => {
     const prompt = await readArgument(argument);
     const stored = await gateway.memory.storeProcedure({ name, prompt, agent, user, requestId }, callSettings(cli));
-    cli.out.data(wholeJson(MemoryRecordSchema, stored), `${stored.id}  stored`);
+    const status = stored.fields?.['status'];
+    const waits = typeof status !== 'string' || status === 'active' ? '' : `; it is ${status}, and used once it is approved`;
+    cli.out.data(wholeJson(MemoryRecordSchema, stored), `${stored.id}  stored${waits}`);
     return EXIT.ok;
   });
 }

@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -10,6 +8,7 @@ import { Progress } from '../progress.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { ExportFile } from './export-file.js';
 import { sayingHowToGoOn } from './interruption.js';
+import { linesOf } from './lines-of.js';
 import type { WhoseOptions } from './search-memory.js';
 
 /** Of one call: small enough to be answered soon, also where every text has to be embedded. */
@@ -70,7 +69,7 @@ async function* batches(path: string): AsyncGenerator<Batch> {
   let chars = 0;
   let number = 0;
   let firstLine = 2;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+  for await (const line of linesOf(path)) {
     number += 1;
     if (header === null) {
       header = line;
@@ -139,7 +138,7 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
 }
 
 async function beginsAsExport(path: string): Promise<boolean> {
-  for await (const line of createInterface({ input: createReadStream(path, { end: 65_536 }), crlfDelay: Infinity })) {
+  for await (const line of linesOf(path, 65_536)) {
     return line.startsWith('{') && line.includes('"etude"');
   }
   return true; // An empty one is refused where it is read.

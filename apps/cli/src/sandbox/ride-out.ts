@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAnswered, isCancelled, isUnavailable } from '../grpc-errors.js';
+import { answeredCode, isAnswered, isCancelled, isUnavailable } from '../grpc-errors.js';
 
 /** How long the other side may stay away before a command gives up. */
 export const AWAY_MAX_MS = 60_000;
@@ -8,9 +8,14 @@ const LONGEST_WAIT_MS = 3_000;
 
 /** Who is away, in words. A gateway that answers knows of a controller that does not. */
 export const awayText = (error: unknown): string =>
-  `${isAnswered(error) ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
+  isBusy(error)
+    ? 'the gateway works on as many calls as it may; trying again for a minute'
+    : `${isAnswered(error) ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
 
-/** Rides out a gateway, or a sandbox's controller, that is away for a while. */
+/** Refused before anything was done, and only for now. */
+const isBusy = (error: unknown): boolean => answeredCode(error) === 'TOO_MANY_CALLS';
+
+/** Rides out a gateway, or a sandbox's controller, that is away or has too much to do for a while. */
 export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
@@ -32,7 +37,7 @@ export class RideOut {
   /** Waits a little, where trying again can help. @throws the error where it can't, or it went on for too long */
   async wait(error: unknown): Promise<void> {
     this.signal.throwIfAborted();
-    if (!isUnavailable(error) && !isCancelled(error)) throw error;
+    if (!isUnavailable(error) && !isCancelled(error) && !isBusy(error)) throw error;
     if (this.#since === null) this.onAway(error as Error);
     this.#since ??= performance.now();
     if (performance.now() - this.#since > this.awayMaxMs) throw error;
@@ -41,7 +46,7 @@ export class RideOut {
   }
 }
 
-/** Asks again while the other side is away; for calls that do no harm when they are repeated. */
+/** Asks again while the other side is away or busy; for calls that do no harm when they are repeated. */
 export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
   const ride = new RideOut(signal, undefined, 10_000);
   for (;;) {

@@ -104,3 +104,25 @@ it('reads the first paragraph of a docstring as one line', () => {
   expect(docstringOf("'''Reads a table\nof numbers.\n\nMore.'''")).toBe('Reads a table of numbers.');
   expect(docstringOf('x = 1')).toBe('');
 });
+
+it.each([
+  ['def f(x):\n    "Gives back what it got."\n    return x\n'],
+  ["def f(x):\n    'Gives back what it got.'  # all of it\n    return x\n"],
+  ['def f(x):\n    r"Gives back what it got."\n'],
+  ["def f(x):\n    R'''Gives back what it got.'''\n"],
+  ['# Mine.\n\n"Gives back what it got."\nimport re\n'],
+  ['def f(\n    x,\n) -> str:\n\n    "Gives back what it got."\r\n'],
+  ['"Gives back what it got."\ndef f(x):\n    """More."""\n'],
+  ['"""Gives back what it got."""\ndef f(x):\n    "More."\n'],
+])('reads the docstring of %j', (code) => {
+  expect(docstringOf(code)).toBe('Gives back what it got.');
+});
+
+it.each([
+  ['X = [\n    "a",\n    "b"\n]\n'],
+  ['def f(x):\n    "a".join(x)\n'],
+  ['def f(x):\n    return {\n        "a"\n    }\n'],
+  ['def f(x):\n    ""\n'],
+])('takes no string of %j for a docstring', (code) => {
+  expect(docstringOf(code)).toBe('');
+});

@@ -32,11 +32,15 @@ export interface DraftOptions {
 /** Code of a file; `-` is stdin. */
 export const readCode = async (path: string): Promise<string> => (path === '-' ? readArgument('-') : readText(path));
 
-const DOCSTRING = /^[ \t]*[rRuU]{0,2}("""|''')([\s\S]*?)\1/m;
+const LONG = /^[ \t]*[rRuU]{0,2}("""|''')([\s\S]*?)\1/m;
+/** In quotes of one line a string is a docstring only where it comes first: in the file, or below the line that ends a signature. */
+const SHORT =
+  /(?:(?<![\s\S])|^[ \t]*(?:async[ \t]+def\b|def\b|class\b|\)).*:[ \t]*(?:#.*)?\r?\n)(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[rRuU]?(["'])((?:\\.|(?!\1)[^\\\n])+)\1[ \t]*(?:[;#].*)?\r?$/m;
 
 /** First paragraph of the first docstring; '' where there is none. */
 export function docstringOf(code: string): string {
-  const text = DOCSTRING.exec(code)?.[2]?.trim() ?? '';
+  const [first] = [LONG.exec(code), SHORT.exec(code)].filter((found) => found !== null).toSorted((a, b) => a.index - b.index);
+  const text = first?.[2]?.trim() ?? '';
   return text.split(/\n\s*\n/, 1)[0]?.replaceAll(/\s*\n\s*/g, ' ') ?? '';
 }
 

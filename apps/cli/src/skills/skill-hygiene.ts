@@ -55,7 +55,10 @@ function undoPrune(cli: Cli, pruneId: string, requestId: string): Promise<number
   return withGateway(cli, async (gateway) => {
     const done = await ridingOut(cli.signal, () => gateway.skills.undoPrune({ pruneId, requestId }, callSettings(cli)));
     cli.out.data(toJson(UndoPruneResponseSchema, done, { alwaysEmitImplicit: true }), done.skills.map(doneLine).join('\n'));
-    if (done.skills.length === 0) cli.out.note('nothing to take back: it is undone, or somebody touched the skills since');
+    for (const { name, version, agent: owner, reason } of done.left)
+      cli.out.note(`${bareName(name)}@${version} of "${owner}" stays archived: ${reason}`);
+    if (done.skills.length === 0 && done.left.length === 0)
+      cli.out.note('nothing to take back: it is undone, or somebody touched the skills since');
     return EXIT.ok;
   });
 }

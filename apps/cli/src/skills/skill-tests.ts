@@ -1,6 +1,7 @@
 import { fromJson, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import { ListValueSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
 import type { SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -9,7 +10,6 @@ import { readJson, readText } from '../files.js';
 type TestCase = MessageInitShape<typeof SkillTestCaseSchema>;
 
 const tolerance = z.number().min(0).default(0);
-const Json = z.json();
 const Call = z.strictObject({
   kind: z.literal('call').optional(),
   args: z.array(Json).default([]),

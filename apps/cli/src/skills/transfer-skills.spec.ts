@@ -2,8 +2,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readSkill, writeSkill } from './transfer-skills.js';
+import { EXIT } from '../exit-codes.js';
+import { importedText, importExit, readSkill, writeSkill } from './transfer-skills.js';
 
 let dir: string;
 beforeEach(() => {
@@ -64,5 +67,24 @@ describe('readSkill', () => {
     expect(() => readSkill(join(dir, 'nothing.zip'))).toThrow('there is no file');
     mkdirSync(join(dir, 'empty'));
     expect(() => readSkill(join(dir, 'empty'))).toThrow('no files');
+  });
+});
+
+const skill = (name: string, status: SkillStatus, statusReason = '') => create(SkillSchema, { name, version: 1, status, statusReason });
+
+describe('what an import comes to', () => {
+  const waiting = skill('skills/double', SkillStatus.PENDING_REVIEW, 'waits for review');
+  const rejected = skill('skills/parse_csv', SkillStatus.REJECTED, 'it has no tests');
+
+  it('says why a skill was rejected, and fails by it', () => {
+    expect(importedText([waiting, rejected]).split('\n').at(-1)).toBe('parse_csv@1 is rejected: it has no tests');
+    expect(importExit([waiting, rejected])).toBe(EXIT.failed);
+  });
+
+  it('is well where all of them were taken, and where there was nothing to take it is not', () => {
+    expect(importedText([waiting])).not.toContain('waits for review');
+    expect(importExit([waiting])).toBe(EXIT.ok);
+    expect(importedText([])).toBe('');
+    expect(importExit([])).toBe(EXIT.failed);
   });
 });

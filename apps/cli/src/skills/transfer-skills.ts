@@ -13,7 +13,7 @@ import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { noteNext } from './skill-hints.js';
-import { bareName, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
+import { bareName, doneLine, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
 import { type ReaderOptions, skillReference } from './skill-reference.js';
 import { zipOf } from './zip-file.js';
 
@@ -34,9 +34,10 @@ export function exportSkill(
   { force = false, ...reader }: ReaderOptions & { readonly force?: boolean },
 ): Promise<number> {
   return withGateway(cli, async (gateway) => {
-    const { files } = await gateway.skills.exportSkill(skillReference(skill, reader), { ...transferSettings(cli) });
+    const { files, notes } = await gateway.skills.exportSkill(skillReference(skill, reader), { ...transferSettings(cli) });
     writeSkill(to, bareName(skillReference(skill).name), files, force);
-    cli.out.data({ path: to, files: files.map(({ path }) => path) }, `${to}: ${plural(files.length, 'file')}`);
+    for (const note of notes) cli.out.note(`${bareName(skill)}: ${note}`);
+    cli.out.data({ path: to, files: files.map(({ path }) => path), notes }, `${to}: ${plural(files.length, 'file')}`);
     return EXIT.ok;
   });
 }
@@ -98,16 +99,22 @@ export function importSkill(cli: Cli, path: string, options: ImportSkillOptions)
   return withGateway(cli, async (gateway) => {
     const imported = await ridingOut(cli.signal, () => gateway.skills.importSkill(requestsOf(head, files), transferSettings(cli)));
     const done = wait && !dryRun ? { ...imported, skills: await settledSkills(cli, gateway, imported.skills) } : imported;
-    cli.out.data(
-      toJson(ImportSkillResponseSchema, done, { alwaysEmitImplicit: true }),
-      done.skills.length > 0 ? skillTable(done.skills) : '',
-    );
+    cli.out.data(toJson(ImportSkillResponseSchema, done, { alwaysEmitImplicit: true }), importedText(done.skills));
     for (const note of done.notes) cli.out.note(note);
     if (dryRun) cli.out.note('nothing was stored');
     else for (const skill of done.skills) noteNext(cli, skill);
-    return done.skills.length > 0 ? EXIT.ok : EXIT.failed;
+    return importExit(done.skills);
   });
 }
+
+const isRejected = ({ status }: Skill) => status === SkillStatus.REJECTED;
+
+/** All of them, then why each was rejected that was; '' where there are none. */
+export const importedText = (skills: readonly Skill[]): string =>
+  skills.length === 0 ? '' : [skillTable(skills), ...skills.filter(isRejected).map(doneLine)].join('\n');
+
+/** As `add` ends: a skill that was rejected has failed, whatever became of the others. */
+export const importExit = (skills: readonly Skill[]): number => (skills.length === 0 || skills.some(isRejected) ? EXIT.failed : EXIT.ok);
 
 /** As they are once verification is over, or when there is no more time. */
 async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[]): Promise<Skill[]> {

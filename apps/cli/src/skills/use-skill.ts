@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type UseSkillResponse, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { parseExactJson } from '@etude/contracts/json';
 import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -51,11 +52,13 @@ function valueOf(text: string): JsonValue {
   return jsonIn(text) ?? (text.trim() === 'null' ? null : text);
 }
 
+/** Undefined for what is no JSON. @throws CliError for JSON that can't be sent as it is written */
 function jsonIn(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
+    return parseExactJson(text) as JsonValue;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw new CliError(EXIT.usage, (error as Error).message, [], { cause: error });
   }
 }
 
@@ -70,6 +73,7 @@ export async function useSkill(cli: Cli, skill: string, pairs: readonly string[]
     cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
     if (!isMissing(used) && bareName(used.name) !== bareName(request.name))
       cli.out.note(`answered by ${bareName(used.name)}@${used.version}, which took the place of ${bareName(request.name)}`);
+    if (used.note !== '') cli.out.note(used.note);
     if (!used.success) noteFailure(cli, reader, { asked: skill, used });
     return exitOf(used);
   });
@@ -91,7 +95,7 @@ function noteFailure(
   cli.out.note(isMissing(used) ? `${bareName(asked)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
   if (skillRequestSubmitted)
     cli.out.note(`it was asked for; ${commandLine(cli, wantedCommand(wantedSkill, user))} tells what becomes of it`);
-  else if (isMissing(used) && agent === '')
+  else if (isMissing(used) && agent === '' && error === 'Skill not found')
     cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
 }
 

@@ -12,7 +12,7 @@ import { bareName, wantedCommand } from './skill-lines.js';
 import type { ReaderOptions } from './skill-reference.js';
 import { objectOf } from './use-skill.js';
 
-const PAGE_MAX = 1_000;
+const PAGE_MAX = 200;
 const EXAMPLE_HINT = ['it holds the arguments of a call by their names, such as {"text": "a,b"}'];
 
 export interface RequestOptions extends ReaderOptions {

@@ -7,6 +7,7 @@ import {
   SkillSchema,
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { parseExactJson } from '@etude/contracts/json';
 import { status } from '@grpc/grpc-js';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
@@ -70,7 +71,7 @@ async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope,
 async function testsOf(cli: Cli, gateway: Gateway, { name, agent, user, version }: Skill): Promise<NonNullable<Draft['tests']>> {
   try {
     const { tests } = await gateway.skills.getSkillReview({ name, agent, user, version }, callSettings(cli));
-    return tests.map((text, index) => testCase(JSON.parse(text), `test ${index + 1} of ${bareName(name)}`));
+    return tests.map((text, index) => testCase(parseExactJson(text), `test ${index + 1} of ${bareName(name)}`));
   } catch (error) {
     if (!isServiceError(error) || error.code !== status.PERMISSION_DENIED) throw error;
     const why = `this key may not read the tests of ${bareName(name)}, which the new version needs`;

@@ -21,6 +21,11 @@ it('gives the line that looks at the pods of a stack, where it has any', () => {
   expect(stateText(state({ driver: 'local' }), '/home', {})).not.toContain('kubectl');
 });
 
+it('says which model is asked, and where', () => {
+  expect(stateText({ ...state({}), modelUrl: 'http://localhost:1/v1' }, '/home', {})).toMatch(/^model +m at http:\/\/localhost:1\/v1$/m);
+  expect(stateText(state({}), '/home', {})).toMatch(/^model +m$/m);
+});
+
 it('says where REST and MCP are, where they are served', () => {
   const served = { ...state({}), rest: 'http://127.0.0.1:3', mcp: 'http://127.0.0.1:3/mcp' };
   expect(stateText(served, '/home', {})).toMatch(/^REST +http:\/\/127.0.0.1:3\nMCP +http:\/\/127.0.0.1:3\/mcp$/m);

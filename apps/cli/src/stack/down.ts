@@ -67,7 +67,9 @@ export function stateText(state: StackState, home: string, pool: Partial<PoolFig
     String(pid ?? '-'),
     String(restarts),
   ]);
-  const model = state.scripted ? `script ${state.scripted} [scripted]` : state.model;
+  const model = state.scripted
+    ? `script ${state.scripted} [scripted]`
+    : [state.model, ...(state.modelUrl ? [state.modelUrl] : [])].join(' at ');
   const head = table([
     ['gateway', state.address],
     ...(state.rest === null ? [] : [['REST', state.rest]]),

@@ -37,6 +37,11 @@ export const StackState = z.object({
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),
   model: z.string(),
+  /** Of its server, without credentials; null with a script, and in stacks of earlier versions, as are the next two. */
+  modelUrl: z.string().nullable().default(null),
+  rolloutWorkers: z.number().int().nullable().default(null),
+  /** Tasks at once in each worker. */
+  concurrency: z.number().int().nullable().default(null),
   sandbox: SandboxPlace.prefault({}),
   /** "sqlite", or the URL of a Qdrant server. */
   memory: z.string().default('sqlite'),

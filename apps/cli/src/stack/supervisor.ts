@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { ManagedProcess, type Program } from './managed-process.js';
+import { modelName, modelUrl } from './model-place.js';
 import { choosePort, onFreePorts } from './ports.js';
 import {
   type Endpoints,
@@ -23,11 +24,6 @@ export interface SupervisorDeps {
   readonly signal: AbortSignal;
   /** By default, `choosePort`. */
   readonly choosePort?: (preferred: number) => Promise<number>;
-}
-
-/** A server that needs no name is asked for the first model that it lists. */
-function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: SupervisorDeps['environment']): string {
-  return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
 }
 
 /** As `up` told the services. */
@@ -62,6 +58,9 @@ class Stack {
       redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
       scripted: this.options.scripted,
       model: this.options.scripted ? 'scripted' : modelName(this.deps.environment),
+      modelUrl: this.options.scripted ? null : modelUrl(this.deps.environment),
+      rolloutWorkers: this.options.rolloutWorkers,
+      concurrency: this.options.concurrency,
       sandbox: {
         driver: this.options.sandbox,
         httpPort: this.sandboxHttpPort,

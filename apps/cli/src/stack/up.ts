@@ -9,12 +9,15 @@ import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
 import { checkScript } from './check-script.js';
 import { ensureLocalKey } from './key-file.js';
 import { memoryPath } from './home.js';
+import { memoryTrouble } from './memory-file.js';
 import { noteFirstCluster } from './first-cluster.js';
 import { requireQdrant } from './qdrant-place.js';
+import { watchModel } from './reach-model.js';
 import { findStack } from './stack-lock.js';
 import type { MemoryAdapter, SandboxDriver, StackOptions } from './stack-options.js';
 import type { StackState } from './stack-state.js';
 import { startStack } from './start-stack.js';
+import { type AskedFor, unapplied } from './unapplied.js';
 
 const START_TIMEOUT_MS = 120_000;
 
@@ -25,6 +28,8 @@ export interface UpOptions {
   readonly concurrency: number;
   readonly sandbox: SandboxDriver;
   readonly memory: MemoryAdapter;
+  /** Which of them were given, rather than taken by default. */
+  readonly asked: AskedFor;
 }
 
 /** @throws CliError with the lines that set a model where none is set */
@@ -49,15 +54,22 @@ export async function requireMachine(cli: Cli): Promise<void> {
   ]);
 }
 
+/** @throws CliError where the file is of a later version */
+function requireMemoryFile(home: string): void {
+  const trouble = memoryTrouble(memoryPath(home));
+  if (trouble !== null) throw new CliError(EXIT.unavailable, trouble, ['docs/upgrading.md says how versions follow each other']);
+}
+
 const embedderText = ({ embedder }: StackState) => (embedder === '' ? 'its embedder is not known' : `its embedder is ${embedder}`);
 
-function summary(state: StackState, home: string): string {
+function summary(cli: Cli, state: StackState): string {
+  const { home } = cli;
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
   const code = state.sandbox.driver === 'kubernetes' ? `code runs in pods of ${state.sandbox.image ?? ''}` : 'code runs in bubblewrap';
   const memory = state.memory === 'sqlite' ? `memory is in ${memoryPath(home)}` : `memory is in Qdrant at ${state.memory}`;
   return [
     `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
-    ...(state.mcp ? [`MCP at ${state.mcp}, or over stdio by ./etude mcp`] : []),
+    ...(state.mcp ? [`MCP at ${state.mcp}, or over stdio by ${commandLine(cli, 'mcp')}`] : []),
     code,
     `${memory}; ${embedderText(state)}`,
     `state, key and logs in ${home}`,
@@ -75,7 +87,7 @@ async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackS
   return state;
 }
 
-export function stackOptions(cli: Cli, options: UpOptions & { foreground: boolean }): StackOptions {
+export function stackOptions(cli: Cli, options: Omit<UpOptions, 'asked'> & { foreground: boolean }): StackOptions {
   const { settings, home, root } = cli;
   const scripted = options.scripted === undefined ? null : resolve(options.scripted);
   if (scripted) sizeOf(scripted);
@@ -101,20 +113,29 @@ async function startedState(home: string): Promise<StackState> {
   return state;
 }
 
+/** What was asked for and is not so goes on stderr: the stack goes on as it was started. */
+function leaveAlone(cli: Cli, running: StackState, asked: AskedFor): number {
+  cli.out.data(running, `already running: ${summary(cli, running)}`);
+  const left = unapplied(running, asked, cli.settings);
+  if (left.length === 0) return EXIT.ok;
+  cli.out.note(`not applied, as the stack was started otherwise: ${left.join(', ')}`);
+  cli.out.note(`to apply it, stop the stack by ${commandLine(cli, 'down')}, then give this command again`);
+  return EXIT.ok;
+}
+
 /** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. One that runs already is left alone. */
 export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const running = await waitUntilReady(cli.home, cli.signal);
-  if (running) {
-    cli.out.data(running, `already running: ${summary(running, cli.home)}`);
-    return EXIT.ok;
-  }
+  if (running) return leaveAlone(cli, running, options.asked);
   if (options.scripted === undefined) requireModel(cli.settings);
   else await checkScript(cli.root, options.scripted, cli.signal);
   await requireMachine(cli);
   if (options.memory === 'qdrant') await requireQdrant(cli.settings.environment);
+  else requireMemoryFile(cli.home);
   const embedder = settleEmbedder(cli);
   ensureLocalKey(cli.home);
   noteFirstCluster(cli, options.sandbox);
+  const tellOfModel = options.scripted === undefined ? watchModel(cli) : null;
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
     environment: embedder.environment,
     onNote: (note) => cli.out.note(note),
@@ -122,7 +143,8 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   });
   embedder.worked();
   const state = await startedState(cli.home);
-  cli.out.data(state, summary(state, cli.home));
+  cli.out.data(state, summary(cli, state));
+  await tellOfModel?.();
   if (options.detach) {
     cli.out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
     return EXIT.ok;

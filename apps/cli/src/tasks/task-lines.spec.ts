@@ -56,4 +56,9 @@ describe('task lines', () => {
     });
     expect(eventLine(event)).toBe('  attempt 2 WA 1/3: case 2: 5 is not 6');
   });
+
+  it('name no other worker where the same one may have tried again', () => {
+    const event = create(TaskEventSchema, { event: { case: 'workerChanged', value: { epoch: 2 } } });
+    expect(eventLine(event)).toBe('  taken up again (epoch 2)');
+  });
 });

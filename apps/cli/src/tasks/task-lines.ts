@@ -106,7 +106,8 @@ export function eventLine({ event }: TaskEvent): string {
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
     }
     case 'workerChanged':
-      return `  another worker took over (epoch ${event.value.epoch})`;
+      // By another worker, or by the same one that tries again: the epoch does not tell.
+      return `  taken up again (epoch ${event.value.epoch})`;
     case 'finished':
       return event.value.task ? outcomeLine(event.value.task) : 'finished';
     default:

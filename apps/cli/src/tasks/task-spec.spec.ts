@@ -86,6 +86,16 @@ describe('taskSpec', () => {
     await expect(taskSpec({ spec: put('t.json', '{"promt":"x"}') })).rejects.toThrow(/t\.json: .*promt/);
   });
 
+  it.each([
+    ['[{"args":[1]},{"args":3}]', 'c.json: cases[1].args must be a list'],
+    ['{"cases":[{"args":"ab"}]}', 'c.json: cases[0].args must be a list'],
+    ['[{"args":[1],"kwargs":[2]}]', 'c.json: cases[0].kwargs must be an object'],
+    ['[[1,2]]', 'c.json: cases[0] must be an object with args, kwargs, expected and public'],
+    ['[{"args":[1]},{"arg":[1]}]', /c\.json: cases\[1\]: .*"arg"/],
+  ])('names the case that is wrong in %s', async (cases, message) => {
+    await expect(taskSpec({ prompt: 'a', functionCases: put('c.json', cases), entryPoint: 'f' })).rejects.toThrow(message);
+  });
+
   it('refuses a prompt that is no UTF-8', async () => {
     writeFileSync(join(dir, 'bad'), Buffer.from([0xc3, 0x28]));
     await expect(taskSpec({ prompt: `@${join(dir, 'bad')}` })).rejects.toThrow('is not UTF-8 text');

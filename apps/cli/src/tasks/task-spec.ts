@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
-import { create, fromJson, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromJson, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type Evaluator,
   EvaluatorSchema,
+  FunctionCaseSchema,
   FunctionCasesSchema,
   IoCasesSchema,
   LimitsSchema,
@@ -80,8 +81,27 @@ const casesOf = (path: string): JsonValue => {
   return Array.isArray(json) ? { cases: json } : json;
 };
 
+/** @throws CliError with the place of the first case that is wrong, which the decoder of the whole does not tell */
+function checkFunctionCases(path: string, json: JsonValue): void {
+  const { cases } = json as { readonly cases?: JsonValue };
+  if (!Array.isArray(cases)) return;
+  for (const [index, one] of cases.entries()) {
+    const at = `${path}: cases[${index}]`;
+    if (!isObject(one)) throw fail(`${at} must be an object with args, kwargs, expected and public`);
+    const { args = null, kwargs = null } = one;
+    if (args !== null && !Array.isArray(args)) throw fail(`${at}.args must be a list, with one entry for each argument, such as [3]`);
+    if (kwargs !== null && !isObject(kwargs))
+      throw fail(`${at}.kwargs must be an object, with one entry for each argument, such as {"n": 3}`);
+    parse(at, () => fromJson(FunctionCaseSchema, one));
+  }
+}
+
+const isObject = (json: JsonValue): json is JsonObject => typeof json === 'object' && json !== null && !Array.isArray(json);
+
 function functionCases(path: string, entryPoint: string | undefined): Evaluator['kind'] {
-  const value = parse(path, () => fromJson(FunctionCasesSchema, casesOf(path)));
+  const json = parse(path, () => casesOf(path));
+  checkFunctionCases(path, json);
+  const value = parse(path, () => fromJson(FunctionCasesSchema, json));
   if (entryPoint) value.entryPoint = entryPoint;
   if (!value.entryPoint) throw fail('--function-cases needs --entry-point NAME, the function to call');
   return { case: 'functionCases', value };

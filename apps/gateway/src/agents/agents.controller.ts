@@ -2,7 +2,7 @@ import type { Agents, GetAgentRequest, ListAgentsRequest, UpdateAgentRequest } f
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { claimRequest } from '@etude/memory/layers/request-claims';
-import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
+import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

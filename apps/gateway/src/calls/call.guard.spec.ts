@@ -34,6 +34,12 @@ it('begins no work whose deadline is over', () => {
   expect(() => enter(new QuietCall(Date.now() - 1))).toThrow(expect.objectContaining({ code: 'DEADLINE_EXCEEDED' }) as Error);
 });
 
+it('begins no work for a caller who is gone', () => {
+  const call = new QuietCall(Infinity);
+  call.cancelled = true;
+  expect(() => enter(call)).toThrow(expect.objectContaining({ code: 'CANCELLED' }) as Error);
+});
+
 it('tells a handler when its caller is gone', () => {
   const call = new QuietCall(Infinity);
   enter(call);

@@ -19,7 +19,12 @@ function refuseExpired(deadlineMs: number): void {
     throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
 }
 
-/** Every call passes here first: who calls, may they, is there time, does the request decode. */
+/** It was sent and taken back before its turn came. */
+function refuseCancelled(call: ServerCall): void {
+  if (call.cancelled) throw new EtudeError('CANCELLED', 'The caller ended the call before any work began.');
+}
+
+/** Every call passes here first: who calls, may they, is it wanted still, is there time, does the request decode. */
 @Injectable()
 export class CallGuard implements CanActivate {
   constructor(
@@ -39,6 +44,7 @@ export class CallGuard implements CanActivate {
       );
     }
     const { deadlineMs } = openContext(call, identity, this.drain.signal);
+    refuseCancelled(call);
     refuseExpired(deadlineMs);
     // Of a stream of requests each is checked as it comes.
     if (!(request instanceof RequestStream)) checkRequest(request);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { EtudeError } from '@etude/contracts/errors';
+import { readMessage, type ReadMessage } from '@etude/mcp/read-message';
 import { isDeeperThan } from '../rest/json-depth.js';
 import { textOf } from '../rest/rest-request.js';
 
@@ -10,15 +11,11 @@ export function isJson({ headers }: IncomingMessage): boolean {
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what is no JSON, or is nested too deep */
-export function messageOf(body: Buffer): unknown {
+/** @throws EtudeError INVALID_ARGUMENT for what is no UTF-8 or nested too deep */
+export function messageOf(body: Buffer): ReadMessage {
   const text = textOf(body);
   if (isDeeperThan(text, NESTING_MAX)) {
     throw new EtudeError('INVALID_ARGUMENT', `The message is nested deeper than ${NESTING_MAX} lists and objects; make it flatter.`);
   }
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new EtudeError('INVALID_ARGUMENT', `The message is not JSON: ${(error as Error).message}`);
-  }
+  return readMessage(text);
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { type GatewayCalls, openGatewayCalls } from '@etude/mcp/gateway-calls';
 import { createMcpHttp, type McpHttp, refuseHttp } from '@etude/mcp/http';
-import { portError } from '@etude/platform/health';
+import { listenOn } from '@etude/platform/health';
 import { counter, histogram } from '@etude/platform/metrics';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { Authenticator } from '../calls/authenticator.js';
@@ -69,10 +69,7 @@ export class McpServer implements OnModuleDestroy {
 
   /** @throws EtudeError FAILED_PRECONDITION where the port is taken */
   async listen(host: string, port: number): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, 'ETUDE_MCP_PORT')));
-      this.#server.listen(port, host, resolve);
-    });
+    await listenOn(this.#server, { host, port, setting: 'ETUDE_MCP_PORT' });
   }
 
   /** What is running gets a grace; then it is cut, streams of changes with it. */
@@ -113,7 +110,10 @@ export class McpServer implements OnModuleDestroy {
     this.#parts.authenticator.identify([authorization]);
     // Another type could be sent by any page that a browser shows.
     if (!isJson(request)) return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
-    await this.#mcp.handle(request, response, messageOf(await this.#bodies.whole(request, BODY_MAX_BYTES)));
+    const read = messageOf(await this.#bodies.whole(request, BODY_MAX_BYTES));
+    if ('message' in read) return this.#mcp.handle(request, response, read.message);
+    const { id, error } = read.refusal ?? { id: null, error: { code: undefined } };
+    refuseHttp(response, 400, read.why, error.code, id);
   }
 
   #fail(response: ServerResponse, error: unknown): void {

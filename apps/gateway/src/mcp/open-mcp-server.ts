@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { QueueLogger } from '@etude/queue/redis';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import { z } from 'zod';
 import type { Authenticator } from '../calls/authenticator.js';
 import { type GatewayConfig, ownAddress } from '../gateway.config.js';

@@ -1,6 +1,6 @@
 import type { Memory as MemoryService, StartReembeddingRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { UpkeepStore } from '@etude/queue/upkeep-store';
+import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

@@ -12,11 +12,13 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName } from '@etude/contracts/ids';
 import { Fact } from '@etude/contracts/memory';
 import { experienceEpisode } from '@etude/domain/experience/experience-episode';
-import { AgentSettingsStore } from '@etude/queue/agent-settings-store';
+import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { z } from 'zod';
+import { contextOf } from '../calls/call-context.js';
+import { SkillServices } from '../skills/skill-services.js';
 import { optionalRequestId } from '../wire/resource-name.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 import { MemoryAccess } from './memory-access.js';
@@ -43,6 +45,7 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
   constructor(
     private readonly access: MemoryAccess,
     private readonly settings: AgentSettingsStore,
+    private readonly skills: SkillServices,
   ) {}
 
   @GrpcMethod('Memory')
@@ -125,10 +128,13 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
     const scope = ownScope(call, request);
     const name = parseField(SkillName, request.name, 'name');
     const prompt = parseField(Prompt, request.prompt, 'prompt');
+    const { settings } = await this.settings.get(scope.tenant, scope.agent);
     const memory = await this.access.open();
     const { requestId } = request;
     const writeId = await writeIdOf(memory, { layer: 'procedural', scope, requestId, content: { name, prompt } });
-    const { settings } = await this.settings.get(scope.tenant, scope.agent);
-    return procedureMessage(await memory.procedural.storeProcedure(writeId, scope, name, prompt, { namesMax: settings.maxSkills }));
+    const options = { namesMax: settings.maxSkills, by: contextOf(call).name };
+    const stored = await memory.procedural.storeProcedure(writeId, scope, name, prompt, options);
+    await this.skills.parts.registration.requestVerification(stored);
+    return procedureMessage(stored);
   }
 }

@@ -12,8 +12,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
 import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/layers/upkeep/import-lines';
-import { RedisMemoryOutbox } from '@etude/queue/memory-outbox';
-import { type ErasureSubject, UpkeepStore } from '@etude/queue/upkeep-store';
+import { type ErasureSubject, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
@@ -45,7 +44,6 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
   constructor(
     private readonly access: MemoryAccess,
     private readonly upkeep: UpkeepStore,
-    private readonly outbox: RedisMemoryOutbox,
     private readonly skills: SkillServices,
   ) {}
 
@@ -64,8 +62,7 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
     }
     const { tenant, signal, roles } = contextOf(call);
     const { upkeep, procedural } = await this.access.open();
-    const { settings } = this.skills.parts;
-    const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, settings, outbox: this.outbox }) };
+    const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...this.skills.parts }) };
     const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
     return {
       lines: BigInt(report.lines),

@@ -1,55 +1,79 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
-import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
-import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory';
-import { contentDigest } from '@etude/domain/skills/content-digest';
-import { mayLearn } from '@etude/domain/skills/life/may-learn';
-import { isReadBy, ownersFor } from '@etude/domain/skills/life/owners';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { canonicalJson } from '@etude/domain/skills/content-digest';
+import { findSkill } from '@etude/domain/skills/life/find-skill';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
+import { GONE } from '@etude/domain/skills/life/skill-status';
+import { pinDependencies } from '@etude/domain/skills/use/bundle-code';
+import type { ProposeSkill } from '@etude/memory/layers/upkeep/proposed-skill';
 import { contextOf } from '../calls/call-context.js';
 import { requireAuthor } from '../skills/skill-author.js';
+import type { SkillRegistration } from '../skills/skill-registration.js';
 
 export interface ProposalDeps {
-  readonly procedural: Pick<ProceduralMemory, 'versions' | 'countNames'>;
-  readonly settings: AgentSettingsReader;
-  readonly outbox: MemoryOutbox;
+  readonly procedural: ProceduralMemory;
+  readonly registration: SkillRegistration;
+  /** Throws where no sandbox has the packages of a skill. */
+  readonly templateFor: TemplateFor;
 }
 
 /**
- * Takes the skills of one import as if each was registered. They are stored by a worker, which verifies them before they can run.
+ * Takes the skills of one import as any that is registered: stored when it is answered, then verified.
  *
- * @throws EtudeError from the answered function: PERMISSION_DENIED for what more agents would read, FAILED_PRECONDITION where the
- *   agent learns no skills or has as many as it may, or the skill calls what its readers can't read
+ * @throws EtudeError from the answered function: as `SkillRegistration.store`; PERMISSION_DENIED for what more agents would read;
+ *   FAILED_PRECONDITION for packages that no sandbox has, and for what calls a skill that is not active here
  */
-export function proposedSkills(call: ServerCall, { procedural, settings, outbox }: ProposalDeps): (skill: Skill) => Promise<void> {
-  const { tenant } = contextOf(call);
-  /** Names of what this import brings, by owner: none of it is counted yet. */
-  const planned = new Map<string, Set<string>>();
-  return async (skill) => {
+export function proposedSkills(call: ServerCall, { procedural, registration, templateFor }: ProposalDeps): ProposeSkill {
+  const { tenant, name: by } = contextOf(call);
+  return async ({ skill, setAside }) => {
     requireAuthor(call, skill);
-    const { agent } = skill.scope;
-    const names = planned.get(agent) ?? new Set<string>();
-    const { settings: own } = await settings.get(skill.scope.tenant, agent);
-    const others = names.has(skill.name) ? names.size - 1 : names.size;
-    if (!own.enabled) throw refusal(`agent "${agent}" learns no skills: its setting procedural_memory_settings.enabled is false`);
-    if (!(await mayLearn(skill, { ...own, autoRegisterSkills: true }, procedural, others)))
-      throw refusal(`"${agent}" has as many skills as it may have (max_skills is ${own.maxSkills})`);
-    await requireReadablePins(skill, procedural);
-    await outbox.put(tenant, `imported.${contentDigest(skill)}`, { kind: 'skill', skill });
-    planned.set(agent, names.add(skill.name));
+    const known = await procedural.versions(skill.scope, skill.name);
+    const there = thereAlready(skill, known, setAside !== null);
+    if (there !== undefined) {
+      // The job of the import before may be what was lost.
+      await registration.requestVerification(there);
+      return 'unchanged';
+    }
+    // What an erasure forbids was made before it, and stays so.
+    const made = { by, at: skill.createdAt, ...(setAside === null ? {} : { setAside }) };
+    if (setAside === null) templateFor(skill.packages ?? []);
+    const candidate = setAside === null ? await pinnedHere(skill, procedural) : skill;
+    const { version } = await registration.store(procedural, candidate, tenant, made);
+    return known.some((one) => one.version === version) ? 'unchanged' : 'added';
   };
 }
 
-/** What is not there yet may come in with the same lines; verification looks again. @throws EtudeError FAILED_PRECONDITION */
-async function requireReadablePins({ name, scope, dependencies = [] }: Skill, procedural: ProposalDeps['procedural']): Promise<void> {
-  const owners = ownersFor(scope);
-  for (const pin of dependencies) {
-    const isOwned = owners.some(({ tenant, agent }) => pin.tenant === tenant && pin.agent === agent);
-    const versions = isOwned ? await procedural.versions(pin, pin.name) : [];
-    const pinned = versions.find(({ version }) => version === pin.version);
-    if (!isOwned || (pinned !== undefined && !isReadBy(pinned.scope, scope)))
-      throw refusal(`${name} calls ${pin.name}@${pin.version} of "${pin.agent}", which not everybody who reads ${name} can read`);
-  }
+/** What was archived or rejected is there for what is to be so as well; of all else the registration says how it comes back. */
+function thereAlready(skill: Skill, known: readonly Skill[], isSetAside: boolean): Skill | undefined {
+  const content = withoutPins(skill);
+  return known.find((version) => (isSetAside || !GONE.has(version.status)) && withoutPins(version) === content);
 }
 
-const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
+/** Whatever versions of other skills it calls: here it is pinned to others than where it came from. */
+function withoutPins({ dependencies = [], ...content }: Skill): string {
+  return canonicalJson([skillDigest(content), dependencies.map(({ name }) => name).toSorted()]);
+}
+
+/**
+ * Pinned to what it calls here, by name. What comes in with it is not active before somebody approved it, so that what calls it waits, and
+ * is taken when the same is imported again.
+ *
+ * @throws EtudeError FAILED_PRECONDITION
+ */
+async function pinnedHere(skill: Skill, procedural: ProceduralMemory): Promise<Skill> {
+  const { dependencies = [], ...unpinned } = skill;
+  const names = dependencies.map(({ name }) => name);
+  const missing: string[] = [];
+  for (const name of names) if ((await findSkill(procedural, skill.scope, name)) === null) missing.push(name);
+  if (missing.length > 0)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `${skill.name} waits: it calls ${missing.join(', ')}, not active here for everybody who reads ${skill.name}; have that approved, then import the same again`,
+      { field: 'dependencies' },
+    );
+  const pinned = await pinDependencies(procedural, skill.scope, names, skill);
+  return pinned.length === 0 ? unpinned : { ...unpinned, dependencies: pinned };
+}

@@ -1,6 +1,6 @@
 import type { ListDeadLettersRequest, ListQueuesRequest, Queues, RedriveDeadLettersRequest } from '@etude/contracts/gen/etude/v1/queues_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { DeadLetters } from '@etude/queue/dead-letters';
+import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeadLetterSchema, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { QUEUES } from '@etude/contracts/queues';
-import type { DeadLetter, QueueCounts } from '@etude/queue/dead-letters';
+import type { DeadLetter, QueueCounts } from '@etude/queue/jobs/dead-letters';
 import { z } from 'zod';
 import { parseField } from '../wire/validation.js';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue, type Message, ScalarType } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
+import { parseExactJson } from '@etude/contracts/json';
 import { limitsOf } from '../calls/request-limits.js';
 import { invalidField, refuseAny } from '../wire/validation.js';
 import { isDeeperThan } from './json-depth.js';
@@ -76,7 +77,7 @@ function valueOf(field: DescField, text: string): JsonValue {
   throw invalidField(field.name, 'must be true or false');
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what is no JSON object, or one that is nested too deep */
+/** @throws EtudeError INVALID_ARGUMENT for what is no JSON object, is nested too deep, or can't be taken as it is written */
 export function jsonOf(request: IncomingMessage, body: Buffer): JsonObject {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim();
   const text = textOf(body);
@@ -88,8 +89,9 @@ export function jsonOf(request: IncomingMessage, body: Buffer): JsonObject {
   }
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseExactJson(text);
   } catch (error) {
+    if (error instanceof EtudeError) throw error;
     throw new EtudeError('INVALID_ARGUMENT', `The body is not JSON: ${(error as Error).message}`);
   }
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {

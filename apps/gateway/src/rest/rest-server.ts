@@ -7,7 +7,7 @@ import { Memory, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { portError } from '@etude/platform/health';
+import { listenOn } from '@etude/platform/health';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { Authenticator } from '../calls/authenticator.js';
 import { type BodyLimits, BodyReader } from './body-reader.js';
@@ -69,10 +69,7 @@ export class RestServer implements OnModuleDestroy {
 
   /** @throws EtudeError FAILED_PRECONDITION where the port is taken */
   async listen(host: string, port: number): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, 'ETUDE_REST_PORT')));
-      this.#server.listen(port, host, resolve);
-    });
+    await listenOn(this.#server, { host, port, setting: 'ETUDE_REST_PORT' });
   }
 
   async onModuleDestroy(): Promise<void> {

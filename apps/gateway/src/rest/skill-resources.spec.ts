@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
-import { ListSkillsResponseSchema, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { ListSkillsResponseSchema, SkillSchema, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { ServiceClient } from '@etude/contracts/grpc-client';
+import { status as codes } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { SkillResources } from './skill-resources.js';
 
@@ -29,4 +30,48 @@ it('lists all skills with one call for each page, whatever their versions', asyn
     { name: 'three', version: 3 },
   ]);
   expect(calls).toEqual(['', 'next']);
+});
+
+it.each([
+  ['is another user’s', async () => create(SkillSchema, { ...skill('one', 4), user: 'bob' }), 201, 0],
+  ['is of several users', async () => Promise.reject(Object.assign(new Error('several'), { code: codes.FAILED_PRECONDITION })), 201, 0],
+  ['is nobody’s in particular', async () => create(SkillSchema, skill('one', 4)), 200, 1],
+])('takes what is put for an edit only of what is nobody’s: what is there %s', async (_what, getSkill, answered, baseVersion) => {
+  const registered: unknown[] = [];
+  const registerSkill = async (request: { baseVersion: number }) => {
+    registered.push(request.baseVersion);
+    return create(SkillSchema, skill('one'));
+  };
+  const resources = new SkillResources('Etude.Skill', { getSkill, registerSkill } as unknown as ServiceClient<typeof Skills>);
+  const match = { resource: 'one', verb: 'PUT', instanceId: 'home', provider: 'Etude.Skill', name: 'one', bytesMax: 0 } as const;
+  const body = { description: '', code: 'def one(): return 1', version: 1, owner_agent_object_id: 'coder' };
+  expect(await resources.answer(match, { query: new URLSearchParams(), body }, {})).toMatchObject({ status: answered });
+  expect(registered).toEqual([baseVersion]);
+});
+
+it.each([
+  ['the rejected ones after what is shown', 2, [SkillStatus.REJECTED, SkillStatus.REJECTED, SkillStatus.ACTIVE, SkillStatus.DEPRECATED], 4],
+  [
+    'no version before the one that is shown',
+    1,
+    [SkillStatus.REJECTED, SkillStatus.REJECTED, SkillStatus.ACTIVE, SkillStatus.DEPRECATED],
+    1,
+  ],
+  ['none that may yet be in use', 2, [SkillStatus.REJECTED, SkillStatus.PENDING_REVIEW, SkillStatus.ACTIVE, SkillStatus.DEPRECATED], 2],
+])('skips in an edit %s', async (_what, version, states, baseVersion) => {
+  const versions = states.map((state, at) => create(SkillSchema, skill('one', states.length - at, state)));
+  const registered: unknown[] = [];
+  const skills = {
+    getSkill: async () => versions[0],
+    listSkillVersions: async () => create(ListSkillsResponseSchema, { skills: versions }),
+    registerSkill: async (request: { baseVersion: number }) => {
+      registered.push(request.baseVersion);
+      return create(SkillSchema, skill('one', 5));
+    },
+  } as unknown as ServiceClient<typeof Skills>;
+  const resources = new SkillResources('Etude.Skill', skills);
+  const match = { resource: 'one', verb: 'PUT', instanceId: 'home', provider: 'Etude.Skill', name: 'one', bytesMax: 0 } as const;
+  const body = { description: '', code: 'def one(): return 1', version, owner_agent_object_id: 'coder' };
+  await resources.answer(match, { query: new URLSearchParams(), body }, {});
+  expect(registered).toEqual([baseVersion]);
 });

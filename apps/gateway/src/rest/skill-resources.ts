@@ -130,17 +130,30 @@ export class SkillResources {
   async #put(place: ResourcePlace, name: string, body: JsonObject, call: CallSettings): Promise<ResourceAnswer> {
     const { draft, agent, version } = resourceWrite(body, name);
     const known = await this.#newest(name, agent ?? '@tenant', call);
-    const baseVersion = known === null ? 0 : (version ?? 0);
+    const baseVersion = known === null ? 0 : await this.#baseOf(known, version ?? 0, call);
     const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...call, timeoutMs: SETTLE_MS });
     return { status: known === null ? 201 : 200, json: skillResource(place, skill) };
   }
 
+  /** The newest where what was edited is shown and all that came after it was rejected: nobody can read that here, or loses it. */
+  async #baseOf(newest: Skill, edited: number, call: CallSettings): Promise<number> {
+    if (newest.status !== SkillStatus.REJECTED || edited === 0 || edited === newest.version) return edited;
+    const { name, agent, user } = newest;
+    const { skills } = await this.skills.listSkillVersions({ name, agent, user }, call);
+    const isShown = skills.some(({ version, status: state }) => version === edited && state === SkillStatus.ACTIVE);
+    const later = skills.filter(({ version }) => version > edited && version <= newest.version);
+    return isShown && later.every(({ status: state }) => state === SkillStatus.REJECTED) ? newest.version : edited;
+  }
+
+  /** Nobody's in particular, as all that is put: a reviewer's key reads those of users as well. */
   async #newest(name: string, agent: string, call: CallSettings): Promise<Skill | null> {
     try {
       const skill = await this.skills.getSkill({ name: `skills/${name}`, agent }, call);
-      return skill.agent === agent ? skill : null;
+      return skill.agent === agent && skill.user === '' ? skill : null;
     } catch (error) {
-      if ((error as ServiceError).code === status.NOT_FOUND) return null;
+      // Several users have one then, and nobody in particular has.
+      const isOfUsers = (error as ServiceError).code === status.FAILED_PRECONDITION;
+      if (isOfUsers || (error as ServiceError).code === status.NOT_FOUND) return null;
       throw error;
     }
   }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/controller-directory';
-import type { StoredSession } from '@etude/queue/sandbox-session-record';
-import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/call-context.js';
 import type { ControllerChannels, ControllerClient } from './controller-channels.js';
 import { forwardedError, isAway } from './controller-error.js';
@@ -24,6 +24,9 @@ export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): Ca
   const timeout = Number.isFinite(deadlineMs) ? { timeoutMs: Math.max(1, deadlineMs - Date.now()) } : {};
   return { signal, metadata: { 'etude-tenant': tenant }, ...timeout };
 }
+
+const SWITCHED_OFF =
+  'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller (./etude up does).';
 
 /** Room of its own, whatever the tenant's. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
@@ -48,6 +51,11 @@ function endedError({ session: { id, state, stateReason } }: StoredSession): Etu
 /** Finds the controller that a call is for. Any live one can take over the sessions of one that died. */
 export class SandboxRouter {
   constructor(private readonly parts: RouterParts) {}
+
+  /** Why there are no sandboxes for callers, and how they are switched on; null where there are. */
+  get whyOff(): string | null {
+    return this.parts.channels ? null : SWITCHED_OFF;
+  }
 
   /** @throws EtudeError FAILED_PRECONDITION, saying how they are switched on, where sandboxes for callers are not */
   requireOn(): void {
@@ -125,10 +133,7 @@ export class SandboxRouter {
 
   #channels(): ControllerChannels {
     if (this.parts.channels) return this.parts.channels;
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller (./etude up does).',
-    );
+    throw new EtudeError('FAILED_PRECONDITION', SWITCHED_OFF);
   }
 }
 

@@ -15,7 +15,7 @@ import type {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
-import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';

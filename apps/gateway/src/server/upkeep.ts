@@ -1,7 +1,7 @@
-import type { Producer } from '@etude/queue/producer';
-import { type Reconciler, startReconciler } from '@etude/queue/reconciler';
-import type { QueueLogger } from '@etude/queue/redis';
-import type { TaskStore } from '@etude/queue/task-store';
+import type { Producer } from '@etude/queue/jobs/producer';
+import { type Reconciler, startReconciler } from '@etude/queue/jobs/reconciler';
+import type { QueueLogger } from '@etude/queue/redis/redis';
+import type { TaskStore } from '@etude/queue/tasks/task-store';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { MemoryAccess } from '../memory/memory-access.js';
 import type { SandboxRouter } from '../sandboxes/sandbox-router.js';

@@ -1,5 +1,5 @@
 import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
-import type { Scope, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { type AskedSkills, viewsOf } from './skill-access.js';
@@ -59,6 +59,8 @@ export async function* everySkillBehind(
 
 const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
 
+type ListStart = Pick<Parameters<ProceduralMemory['list']>[1], 'afterName' | 'afterAgent' | 'afterUser'>;
+
 /** What one owner, or every agent, has. */
 async function* behind(
   procedural: ProceduralMemory,
@@ -68,70 +70,61 @@ async function* behind(
 ): AsyncGenerator<Skill, undefined> {
   const { status, category, tags } = filter;
   const isTagged = (skill: Skill) => tags.every((tag) => skill.tags.includes(tag));
-  if (after !== null) yield* (await restOf(procedural, view, filter, after)).filter(isTagged);
-  let from = after === null ? {} : isAgents ? { afterName: after.name } : startOf(view, after);
+  const linesOf = view.user === null ? eachShown : ownShown;
+  let from: ListStart = after === null ? {} : startOf(view, after, isAgents);
+  let together: Skill[] = [];
   for (;;) {
     const found = await procedural.list(view, { limit: BATCH, ...(status ? { status } : {}), ...(category ? { category } : {}), ...from });
-    for (const newest of found) yield* (await linesOf(procedural, view, filter, newest)).filter(isTagged);
+    for (const newest of found) {
+      const isNext = together.length > 0 && !isOfOneName(together[0], newest);
+      if (isNext) yield* (await linesOf(procedural, together.splice(0), filter)).filter(isTagged);
+      together.push(newest);
+    }
     const end = found.at(-1);
-    if (end === undefined || found.length < BATCH) return;
-    from = { afterName: end.name, afterAgent: end.scope.agent };
+    if (end === undefined || found.length < BATCH) break;
+    from = { afterName: end.name, afterAgent: end.scope.agent, afterUser: end.scope.user };
   }
+  yield* (await linesOf(procedural, together, filter)).filter(isTagged);
 }
 
-/** What a listing shows of one owner's name: a line for each user where those of every user are seen. */
-async function linesOf(procedural: ProceduralMemory, view: ReadScope, filter: SkillFilter, newest: Skill): Promise<readonly Skill[]> {
-  const { status, category } = filter;
-  if (view.user === null && newest.version > 1) return ofEachUser(procedural, newest.scope, newest.name, filter);
-  const skill = status === undefined ? await shown(procedural, newest, category) : newest;
-  return skill === null ? [] : [skill];
-}
+const isOfOneName = (a: Skill | undefined, b: Skill) => a?.name === b.name && a.scope.agent === b.scope.agent;
 
-/** Of the name where a page ended, the users behind the last one. */
-async function restOf(
+/** A line for each user. @param newest of one name, of each user, nobody's first */
+async function eachShown(
   procedural: ProceduralMemory,
-  view: ReadScope,
-  filter: SkillFilter,
-  { name, owner, user }: ListPlace,
-): Promise<readonly Skill[]> {
-  const agent = owner === GLOBAL_TENANT ? TENANT_AGENT : owner;
-  const isIts = (owner === GLOBAL_TENANT) === (view.tenant === GLOBAL_TENANT) && (view.agent === null || view.agent === agent);
-  if (view.user !== null || !isIts) return [];
-  const lines = await ofEachUser(procedural, { tenant: view.tenant, agent }, name, filter);
-  return lines.filter(({ scope }) => (scope.user ?? '') > user);
-}
-
-/** Each user's version in use, else their newest unless it is archived; nobody's first. With a status, their newest in it. */
-async function ofEachUser(
-  procedural: ProceduralMemory,
-  { tenant, agent }: Pick<Scope, 'tenant' | 'agent'>,
-  name: string,
+  newest: readonly Skill[],
   { status, category }: SkillFilter,
 ): Promise<readonly Skill[]> {
-  const versions = (await procedural.versions({ tenant, agent }, name, status)).filter(
-    (one) => status === undefined || isIn(category, one),
-  );
-  const each = [...Map.groupBy(versions, ({ scope }) => scope.user ?? '')].toSorted(([a], [b]) => compare(a, b));
-  return each
-    .flatMap(([, own]) => own.find((one) => one.status === 'active') ?? own[0] ?? [])
-    .filter((one) => (status !== undefined || one.status !== 'archived') && isIn(category, one));
+  const lines = await Promise.all(newest.map((one) => shown(procedural, one, { status, category })));
+  return lines.filter((one) => one !== null);
+}
+
+/** One line: the user's own before nobody's, and what is in use before what is not. */
+async function ownShown(...given: Parameters<typeof eachShown>): Promise<readonly Skill[]> {
+  const ownFirst = (await eachShown(...given)).toReversed();
+  const line = ownFirst.find((one) => one.status === 'active') ?? ownFirst[0];
+  return line === undefined ? [] : [line];
 }
 
 /** The version in use, where there is one: what waits, or was rolled back, changes nothing. null: the listing is not for it. */
-async function shown(procedural: ProceduralMemory, newest: Skill, category: string | undefined): Promise<Skill | null> {
-  const { scope, name, status } = newest;
-  if (status === 'active') return newest;
-  const active = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, 'active');
-  const inUse =
-    active.find((version) => version.scope.user === scope.user) ?? active.find((version) => version.scope.user === null) ?? newest;
+async function shown(
+  procedural: ProceduralMemory,
+  newest: Skill,
+  { status, category }: Pick<SkillFilter, 'status' | 'category'>,
+): Promise<Skill | null> {
+  const { scope, name } = newest;
+  if (status !== undefined || newest.status === 'active') return newest;
+  const [inUse = newest] = await procedural.versions(scope, name, 'active');
   return inUse.status !== 'archived' && isIn(category, inUse) ? inUse : null;
 }
 
 const isIn = (category: string | undefined, skill: Skill) => category === undefined || `${skill.category}.`.startsWith(`${category}.`);
 
-/** Of equal names everybody's come last. */
-function startOf(view: ReadScope, { name, owner }: ListPlace): { afterName: string; afterAgent?: string } {
+/** Behind a place; of equal names everybody's come last. */
+function startOf(view: ReadScope, { name, owner, user }: ListPlace, isAgents: boolean): ListStart {
+  const agent = owner === GLOBAL_TENANT ? TENANT_AGENT : owner;
   const isGlobal = view.tenant === GLOBAL_TENANT;
-  if (owner === GLOBAL_TENANT) return { afterName: name };
-  return { afterName: name, afterAgent: isGlobal ? BEFORE_ALL : owner };
+  const isIts = isGlobal === (owner === GLOBAL_TENANT) && (view.agent === null || view.agent === agent);
+  if (isIts) return { afterName: name, afterAgent: agent, ...(view.user === null ? { afterUser: user } : {}) };
+  return { afterName: name, ...(isGlobal && !isAgents ? { afterAgent: BEFORE_ALL } : {}) };
 }

@@ -81,24 +81,32 @@ async function asReader(procedural: ProceduralMemory, { tenant, agent, user }: A
 async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: string, version?: number): Promise<Skill | null> {
   for (const view of viewsOf(asked)) {
     const skill = await procedural.get(view, name, version);
-    if (skill !== null) return asked.everyUser && version === undefined ? oneUsers(procedural, skill) : skill;
+    if (skill !== null) return asked.everyUser ? oneUsers(procedural, skill, version) : skill;
   }
   return null;
 }
 
 /** Nobody's in particular, else that of the only user who has one. @throws EtudeError FAILED_PRECONDITION where several users have one */
-async function oneUsers(procedural: ProceduralMemory, newest: Skill): Promise<Skill> {
-  const { scope, name } = newest;
-  const versions = newest.version === 1 ? [newest] : await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
-  const nobodys = versions.find((one) => one.scope.user === null);
-  const users = [...new Set(versions.flatMap((one) => one.scope.user ?? []))].toSorted();
-  if (nobodys !== undefined || users.length <= 1) return nobodys ?? newest;
-  const some = users.slice(0, NAMED_MAX).join(', ');
+async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: number): Promise<Skill> {
+  const { scope, name } = found;
+  if (scope.user === null) return found;
+  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
+  const users = usersOf(versions.filter((one) => version === undefined || one.version === version));
+  if (users.length <= 1) return found;
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `Several users of "${scope.agent}" have a skills/${name}: ${some}${users.length > NAMED_MAX ? ', …' : ''}. Name the user whose it is, or the version.`,
+    `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Name the user whose it is.`,
     { field: 'user', metadata: { name: `skills/${name}` } },
   );
+}
+
+const usersOf = (skills: readonly Skill[]) => [...new Set(skills.flatMap(({ scope }) => scope.user ?? []))].toSorted();
+const someOf = (users: readonly string[]) => `${users.slice(0, NAMED_MAX).join(', ')}${users.length > NAMED_MAX ? ', …' : ''}`;
+
+/** Users for whom an agent has an active skill of that name, in words; '' for none. Only a reviewer may be told of them. */
+export async function usersWith(procedural: ProceduralMemory, { tenant, agent }: SkillReader, name: string): Promise<string> {
+  const found = await Promise.all([agent, USER_AGENT].map((owner) => procedural.versions({ tenant, agent: owner }, name, 'active')));
+  return someOf(usersOf(found.flat()));
 }
 
 export function checkedVersion(version: number, field: string): number {
@@ -107,9 +115,8 @@ export function checkedVersion(version: number, field: string): number {
 }
 
 /** All versions of the same owner and user, newest first. */
-export async function versionsOf(procedural: ProceduralMemory, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
-  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, status);
-  return versions.filter((version) => version.scope.user === scope.user);
+export function versionsOf(procedural: ProceduralMemory, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
+  return procedural.versions(scope, name, status);
 }
 
 /**

@@ -1,9 +1,12 @@
 import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import { findSkills } from '@etude/documents/skill-folder/find-skills';
 import { folderFromSkill } from '@etude/documents/skill-folder/skill-folder';
+import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { hasRole } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';
@@ -20,9 +23,15 @@ import { authorOf } from './skill-author.js';
 import type { Registration } from './skill-registration.js';
 import { skillMessage } from './skill.mapping.js';
 import { SkillServices } from './skill-services.js';
+import { storeImport } from './store-import.js';
 
 /** Of one import. */
 const SKILLS_MAX = 20;
+
+const WITHOUT_TESTS =
+  'without its tests: they were made from the cases of tasks, some of which are hidden; the key of a reviewer exports them too';
+/** Whose key may read hidden tests. */
+const testReader = ({ scope }: Skill) => (scope.tenant === GLOBAL_TENANT ? 'operator' : 'reviewer');
 
 /** Skills in the Agent Skills format, of `etude.v1.Skills`. */
 @Controller()
@@ -53,9 +62,9 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
     const checked: Skill[] = [];
     for (const one of order.ready) checked.push(await registration.completed(memory.procedural, one, signal));
     await registration.requireRegistrable(memory.procedural, reader, checked);
-    const stored: Skill[] = [];
-    if (!head.dryRun) for (const one of order.ready) stored.push(await registration.register(memory.procedural, one, signal));
-    const answered = head.dryRun ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) })) : stored;
+    const answered = head.dryRun
+      ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) }))
+      : await storeImport(order.ready, (one) => registration.register(memory.procedural, one, signal));
     const said = imported.flatMap((one) => one.notes);
     return { skills: answered.map(skillMessage), notes: [...came.notes, ...notes, ...said, ...order.notes] };
   }
@@ -64,6 +73,8 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
   async exportSkill(request: ExportSkillRequest, _metadata: Metadata, call: ServerCall) {
     const { procedural } = await this.memory.open();
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
-    return { files: folderFromSkill(skill).map(({ path, bytes: data }) => ({ path, data })) };
+    const isWhole = !hasHiddenTests(skill) || (!request.withoutHiddenTests && hasRole(contextOf(call).roles, testReader(skill)));
+    const files = folderFromSkill(isWhole ? skill : { ...skill, tests: [] });
+    return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
   }
 }

@@ -74,8 +74,8 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
     optionalRequestId(request.requestId);
     const pruneId = parseField(PruneId, request.pruneId, 'prune_id');
     const { procedural } = await this.memory.open();
-    const skills = await undoPrune({ tenant, pruneId, by: name, at: Date.now() }, { procedural });
-    return { skills: skills.map(skillMessage) };
+    const { skills, left } = await undoPrune({ tenant, pruneId, by: name, at: Date.now() }, { procedural });
+    return { skills: skills.map(skillMessage), left: left.map(prunedMessage) };
   }
 
   @GrpcMethod('Skills')

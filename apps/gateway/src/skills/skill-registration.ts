@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import { SkillVerify } from '@etude/contracts/queues';
+import { SkillVerify, verificationOf } from '@etude/contracts/queues';
 import { isAbort } from '@etude/contracts/errors';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
@@ -9,8 +9,8 @@ import type { SkillReader } from '@etude/domain/skills/life/owners';
 import { registerSkill, requireName, requireRegistrable } from '@etude/domain/skills/life/register-skill';
 import { reverifyDependents } from '@etude/domain/skills/verification/reverify-dependents';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
-import type { Producer } from '@etude/queue/producer';
+import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import type { Producer } from '@etude/queue/jobs/producer';
 import { invalid, refuseAny, type Violation } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.mapping.js';
 
@@ -79,15 +79,33 @@ export class SkillRegistration {
   async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
     const { reader, baseVersion, by, isReviewer = false } = registration;
     const candidate = await this.completed(procedural, registration, signal);
-    const { settings } = await this.parts.settings.get(reader.tenant, candidate.scope.agent);
     const base = baseVersion === 0 ? {} : { baseVersion };
-    const stored = await registerSkill(
-      candidate,
-      { ...base, by, isReviewed: isReviewer },
-      { procedural, settings, clock: { now: Date.now } },
-    );
-    if (stored.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(stored));
+    return this.store(procedural, candidate, reader.tenant, { ...base, by, isReviewed: isReviewer });
+  }
+
+  /**
+   * What is left once it is known what a skill calls: it is stored, and sent to verification.
+   *
+   * @param tenant whose settings hold
+   * @param options.at when it was made, ms since 1970; now by default
+   * @throws EtudeError as `registerSkill`
+   */
+  async store(
+    procedural: ProceduralMemory,
+    candidate: Skill,
+    tenant: string,
+    { at, ...options }: Parameters<typeof registerSkill>[1] & { readonly at?: number },
+  ): Promise<Skill> {
+    const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
+    const clock = { now: () => at ?? Date.now() };
+    const stored = await registerSkill(candidate, options, { procedural, settings, clock });
+    await this.requestVerification(stored);
     return stored;
+  }
+
+  /** Of a candidate. The same again is the same job. */
+  async requestVerification(skill: Skill): Promise<void> {
+    if (skill.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(skill));
   }
 
   /**
@@ -113,7 +131,7 @@ export class SkillRegistration {
   async verified(procedural: ProceduralMemory, skill: Skill, signal: AbortSignal): Promise<Skill> {
     await this.parts.producer.addAndWait(SkillVerify, jobOf(skill), signal);
     const { scope, name, version } = skill;
-    const found = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
+    const found = await procedural.versions(scope, name);
     return found.find((one) => one.version === version) ?? skill;
   }
 
@@ -148,9 +166,9 @@ export class SkillRegistration {
 }
 
 /** Each change of a skill's life is another round of verification. */
-function jobOf({ scope: { tenant, agent }, name, version, digest, history = [] }: Skill) {
-  const round = history.length;
-  return { v: 1 as const, tenant, agent, name, version, digest, ...(round > 1 ? { round } : {}) };
+function jobOf(skill: Skill) {
+  const round = (skill.history ?? []).length;
+  return verificationOf(skill, round > 1 ? round : undefined);
 }
 
 /** Tests are calls of a function, or runs of a program. */

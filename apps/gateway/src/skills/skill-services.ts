@@ -3,8 +3,8 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
-import type { WantedSkills } from '@etude/queue/wanted-skills';
+import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { SkillRegistration } from './skill-registration.js';
 

@@ -1,7 +1,7 @@
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { SkillWish, SkillWishes, ToolReader } from '@etude/domain/tools/tool-ports';
-import type { ToolCalls } from '@etude/queue/tool-sessions';
-import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/wanted-skills';
+import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
+import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/agents/wanted-skills';
 
 export interface WishOrigin {
   /** Name of a reviewer's key: the words of such a wish are trusted. Absent: nobody vouches for them. */

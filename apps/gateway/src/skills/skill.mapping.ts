@@ -131,6 +131,16 @@ function lifeFields({ status, statusReason, proof, history, evidence, replacedBy
   };
 }
 
+/** What tells that a skill is another than before. */
+export const briefMessage = ({ name, scope, version, status, digest }: Skill): MessageInitShape<typeof SkillSchema> => ({
+  name: skillResourceName(name),
+  agent: ownerName(scope),
+  user: scope.user ?? '',
+  version,
+  status: STATUSES[status],
+  digest,
+});
+
 /** A skill as callers see it. Its tests stay inside: some are made from hidden cases. A reviewer is shown those that are not held out. */
 export function skillMessage(skill: Skill): MessageInitShape<typeof SkillSchema> {
   const { kind, version, description, code, tags, sources, scripted, digest } = skill;

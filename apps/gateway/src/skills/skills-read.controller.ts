@@ -25,7 +25,7 @@ import { boundedCount, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
 import { type AskedSkills, askedSkills, checkedVersion, skillNamed, versionsOf, viewsOf } from './skill-access.js';
-import { skillMessage, statusFilterOf } from './skill.mapping.js';
+import { briefMessage, skillMessage, statusFilterOf } from './skill.mapping.js';
 
 type Methods = 'listSkills' | 'getSkill' | 'searchSkills' | 'listSkillCategories' | 'listSkillVersions' | 'diffSkill';
 
@@ -65,7 +65,7 @@ export class SkillsReadController implements Pick<GrpcController<typeof Skills>,
     }
     const shown = page.slice(0, pageSize);
     const last = page.length > pageSize ? shown.at(-1) : undefined;
-    return { skills: shown.map(skillMessage), nextPageToken: pageToken(nextPlace(last, after), bound) };
+    return { skills: shown.map(request.brief ? briefMessage : skillMessage), nextPageToken: pageToken(nextPlace(last, after), bound) };
   }
 
   @GrpcMethod('Skills')

@@ -116,10 +116,11 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
   }
 
-  /** One that was rejected, or is not used any more, is a candidate again. */
+  /** One that was rejected, or is not used any more, is a candidate again. @throws EtudeError FAILED_PRECONDITION without room for it */
   async #again(procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
     const move = { key: keyOf(skill), to: 'candidate', from: [skill.status], by, reason: 'to be verified again', at: Date.now() } as const;
-    const [candidate] = await procedural.move([move]);
+    const { settings } = await this.services.parts.settings.get(skill.scope.tenant, skill.scope.agent);
+    const [candidate] = await procedural.move([move], { namesMax: settings.maxSkills });
     return candidate ?? skill;
   }
 }

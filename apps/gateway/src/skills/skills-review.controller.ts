@@ -14,7 +14,8 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { approveSkill, type Decision, rejectSkill, rollbackSkill } from '@etude/domain/skills/life/approve';
+import { approveSkill, type Decision, rejectSkill } from '@etude/domain/skills/life/approve';
+import { rollbackSkill } from '@etude/domain/skills/life/rollback';
 import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from '@etude/domain/skills/life/retire';
 import { searchSkills } from '@etude/domain/skills/life/find-skill';
 import { ownerOf } from '@etude/domain/skills/life/owners';
@@ -89,7 +90,7 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const reader = { ...scope, tenant: asked.tenant };
     const [similar, dependents] = await Promise.all([
       searchSkills(procedural, reader, { text: `${name}\n${description}`, ...SIMILAR }),
-      procedural.dependents({ tenant: scope.tenant, agent: scope.agent, name }),
+      procedural.dependents({ ...scope, name }),
     ]);
     // Tests are hidden from those who only use a skill: what everybody uses is reviewed by operators.
     const withTests = scope.tenant !== GLOBAL_TENANT || hasRole(contextOf(call).roles, 'operator');
@@ -103,7 +104,7 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
         .map((hit) => ({ skill: skillMessage(hit.skill), similarity: hit.similarity })),
       dependents: dependents
         .filter((dependent) => dependent.scope.tenant === asked.tenant || dependent.scope.tenant === GLOBAL_TENANT)
-        .map((dependent) => dependencyMessage({ ...dependent, tenant: dependent.scope.tenant, agent: dependent.scope.agent })),
+        .map((dependent) => dependencyMessage({ ...dependent.scope, ...dependent })),
     };
   }
 
@@ -154,7 +155,9 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const move: Move = { method: 'RestoreSkill', from: ['archived'], to, reason };
     return this.#decide(call, request, move, async (skill, decision, { procedural }) => {
       const together = request.version === 0 ? archivedLast(await versionsOf(procedural, skill)) : [];
-      const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
+      const { settings } = await this.services.parts.settings.get(skill.scope.tenant, skill.scope.agent);
+      const allowed = { ...decision, namesMax: settings.maxSkills };
+      const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, allowed);
       return restored.find(({ status }) => status === 'active') ?? restored[0] ?? skill;
     });
   }
@@ -238,10 +241,10 @@ async function requireOnlyOne(procedural: Memory['procedural'], skill: Skill, di
   );
 }
 
-/** Of the same owner, the version in use. @throws EtudeError NOT_FOUND */
+/** Of the same owner, the version in use; the user's own before nobody's. @throws EtudeError NOT_FOUND */
 async function mergedSkill(procedural: Memory['procedural'], { scope }: Skill, name: string): Promise<Skill> {
-  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name);
-  const readable = versions.filter(({ scope: { user } }) => user === scope.user || user === null);
+  const users = [...new Set([scope.user, null])];
+  const readable = (await Promise.all(users.map((user) => procedural.versions({ ...scope, user }, name)))).flat();
   const found = readable.find(({ status }) => status === 'active') ?? readable[0];
   if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no skills/${name} of the same owner to merge.`, { field: 'merge' });
   return found;

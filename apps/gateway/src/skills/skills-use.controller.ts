@@ -24,7 +24,7 @@ import { MemoryAccess } from '../memory/memory-access.js';
 import { ToolServices } from '../tools/tool-services.js';
 import { optionalRequestId, skillOfName } from '../wire/resource-name.js';
 import { parseField } from '../wire/validation.js';
-import { askedSkills, skillNamed, skillReader } from './skill-access.js';
+import { askedSkills, skillNamed, skillReader, usersWith } from './skill-access.js';
 import { SkillServices } from './skill-services.js';
 
 const Names = z.array(SkillName).min(1).max(50);
@@ -48,17 +48,20 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const memory = await this.memory.open();
     const reader = await this.#reader(memory, request, call);
     if (reader === null) return notFound(request.name);
-    const allowed = this.#allowed(reader, request);
-    // A use that fails for another reason does not look at it.
-    allowed.catch(() => undefined);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     const { sandboxes, outbox, checker, templateFor } = this.services.parts;
     const deps = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
+    // Asked last: `useSkill` waits for the answer on every path, so that a refusal is never left alone.
+    const allowed = this.#allowed(reader, request);
     const used = await useSkill({ reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) }, deps, signal);
-    if (used.outcome === 'not_found') return this.#missing(request, reader, { memory, example: parameters });
-    const { success, version, output, error, durationMs } = used;
+    if (used.outcome === 'not_found') {
+      const users = askedSkills(call, request).everyUser ? await usersWith(memory.procedural, reader, name) : '';
+      if (users !== '') return { ...notFound(request.name), error: notFoundButOf(users) };
+      return this.#missing(request, reader, { memory, example: parameters });
+    }
+    const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
-    return { success, version, output, error, durationMs, ...result, name: skillResourceName(used.name) };
+    return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };
   }
 
   @GrpcMethod('Skills')
@@ -71,7 +74,8 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const reader = skillReader(call, request);
     await this.#requireEnabled(reader);
     const { procedural } = await this.memory.open();
-    const { functions, code } = await loadFunctions(reader, names, { procedural, checker: this.services.parts.checker });
+    const { checker } = this.services.parts;
+    const { functions, code } = await loadFunctions(reader, names, { procedural, checker, clock: { now: Date.now } });
     return { functions: functions.map((one) => ({ ...one, name: skillResourceName(one.name) })), code };
   }
 
@@ -119,6 +123,8 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
 }
 
 const notFound = (name: string) => ({ success: false, error: 'Skill not found', name });
+const notFoundButOf = (users: string) =>
+  `Skill not found; there is one of that name for users only (${users}). Name the user whose it is; nothing was asked for.`;
 
 interface Use {
   readonly requestId: string;

@@ -13,7 +13,7 @@ import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { hasRole, type Role } from '@etude/platform/auth';
-import { WantedSkills } from '@etude/queue/wanted-skills';
+import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { readEvents } from '@etude/queue/events';
-import type { Producer } from '@etude/queue/producer';
-import { isConnectionError } from '@etude/queue/redis';
+import { readEvents } from '@etude/queue/tasks/events';
+import type { Producer } from '@etude/queue/jobs/producer';
+import { isConnectionError } from '@etude/queue/redis/redis';
 import type { EventSource } from './task-watcher.js';
 
 /** Rejects with the signal's reason once it aborts, whatever `work` waits for. */

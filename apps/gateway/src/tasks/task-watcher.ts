@@ -1,7 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
-import type { TaskStore } from '@etude/queue/task-store';
+import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { eventMessage, type StoredEvent } from './task.mapping.js';
 
 /** Events of a task behind `afterId` (null: from the start), in order, until its `finished` event or the signal. */

@@ -10,12 +10,13 @@ import type {
 import { EtudeError } from '@etude/contracts/errors';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { TaskRecord } from '@etude/contracts/task';
-import { TaskStore } from '@etude/queue/task-store';
+import { TaskStore } from '@etude/queue/tasks/task-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { contextOf } from '../calls/call-context.js';
 import { pacedStream } from '../calls/paced-stream.js';
+import { WaitsOnly } from '../calls/tenant-calls.interceptor.js';
 import { afterPageToken, pageToken } from '../wire/page-token.js';
 import { optionalRequestId, taskIdOfName } from '../wire/resource-name.js';
 import { eventIdOf } from '../wire/resume-token.js';
@@ -69,6 +70,7 @@ export class TasksController implements GrpcController<typeof Tasks> {
     return taskMessage(found(await this.tasks.requestCancel(contextOf(call).tenant, taskId), name));
   }
 
+  @WaitsOnly()
   @GrpcMethod('Tasks')
   async waitTask({ name, timeout }: WaitTaskRequest, _metadata: Metadata, call: ServerCall) {
     const { tenant, signal, deadlineMs } = contextOf(call);

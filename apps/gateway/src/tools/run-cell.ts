@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import {
   ExecuteEventSchema,
   type ExecutionOutcome,
@@ -17,30 +19,65 @@ import type { SandboxRouter } from '../sandboxes/sandbox-router.js';
 /** How long a stopped call waits for its cell to be stopped. */
 const CANCEL_MS = 5_000;
 
+export interface RunCellDeps {
+  readonly router: SandboxRouter;
+  /** Hears of what no caller is left to hear. */
+  readonly log: (message: string, details: object) => void;
+}
+
+/** A cell whose caller is gone has ended by then; any other that runs is somebody else's. */
+const BUSY_WAITS_MS = [100, 200, 400, 800];
+const RETRY_AFTER_MS = 1_000;
+
+type Cell = { readonly executionId: string; readonly code: string };
+
 /**
  * Runs one cell to its end. The same execution again is followed from its beginning, and runs nothing.
  *
- * @throws EtudeError as `etude.v1.Sandboxes`; the signal's reason, after the cell was stopped
+ * @throws EtudeError as `etude.v1.Sandboxes`; SANDBOX_CAPACITY where another cell runs, of another gateway or of a caller's own; the
+ *   signal's reason, after the cell was stopped
  */
-export async function runCell(
-  router: SandboxRouter,
-  id: string,
-  { executionId, code }: { readonly executionId: string; readonly code: string },
-  context: CallContext,
-): Promise<CellOutcome> {
+export async function runCell(deps: RunCellDeps, id: string, cell: Cell, context: CallContext): Promise<CellOutcome> {
+  for (const ms of BUSY_WAITS_MS) {
+    try {
+      return await runFree(deps, id, cell, context);
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      await sleep(ms, undefined, { signal: context.signal });
+    }
+  }
+  try {
+    return await runFree(deps, id, cell, context);
+  } catch (error) {
+    throw isBusy(error) ? busyElsewhere(id, error) : error;
+  }
+}
+
+/** The controller names what runs. */
+const isBusy = (error: unknown): error is EtudeError =>
+  errorCode(error) === 'FAILED_PRECONDITION' && (error as EtudeError).details?.metadata?.['executionId'] !== undefined;
+
+function busyElsewhere(id: string, error: EtudeError): EtudeError {
+  const message =
+    `${sandboxName(id)} runs code for another call, which came through another gateway or etude.v1.Sandboxes; the code of this one did not run. ` +
+    'Send it again when that one has ended, or use another session.';
+  return new EtudeError('SANDBOX_CAPACITY', message, { ...error.details, retryAfterMs: RETRY_AFTER_MS }, { cause: error });
+}
+
+async function runFree(deps: RunCellDeps, id: string, { executionId, code }: Cell, context: CallContext): Promise<CellOutcome> {
   const name = sandboxName(id);
   const request = create(ExecuteRequestSchema, { name, executionId, code, language: Language.PYTHON });
   const told = { stdout: '', stderr: '', displays: [] as Display[] };
   let result: ExecutionOutcome | null = null;
   try {
-    for await (const said of followExecution(router, id, request, context)) {
+    for await (const said of followExecution(deps.router, id, request, context)) {
       const { event } = create(ExecuteEventSchema, said);
       if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;
       if (event.case === 'display') told.displays.push(displayOf(event.value));
       if (event.case === 'result') result = event.value;
     }
   } catch (error) {
-    if (context.signal.aborted) await stop(router, id, { name, executionId }, context);
+    if (context.signal.aborted) await stop(deps, id, { name, executionId }, context);
     throw error;
   }
   return { ...told, ...endOf(result) };
@@ -58,8 +95,17 @@ function displayOf({ text, json }: RichOutput): Display {
   return { ...text, ...Object.fromEntries(values) };
 }
 
-/** The caller is gone: nobody is left to hear that this did not work, and the cell's limits end it. */
-async function stop(router: SandboxRouter, id: string, cell: { name: string; executionId: string }, context: CallContext): Promise<void> {
+/** Whoever asked for the cell is gone: why it could not be stopped is logged, and its limits end it. */
+async function stop(
+  { router, log }: RunCellDeps,
+  id: string,
+  cell: { readonly name: string; readonly executionId: string },
+  context: CallContext,
+): Promise<void> {
   const own = { ...context, signal: AbortSignal.timeout(CANCEL_MS) };
-  await router.ask(id, own, (client, settings) => client.cancelExecution(cell, settings)).catch(() => undefined);
+  try {
+    await router.ask(id, own, (client, settings) => client.cancelExecution(cell, settings));
+  } catch (error) {
+    log('A cell whose caller is gone could not be stopped; its limits end it', { ...cell, err: error });
+  }
 }

@@ -5,25 +5,32 @@ import { SandboxId, sandboxName } from '@etude/contracts/ids';
 import { SESSION_TTL_MS_DEFAULT, type SandboxSession } from '@etude/contracts/sandbox-session';
 import type { CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
-import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
-import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/tool-sessions';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { CallContext } from '../calls/call-context.js';
-import type { SandboxRouter } from '../sandboxes/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/resource-name.js';
-import { runCell } from './run-cell.js';
+import { runCell, type RunCellDeps } from './run-cell.js';
+import { SessionTurns } from './session-turns.js';
 
 /** After its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
 /** Of a path where there is none, and of one that can't be a path. */
 const NO_FILE: ReadonlySet<string> = new Set(['NOT_FOUND', 'INVALID_ARGUMENT']);
+/** No sandbox came of a request that was answered so, and none will. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'INVALID_ARGUMENT',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'FAILED_PRECONDITION',
+  'SANDBOX_CAPACITY',
+]);
 const LABEL = 'opened-by';
 const LABELS = { [LABEL]: 'code_interpreter' };
 /** A sandbox that ends, or whose session is erased, while it is being opened. */
 const ATTEMPTS_MAX = 5;
 
-export interface CodeSessionParts {
-  readonly router: SandboxRouter;
+export interface CodeSessionParts extends RunCellDeps {
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
   /** Sandboxes of a tenant, whoever opened them, beyond which tools open no other. */
@@ -33,31 +40,32 @@ export interface CodeSessionParts {
 /** Sandboxes of sessions of tools are those of `etude.v1.Sandboxes`: the same tenant, quota, limits and ends. */
 export class SandboxCodeSessions implements CodeSessions {
   /** The last opening of each session that this process has under way. */
-  readonly #turns = new Map<string, Promise<void>>();
+  readonly #openings = new Map<string, Promise<void>>();
+  readonly #turns = new SessionTurns();
 
   constructor(private readonly parts: CodeSessionParts) {}
 
   async open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }> {
-    const off = this.#whyOff();
-    if (off !== null) return { unavailable: off };
+    const off = this.parts.router.whyOff;
+    if (off !== null) return { unavailable: withoutStop(off) };
     const context: CallContext = { tenant: key.tenant, name: key.agent, roles: [], signal, deadlineMs: Infinity };
     const named = await this.#named(key);
     if (named !== null) return this.#session(named, context);
-    return this.#inTurn(key, () => this.#opened(key, template ?? 'default', context));
+    return this.#openedOnce(key, () => this.#opened(key, template ?? 'default', context));
   }
 
   /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
-  async #inTurn<T>({ tenant, agent, user, session }: SessionKey, work: () => Promise<T>): Promise<T> {
+  async #openedOnce<T>({ tenant, agent, user, session }: SessionKey, work: () => Promise<T>): Promise<T> {
     const name = [tenant, agent, user ?? '', session].join(':');
-    const before = this.#turns.get(name);
+    const before = this.#openings.get(name);
     const turn = Promise.withResolvers<void>();
-    this.#turns.set(name, turn.promise);
+    this.#openings.set(name, turn.promise);
     try {
       await before;
       return await work();
     } finally {
       turn.resolve();
-      if (this.#turns.get(name) === turn.promise) this.#turns.delete(name);
+      if (this.#openings.get(name) === turn.promise) this.#openings.delete(name);
     }
   }
 
@@ -88,16 +96,6 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended ${ATTEMPTS_MAX} times while it was opened.`);
   }
 
-  /** Why there are no sandboxes for callers at all. */
-  #whyOff(): string | null {
-    try {
-      this.parts.router.requireOn();
-      return null;
-    } catch (error) {
-      return withoutStop((error as Error).message);
-    }
-  }
-
   /**
    * The sandbox whose id the session's name is. From its first use it is that of the agent and user.
    *
@@ -123,6 +121,12 @@ export class SandboxCodeSessions implements CodeSessions {
     await this.parts.router.ask(id, context, (client, settings) => client.renewSandbox(request, settings));
   }
 
+  /** After a wait, in which its time went on. One that its caller opened has the time that its caller gave it. */
+  async #renewOpened(id: string, context: CallContext): Promise<void> {
+    const session = (await this.parts.sandboxes.get(context.tenant, id))?.session;
+    if (session?.state === 'open' && session.labels[LABEL] === LABELS[LABEL]) await this.#renew(session, context);
+  }
+
   async #create(
     key: SessionKey,
     { requestId, template }: ToolSandboxClaim,
@@ -135,8 +139,9 @@ export class SandboxCodeSessions implements CodeSessions {
       );
       return { id: sandboxIdOfName(name), template: own };
     } catch (error) {
-      if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
+      if (!REFUSED.has(errorCode(error))) throw error;
       await this.parts.sessions.dropClaim(key, requestId);
+      if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
       return { unavailable: withoutStop((error as Error).message) };
     }
   }
@@ -148,13 +153,22 @@ export class SandboxCodeSessions implements CodeSessions {
   }
 
   #session({ id, template }: Pick<SandboxSession, 'id' | 'template'>, context: CallContext): CodeSession {
-    const { router } = this.parts;
+    const { router, log } = this.parts;
     const name = sandboxName(id);
     return {
       sandbox: name,
       template,
       isReplaced: false,
-      run: (cell, signal) => runCell(router, id, cell, { ...context, signal }),
+      run: (cell, signal) => runCell({ router, log }, id, cell, { ...context, signal }),
+      inTurn: (work, signal) =>
+        this.#turns.take(
+          name,
+          async (waited) => {
+            if (waited) await this.#renewOpened(id, { ...context, signal });
+            return work();
+          },
+          signal,
+        ),
       async files(signal) {
         const request = { name, pageSize: FILES_MAX };
         const { files } = await router.ask(id, { ...context, signal }, (client, settings) => client.listSandboxFiles(request, settings));
@@ -167,7 +181,7 @@ export class SandboxCodeSessions implements CodeSessions {
           // What was uploaded in part has none.
           return file.modifyTime !== undefined;
         } catch (error) {
-          if (NO_FILE.has(errorCode(error) ?? '')) return false;
+          if (NO_FILE.has(errorCode(error))) return false;
           throw error;
         }
       },

@@ -19,7 +19,13 @@ export function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySett
 export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {
   if (outcome.success) return { success: true, result: plain(outcome.result) };
   const { error, result } = outcome;
-  return { success: false, error, ...(result === undefined ? {} : { result: plain(result) }) };
+  return { success: false, error, ...(result === undefined ? {} : { result: plain(result), ...wishOf(result) }) };
+}
+
+/** Callers look for these beside `success` and `error`. */
+function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: requestId }: Readonly<Record<string, unknown>>) {
+  if (typeof skillRequestSubmitted !== 'boolean') return {};
+  return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };
 }
 
 /** As JSON has it: without what is undefined, and with null for numbers that JSON does not know. */

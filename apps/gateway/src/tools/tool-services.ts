@@ -1,9 +1,9 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { agentTools } from '@etude/domain/tools/agent-tools';
 import type { ToolRegistry } from '@etude/domain/tools/tool-registry';
-import type { AgentSettingsStore } from '@etude/queue/agent-settings-store';
-import type { Producer } from '@etude/queue/producer';
-import { RedisToolSessions, ToolCalls } from '@etude/queue/tool-sessions';
+import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import type { Producer } from '@etude/queue/jobs/producer';
+import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { MemoryAccess } from '../memory/memory-access.js';
 import type { SkillParts } from '../skills/skill-services.js';
 import { GatewaySkillWishes } from '../skills/skill-wishes.js';

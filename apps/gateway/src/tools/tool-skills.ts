@@ -33,7 +33,9 @@ export class MemorySkillFinder implements SkillFinder {
     const views = [...new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, owner])).values()];
     for (const owner of views)
       for await (const skill of this.#active(viewOf(owner, reader.user))) {
-        if (!byName.has(skill.name)) byName.set(skill.name, skill);
+        const known = byName.get(skill.name);
+        // Of one owner the user's own come behind nobody's.
+        if (known === undefined || (skill.scope.user !== null && known.scope.agent === skill.scope.agent)) byName.set(skill.name, skill);
         if (byName.size >= LISTED_MAX) break;
       }
     return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -42,7 +44,7 @@ export class MemorySkillFinder implements SkillFinder {
   async countOffers(skills: readonly Skill[]): Promise<void> {
     if (skills.length === 0) return;
     const { procedural } = await this.memory.open();
-    await procedural.countOffers(skills.map(({ scope: { tenant, agent }, name, version }) => ({ tenant, agent, name, version })));
+    await procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version })));
   }
 
   async *#active(view: ReturnType<typeof viewOf>): AsyncGenerator<Skill> {
@@ -52,7 +54,7 @@ export class MemorySkillFinder implements SkillFinder {
       yield* page;
       const end = page.at(-1);
       if (end === undefined || page.length < PAGE) return;
-      from = { afterName: end.name, afterAgent: end.scope.agent };
+      from = { afterName: end.name, afterAgent: end.scope.agent, afterUser: end.scope.user };
     }
   }
 }
@@ -78,13 +80,13 @@ export class ProvenSkillRunner implements SkillRunner {
       signal,
     );
     if (used.outcome === 'not_found') return null;
-    const { success, name, version, result, output, error, durationMs } = used;
-    return { success, name, version, result, output, error, durationMs };
+    const { success, name, version, result, resultNote, output, error, durationMs } = used;
+    return { success, name, version, result, resultNote, output, error, durationMs };
   }
 
   async find(reader: ToolReader, names: readonly string[]) {
     const { procedural } = await this.parts.memory.open();
-    const { functions, pins } = await loadFunctions(reader, names, { procedural, checker: this.parts.checker });
+    const { functions, pins } = await loadFunctions(reader, names, { procedural, checker: this.parts.checker, clock: { now: Date.now } });
     return { functions, pins };
   }
 

@@ -6,7 +6,7 @@ import { AgentId } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
-import type { RepeatableCall } from '@etude/queue/tool-sessions';
+import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';

@@ -1,4 +1,4 @@
-import type { SessionEnd } from '@etude/queue/sandbox-sessions';
+import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import type { FinishedLogs } from './finished-logs.js';
 import { SessionExecutions } from './session-executions.js';

@@ -1,4 +1,4 @@
-import type { ControllerDirectory } from '@etude/queue/controller-directory';
+import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 
 /** A controller must have been seen dead for this long, by the monotonic clock here: one jump of Redis's clock kills nobody. */
 const CONFIRM_MS = 2_000;

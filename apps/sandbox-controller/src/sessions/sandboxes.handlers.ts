@@ -1,7 +1,7 @@
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { sandboxFileMessage, sandboxMessage, sessionStateOf } from '@etude/contracts/sandbox-wire';
-import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { InternalCaller } from './internal-caller.js';
 import { readFile, statFile, type UploadPlace, writeFile } from './session-files.js';
 import type { SessionHost } from './session-host.js';

@@ -1,8 +1,8 @@
 import { SessionRequest } from '@etude/contracts/sandbox-session';
-import { ControllerDirectory } from '@etude/queue/controller-directory';
-import { RedisKeys } from '@etude/queue/keys';
-import { connectRedis } from '@etude/queue/redis';
-import { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { RedisKeys } from '@etude/queue/redis/keys';
+import { connectRedis } from '@etude/queue/redis/redis';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';

@@ -1,28 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
-import type { ControllerDirectory } from '@etude/queue/controller-directory';
-import type { QueueLogger } from '@etude/queue/redis';
-import type { StoredSession } from '@etude/queue/sandbox-session-record';
-import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandbox-sessions';
+import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import type { QueueLogger } from '@etude/queue/redis/redis';
+import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
+import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { FinishedLogs } from './finished-logs.js';
 import { HeldSession, keyOf } from './held-session.js';
 import type { OwnerWatch } from './owner-watch.js';
-import { controllerFull, ended, heldElsewhere, notFound, shuttingDown, tenantFull } from './session-errors.js';
+import { ended, heldElsewhere, notFound, shuttingDown } from './session-errors.js';
 import { sessionEnds } from './session-metrics.js';
+import { type RoomLimits, SessionRoom } from './session-room.js';
 
-export interface SessionHostParts {
+export interface SessionHostParts extends RoomLimits {
   readonly controllerId: string;
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
   /** Which controllers are dead for sure. */
   readonly owners: OwnerWatch;
-  /** Sessions in this controller. */
-  readonly sessionsMax: number;
-  /** Open sessions of one tenant, over all controllers. */
-  readonly tenantSessionsMax: number;
   readonly logger: QueueLogger;
 }
 
@@ -39,8 +36,7 @@ const NEVER = new AbortController().signal;
 /** Sessions of callers whose sandboxes this controller holds. What it holds is recorded in the store before anybody hears of it. */
 export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
-  /** Being opened, by tenant. */
-  readonly #opening = new Map<string, number>();
+  readonly #opening = new SessionRoom();
   readonly #takingOver = new Map<string, Promise<HeldSession>>();
   /** Ends that Redis was not there for. */
   readonly #unwritten = new Map<string, { readonly held: HeldSession; readonly state: SessionEnd; readonly reason: string }>();
@@ -53,7 +49,7 @@ export class SessionHost {
 
   /** Open or being opened. */
   get sessionCount(): number {
-    return this.#held.size + [...this.#opening.values()].reduce((sum, count) => sum + count, 0);
+    return this.#held.size + this.#opening.count;
   }
 
   /** @throws EtudeError ALREADY_EXISTS, SANDBOX_CAPACITY, SANDBOX_UNAVAILABLE, QUEUE_UNAVAILABLE, SHUTTING_DOWN */
@@ -62,13 +58,12 @@ export class SessionHost {
     const known = await this.parts.store.findRequest(request);
     if (known) return known.session;
     const { tenant } = request;
-    this.#reserve(tenant, await this.parts.store.openCount(tenant));
+    const open = await this.parts.store.openCount(tenant);
+    const leave = this.#opening.enter(tenant, { held: this.#held.size, open }, this.parts);
     try {
       return await this.#claimAndRecord(request, signal);
     } finally {
-      const left = this.#openingOf(tenant) - 1;
-      if (left > 0) this.#opening.set(tenant, left);
-      else this.#opening.delete(tenant);
+      leave();
     }
   }
 
@@ -280,18 +275,6 @@ export class SessionHost {
   async #endOf(tenant: string, id: string): Promise<Error> {
     const session = await this.get(tenant, id);
     return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
-  }
-
-  /** Looks and takes in one go, so that of many calls at once no more are let in than there is room for. */
-  #reserve(tenant: string, open: number): void {
-    const { sessionsMax, tenantSessionsMax } = this.parts;
-    if (this.sessionCount >= sessionsMax) throw controllerFull(sessionsMax);
-    if (open + this.#openingOf(tenant) >= tenantSessionsMax) throw tenantFull(tenant, tenantSessionsMax);
-    this.#opening.set(tenant, this.#openingOf(tenant) + 1);
-  }
-
-  #openingOf(tenant: string): number {
-    return this.#opening.get(tenant) ?? 0;
   }
 
   #refuseWhenClosing(): void {

@@ -1,7 +1,11 @@
 import { errorCode } from '@etude/contracts/errors';
-import { CONTROLLER_HEARTBEAT_MS, type ControllerAnnouncement, type ControllerDirectory } from '@etude/queue/controller-directory';
-import type { QueueLogger } from '@etude/queue/redis';
-import type { SandboxSessionStore } from '@etude/queue/sandbox-sessions';
+import {
+  CONTROLLER_HEARTBEAT_MS,
+  type ControllerAnnouncement,
+  type ControllerDirectory,
+} from '@etude/queue/sandboxes/controller-directory';
+import type { QueueLogger } from '@etude/queue/redis/redis';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { OwnerWatch } from './owner-watch.js';
 import type { SessionHost } from './session-host.js';
 

@@ -1,17 +1,8 @@
 import type { Glyphs, PdfPageText } from './read-pages.js';
 
-/** One line of a column. */
-export interface Line {
-  readonly text: string;
+/** One line of a column, in the font of most of its characters. */
+export interface Line extends Glyphs {
   readonly page: number;
-  readonly x: number;
-  readonly right: number;
-  /** Of the baseline, down from the top of the page, in points. */
-  readonly y: number;
-  readonly size: number;
-  /** That of most of its characters. */
-  readonly font: string;
-  readonly monospace: boolean;
   /** Counts the columns of all pages; the gap between two lines means something only within one. */
   readonly column: string;
 }

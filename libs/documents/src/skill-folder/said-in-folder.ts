@@ -102,10 +102,27 @@ function metadataOf({
 }
 
 function testsIn(files: readonly FolderFile[]): Skill['tests'] {
-  const cases = files.some(({ path }) => path === CASES) ? parsed(CASES, Skill.shape.tests, jsonIn(CASES, textOf(files, CASES))) : [];
+  const cases = files.some(({ path }) => path === CASES)
+    ? parsed(CASES, Skill.shape.tests, withDefaults(jsonIn(CASES, textOf(files, CASES))))
+    : [];
   for (const [at, test] of cases.entries())
     if (test.kind !== 'python' && test.tolerance < 0) throw wrong(`${CASES}.${at}.tolerance: must be 0 or more`);
   return [...cases, ...pythonTests(files)];
+}
+
+/** What an author need not say of a test. */
+const TEST_DEFAULTS: Readonly<Record<string, object>> = {
+  call: { args: [], kwargs: {}, tolerance: 0 },
+  io: { stdin: '', comparison: 'whitespace', tolerance: 0 },
+  python: { setup: '' },
+};
+
+function withDefaults(tests: unknown): unknown {
+  if (!Array.isArray(tests)) return tests;
+  return tests.map((test: unknown) => {
+    const kind = typeof test === 'object' && test !== null && 'kind' in test ? String(test.kind) : '';
+    return Object.hasOwn(TEST_DEFAULTS, kind) ? { ...TEST_DEFAULTS[kind], ...(test as object) } : test;
+  });
 }
 
 export function pythonTests(files: readonly FolderFile[]): Skill['tests'] {
@@ -138,18 +155,23 @@ interface Schema<T> {
   ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
 }
 
+/** As deep as Python reads JSON. */
+const NESTING_MAX = 1_000;
+
 function parsed<T>(place: string, schema: Schema<T>, value: unknown): T {
-  const result = checked(place, schema, value);
+  if (isNestedBeyond(value, NESTING_MAX)) throw wrong(`${place}: is nested too deep`);
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [{ path, message } = { path: [], message: 'is wrong' }] = result.error.issues;
   throw wrong(`${[place, ...path.map(String)].join('.')}: ${message}`);
 }
 
-function checked<T>(place: string, schema: Schema<T>, value: unknown): ReturnType<Schema<T>['safeParse']> {
-  try {
-    return schema.safeParse(value);
-  } catch (error) {
-    if (error instanceof RangeError) throw wrong(`${place}: is nested too deep`);
-    throw error;
+/** Level by level: what calls itself for each would run out of stack. */
+function isNestedBeyond(value: unknown, levels: number): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > levels) return true;
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? (Object.values(one) as unknown[]) : []));
   }
+  return false;
 }

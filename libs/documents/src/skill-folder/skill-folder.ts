@@ -29,10 +29,6 @@ export function readSkill({ folder, files }: FoundFolder, keepText = false): Rea
   return { parts: kept.length === 0 ? parts : { ...parts, files: kept }, notes: misnamed(folder, name) };
 }
 
-/** `readSkill` of a folder whose own name does not matter. */
-export const skillFromFolder = (files: readonly FolderFile[], keepText = false): SkillParts =>
-  readSkill({ folder: '', files }, keepText).parts;
-
 function within<T>(folder: string, read: () => T): T {
   try {
     return read();

@@ -6,6 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest } from '../ports/model.js';
+import { isWithin } from '../testing/fake-search.js';
+import { episodeOf } from '../testing/memory-records.js';
 import { consolidate, type ConsolidationDeps } from './consolidate.js';
 import { groupEpisodes } from './group-episodes.js';
 
@@ -15,7 +17,7 @@ const scope = { tenant: 'acme', agent: 'solver', user: null };
 const test: SkillTest = { kind: 'io', stdin: '1', expectedStdout: '2', comparison: 'whitespace', tolerance: 0 };
 
 function episode(id: string, over: Partial<Episode> = {}): Episode {
-  return {
+  return episodeOf({
     id,
     scope,
     taskId: `t-${id}`,
@@ -27,16 +29,9 @@ function episode(id: string, over: Partial<Episode> = {}): Episode {
     code: 'print(int(input()) * 2)',
     tests: [test],
     summary: 'Doubled it.',
-    reflection: null,
-    success: true,
-    importance: 0.5,
-    skillsUsed: [],
-    attempts: 1,
-    model: 'm',
-    scripted: false,
     createdAt: NOW - 1_000,
     ...over,
-  };
+  });
 }
 
 /** Two prompts are as similar as the words that they share. */
@@ -100,7 +95,7 @@ function world(
   const procedural: Pick<ProceduralMemory, 'list' | 'versions' | 'countNames'> = {
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
-    list: async ({ agent }) => [...skills.values()].filter((skill) => skill.scope.agent === agent),
+    list: async (view) => [...skills.values()].filter((skill) => view.agent !== null && isWithin(skill.scope, view)),
   };
   const model: ChatModel = {
     chat: async (request) => {
@@ -155,6 +150,9 @@ function world(
 
 const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
 const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
+
+const twiceOf = (user: string) =>
+  twice.map((one) => ({ ...one, id: `${user}-${one.id}`, rolloutId: `r-${user}-${one.id}`, scope: { ...scope, user } }));
 
 describe('consolidate', () => {
   it('learns facts and a skill from repeated success', async () => {
@@ -278,6 +276,14 @@ describe('consolidate', () => {
     expect(await world(once).run()).toMatchObject({ skillsProposed: 0, factsAdded: 1 });
     const untested = twice.map((one) => ({ ...one, tests: [] }));
     expect(await world(untested).run()).toMatchObject({ skillsProposed: 0 });
+  });
+
+  it('proposes to each user what worked for them, whatever another user has', async () => {
+    const { run, skills } = world([...twiceOf('ann'), ...twiceOf('bob')]);
+    expect(await run()).toMatchObject({ skillsProposed: 2 });
+    const proposed = [...skills.values()];
+    expect(proposed.map((skill) => skill.scope.user ?? '').toSorted()).toEqual(['ann', 'bob']);
+    expect(new Set(proposed.map(({ digest }) => digest)).size).toBe(1);
   });
 
   it('keeps text of episodes from closing their element', async () => {

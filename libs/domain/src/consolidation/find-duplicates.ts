@@ -69,8 +69,13 @@ function behaveAlike(one: Skill, other: Skill): boolean {
 
 function findsAlike({ proof }: Skill, about: Skill): boolean {
   return (proof?.alike ?? []).some(
-    ({ name, agent, version, passesTheirs, theyPass }) =>
-      name === about.name && agent === about.scope.agent && version === about.version && passesTheirs && theyPass,
+    ({ name, agent, user = about.scope.user, version, passesTheirs, theyPass }) =>
+      name === about.name &&
+      agent === about.scope.agent &&
+      user === about.scope.user &&
+      version === about.version &&
+      passesTheirs &&
+      theyPass,
   );
 }
 
@@ -98,7 +103,7 @@ function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
     });
 }
 
-const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${name}`;
+const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
 
 /** For people, with what to do about it. */
 export function describeDuplicate({ keep, merge, similarity, behavesAlike }: Duplicate): string {
@@ -106,6 +111,7 @@ export function describeDuplicate({ keep, merge, similarity, behavesAlike }: Dup
     ...(similarity === null ? [] : [`similarity ${similarity.toFixed(2)}`]),
     behavesAlike ? 'each passes the tests of the other' : 'whether they behave alike is not known',
   ];
-  const { agent } = keep.scope;
-  return `skills ${keep.name}@${keep.version} and ${merge.name}@${merge.version} of ${agent} seem to do the same (${why.join(', ')}); to merge them after a look: etude skills deprecate ${merge.name}@${merge.version} --agent ${agent} --replaced-by ${keep.name}`;
+  const { agent, user } = keep.scope;
+  const owner = user === null ? agent : `${agent} --user ${user}`;
+  return `skills ${keep.name}@${keep.version} and ${merge.name}@${merge.version} of ${agent} seem to do the same (${why.join(', ')}); to merge them after a look: etude skills deprecate ${merge.name}@${merge.version} --agent ${owner} --replaced-by ${keep.name}`;
 }

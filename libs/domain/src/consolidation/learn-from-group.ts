@@ -1,4 +1,4 @@
-import { errorCode, type ErrorCode, type EtudeError } from '@etude/contracts/errors';
+import { errorCode, isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Episode } from '@etude/contracts/memory';
 import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../ports/model.js';
@@ -8,9 +8,6 @@ const TRIES = 3;
 const TEXT_CHARS = 2_000;
 /** Newest episodes of a group that its prompt shows. */
 export const EPISODES_SHOWN_MAX = 12;
-const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
-/** What a server answers to a request that it takes offence at. Every other refusal (a wrong key, no credit) is one of all requests. */
-const REQUEST_REFUSED: ReadonlySet<string | undefined> = new Set(['400', '413', '422']);
 
 const Lessons = z.strictObject({
   facts: z
@@ -86,13 +83,6 @@ async function ask(
     if (!isOnlyThisAnswer(error)) throw error;
     return { failure: `${errorCode(error)}: ${(error as Error).message}` };
   }
-}
-
-/** Whether asking about the next group is still worth it. */
-function isOnlyThisAnswer(error: unknown): boolean {
-  const code = errorCode(error);
-  const status = (error as EtudeError).details?.metadata?.['status'];
-  return ANSWER_FAILURES.has(code) || (code === 'MODEL_REFUSED' && REQUEST_REFUSED.has(status));
 }
 
 function experiences(episodes: readonly Episode[]): string {

@@ -5,6 +5,8 @@ import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/may-learn.js';
+import { isReadBy, viewOf } from '../skills/life/owners.js';
+import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
 import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';
@@ -46,8 +48,8 @@ export async function planUnit(
   const learned = await learnFromGroup(group, deps.model, signal);
   const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
   const skills = [
-    ...(await everyListed(deps.procedural, { tenant: scope.tenant, agent: scope.agent })),
-    ...earlier.flatMap(({ skill }) => (skill?.scope.agent === scope.agent ? [skill] : [])),
+    ...(await everyListed(deps.procedural, viewOf(scope, scope.user))),
+    ...earlier.flatMap(({ skill }) => (skill !== null && isReadBy(skill.scope, scope) ? [skill] : [])),
   ];
   const proposed = proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now });
   return {
@@ -60,13 +62,14 @@ export async function planUnit(
 }
 
 async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { settings, procedural }: PlanDeps): Promise<boolean> {
-  const { tenant, agent } = proposed.scope;
-  const planned = earlier.filter(({ skill }) => skill?.scope.agent === agent).length;
+  const { tenant, agent, user } = proposed.scope;
+  const planned = earlier.filter(({ skill }) => skill?.scope.agent === agent && skill.scope.user === user).length;
   return mayLearn(proposed, (await settings.get(tenant, agent)).settings, procedural, planned);
 }
 
 function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
   const { scope } = sources[0]!;
+  const touched = untrustedAmong(sources.flatMap((episode) => episode.touched ?? []));
   const facts = (lessons?.facts ?? []).map(({ text, category, confidence, subject }): Fact => ({
     id: factId(scope, text),
     scope,
@@ -75,6 +78,7 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
     confidence,
     source: scripted ? 'consolidation (scripted)' : 'consolidation',
     episodes: sources.map(({ id }) => id),
+    ...(touched.length === 0 ? {} : { touched }),
     support: sources.length,
     accessCount: 0,
     createdAt: now,

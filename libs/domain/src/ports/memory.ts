@@ -77,8 +77,13 @@ export interface StoreSkillOptions {
    * living. `kept`: they are always.
    */
   readonly words?: SkillWords;
-  /** How many names of skills that are neither rejected nor archived the agent may have, whoever the user is; 0 or absent: any number. */
+  /** How many names of skills that are neither rejected nor archived the agent may have for the skill's user; 0 or absent: any number. */
   readonly namesMax?: number;
+  /**
+   * Why a new version is out of use from the beginning: it is archived at once, takes up no room, and comes into use only where somebody
+   * restores it. Of content that is there already nothing changes.
+   */
+  readonly setAside?: string;
 }
 
 /** Skills with versions and status. Not in it: verification, approval. */
@@ -91,15 +96,22 @@ export interface ProceduralMemory extends SkillRegistry {
    *   new name beyond `namesMax`, however many come at once
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
-  /** Newest version, or the one asked for. null where there is none. */
+  /** Newest version, or the one asked for; the reader's own before nobody's, and then any user's. null where there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
   /**
-   * The newest version of each (with `status`, the newest that has it; with `category`, those in it or below), by name and agent, after
-   * those given.
+   * The newest version of each (with `status`, the newest that has it; with `category`, those in it or below), by name, agent and user,
+   * nobody's first, after those given: without `afterUser` behind every user's.
    */
   list(
     scope: ReadScope,
-    options: { status?: SkillStatus; category?: string; limit: number; afterName?: string; afterAgent?: string },
+    options: {
+      status?: SkillStatus;
+      category?: string;
+      limit: number;
+      afterName?: string;
+      afterAgent?: string;
+      afterUser?: string | null;
+    },
   ): Promise<readonly Skill[]>;
   /** Active skills only, best first. */
   search(

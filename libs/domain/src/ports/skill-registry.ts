@@ -1,14 +1,19 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 
-/** Whose a skill is, whoever the user is: versions are counted by it. */
+/** Whose a skill is. Versions are counted for each owner and user, so that nobody can tell from them what another user has. */
 export interface SkillOwner {
   readonly tenant: string;
   /** An agent, or "@user", "@tenant" where it is shared. */
   readonly agent: string;
+  /** Of exactly this user; null: nobody's in particular. Absent: of every user, and nobody's. */
+  readonly user?: string | null;
 }
 
-/** One version of one owner's skill, with the content that was looked at. */
+/**
+ * One version of one owner's skill, with the content that was looked at. Without a user it is nobody's; where they have no such version, it
+ * is one that was stored before versions were counted for each user.
+ */
 export interface SkillKey extends SkillOwner {
   readonly name: string;
   readonly version: number;
@@ -35,6 +40,17 @@ export interface SkillMove {
   readonly replacedBy?: string | null;
 }
 
+export interface MoveOptions {
+  /** How many names of skills that are neither rejected nor archived the owner may have; 0 or absent: any number. */
+  readonly namesMax?: number;
+}
+
+/** A version that a model or an agent got to see. */
+export interface SkillOffer extends Omit<SkillKey, 'digest'> {
+  /** ms since 1970 at which it was loaded into code that an agent is to run; absent: it was shown. */
+  readonly loadedAt?: number;
+}
+
 /**
  * The life of skills: versions, and the only way from one status to another.
  *
@@ -45,14 +61,17 @@ export interface SkillMove {
  * Not in it: finding skills, verification, signatures, who may do what.
  */
 export interface SkillRegistry {
-  /** Newest first; whoever the user is. With `status`, only those that have it. */
+  /** Newest first, and of equal numbers nobody's first. With `status`, only those that have it. */
   versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]>;
   /** Names of an owner's skills with a version neither rejected nor archived; what is beyond `countMax` is not counted. */
   countNames(owner: SkillOwner, countMax: number): Promise<number>;
-  /** In this order, all of one tenant; a repeat after a crash finishes what was begun: a move that took place is not repeated. */
-  move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
-  /** Versions that call this one; only active ones or waiting for review, but with `all`, which knows every status. */
-  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>, options?: { readonly all?: boolean }): Promise<readonly Skill[]>;
-  /** Adds one to what was offered; lost counts are no error. */
-  countOffers(keys: ReadonlyArray<Pick<SkillKey, 'tenant' | 'agent' | 'name' | 'version'>>): Promise<void>;
+  /**
+   * In this order, all of one tenant; a repeat after a crash finishes what was begun: a move that took place is not repeated.
+   * @throws EtudeError FAILED_PRECONDITION where a name would take up room again beyond `namesMax`, however many come at once
+   */
+  move(moves: readonly SkillMove[], options?: MoveOptions): Promise<readonly Skill[]>;
+  /** Versions that call one of this owner's; only active ones or waiting for review, but with `all`, which knows every status. */
+  dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>, options?: { readonly all?: boolean }): Promise<readonly Skill[]>;
+  /** Adds one to what was offered, and notes the latest load; lost counts are no error. */
+  countOffers(offers: readonly SkillOffer[]): Promise<void>;
 }

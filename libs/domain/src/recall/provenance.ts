@@ -1,4 +1,5 @@
-import { reasonsNotTrusted, rolloutOf, type Shown, sourceOf, touchedSources } from '../skills/hygiene/untrusted.js';
+import { type Shown, touchedSources } from '../skills/hygiene/touched-sources.js';
+import { episodeKey, reasonsNotTrusted, sourceOf } from '../skills/hygiene/untrusted.js';
 
 /** Where what a memory says comes from, for who is shown it. */
 export interface Provenance {
@@ -8,7 +9,7 @@ export interface Provenance {
   readonly untrustedOrigins: string[];
 }
 
-/** Of a skill where it was learned; of all else what it is, or what it rests on. */
+/** Of a skill where it was learned; of all else what it is, or what it rests on, and what is not trusted of what it was made in sight of. */
 export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
@@ -17,5 +18,5 @@ export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
 /** A rollout's episode goes by its rollout, as everywhere. */
 function originOf(name: string): string {
   const source = sourceOf(name);
-  return source?.kind === 'episodes' ? `episodes/${rolloutOf(source.id) ?? source.id}` : name;
+  return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;
 }

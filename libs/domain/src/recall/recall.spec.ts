@@ -92,8 +92,8 @@ it('shows skills of all owners that may be shown, and says which they are', asyn
   const { items, offered } = await recall({ ...input({ layers: ['procedural'] }), shows: ({ name }) => name !== 'hidden' }, layers);
   expect(items.map(({ id }) => id)).toEqual(['double_it@1', 'shared@1']);
   expect(offered).toEqual([
-    { tenant: 'acme', agent: 'default', name: 'double_it', version: 1 },
-    { tenant: 'acme', agent: '@tenant', name: 'shared', version: 1 },
+    { tenant: 'acme', agent: 'default', user: null, name: 'double_it', version: 1 },
+    { tenant: 'acme', agent: '@tenant', user: null, name: 'shared', version: 1 },
   ]);
 });
 

@@ -2,6 +2,7 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { MemoryHit, ReadScope } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
+import { untrustedAmong, untrustedOfSkill } from '../skills/hygiene/touched-sources.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 
@@ -51,13 +52,21 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
   const ids = new Set(hits.filter(({ kind }) => kind === 'skill').map(({ id }) => id));
   const offered = shown.filter(({ name, version }) => ids.has(`${name}@${version}`));
   return {
-    items: hits.map(plainItem),
-    offered: offered.map(({ scope: { tenant, agent }, name, version }) => ({ tenant, agent, name, version })),
+    items: hits.map((hit) => plainItem(hit, shown)),
+    offered: offered.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
   };
 }
 
-/** A hit without what only searches show. What a fact rests on can't be told from its id. */
-function plainItem({ id, layer, kind, title, text, score, similarity, sources }: MemoryHit): RecalledItem {
+/** A hit without what only searches show. What a fact rests on, and what of others is not trusted, can't be told from an id. */
+function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
+  const { id, layer, kind, title, text, score, similarity } = hit;
   const item = { id, layer, kind, title, text, score, similarity };
-  return kind === 'fact' && sources.length > 0 ? { ...item, sources: [...sources] } : item;
+  const sources = carriedBy(hit, skills);
+  return sources.length > 0 ? { ...item, sources } : item;
+}
+
+function carriedBy({ id, kind, agent, sources }: MemoryHit, skills: readonly Skill[]): readonly string[] {
+  if (kind === 'fact') return sources;
+  if (kind !== 'skill') return untrustedAmong(sources);
+  return skills.filter(({ name, version, scope }) => `${name}@${version}` === id && scope.agent === agent).flatMap(untrustedOfSkill);
 }

@@ -1,4 +1,5 @@
 import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
+import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
 
 /** One searchable row: a record, or a part of one, as search shows it. */
 export interface SearchEntry {
@@ -29,7 +30,7 @@ export function transitionEntry(transition: Transition): SearchEntry {
     indexed: cut(draft === null ? prompt : `${prompt}\n${draft}`, INDEXED_CHARS_MAX),
     title: titleOf(prompt),
     text: parts.filter((part) => part.trim() !== '').join('\n\n'),
-    sources: [transition.rolloutId],
+    sources: sourcesOf(transition),
     createdAt: transition.createdAt,
     worth: verdict === 'AC' ? WORTH_OF_SUCCESS : WORTH_OF_FAILURE,
   };
@@ -43,10 +44,15 @@ export function episodeEntry(episode: Episode): SearchEntry {
     indexed: searchableText(told),
     title: titleOf(episode.experience?.context[0] ?? episode.prompt),
     text: cut(episode.summary.trim() === '' ? told : episode.summary, TEXT_CHARS_MAX),
-    sources: [episode.rolloutId],
+    sources: sourcesOf(episode),
     createdAt: episode.createdAt,
     worth: episode.importance,
   };
+}
+
+/** The rollout, and what is not trusted of what it was made in sight of. */
+function sourcesOf({ rolloutId, touched = [] }: Pick<Episode, 'rolloutId' | 'touched'>): string[] {
+  return [rolloutId, ...untrustedAmong(touched)];
 }
 
 /** What a rollout did is in its transitions; its own summary stands for it here. */
@@ -57,7 +63,7 @@ function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experienc
 }
 
 /** What the summary and the reflection of an episode are made of. */
-export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance'>;
+export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance' | 'touched'>;
 
 /** The summary and the reflection, each a row of its own; an empty one is none. */
 export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
@@ -66,7 +72,7 @@ export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
     indexed: cut(text, INDEXED_CHARS_MAX),
     title: titleOf(episode.prompt),
     text: cut(text, TEXT_CHARS_MAX),
-    sources: [episode.rolloutId],
+    sources: sourcesOf(episode),
     createdAt: episode.createdAt,
     worth: episode.importance,
   });
@@ -79,14 +85,16 @@ export function factEntry(fact: Fact): SearchEntry {
     indexed: fact.text,
     title: fact.category,
     text: fact.text,
-    sources: isTold(fact) ? [...fact.episodes, `facts/${fact.id}`] : fact.episodes,
+    sources: [...new Set([...fact.episodes, ...(isTold(fact) ? [`facts/${fact.id}`] : []), ...untrustedAmong(fact.touched ?? [])])],
     createdAt: fact.createdAt,
     worth: fact.confidence,
   };
 }
 
+const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'consolidation (scripted)']);
+
 /** Its words are somebody's, whatever supports it by now. Learned facts name their episodes; whoever tells one can call it learned. */
-const isTold = ({ source, episodes }: Fact) => source !== 'experience' || episodes.length === 0;
+export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;
 
 /** Name, description and each cue: what a skill is found by, each for itself, so that the closest one counts. */
 export function skillEntries(skill: Skill): SearchEntry[] {

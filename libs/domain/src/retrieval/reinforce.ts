@@ -1,7 +1,9 @@
 import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import { contentDigest } from '../skills/content-digest.js';
+import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
 import { UNUSED } from '../skills/life/skill-usage.js';
+import { isTold } from './entries.js';
 
 /** Tasks that a skill solved and that it is found by; more would only slow search down. */
 export const SKILL_CUES_MAX = 64;
@@ -30,10 +32,18 @@ export function reinforce(known: Fact, again: Fact): Fact {
   return {
     ...known,
     episodes,
+    ...touchedBy(known, again, episodes),
     support: known.support + more,
     confidence: Math.max(known.confidence, again.confidence),
     ...(at > factTime(known) ? { updatedAt: at } : {}),
   };
+}
+
+/** Its words stay, and with them that they were told, also where it is learned from now on. */
+function touchedBy(known: Fact, again: Fact, episodes: Fact['episodes']): Pick<Fact, 'touched'> {
+  const told = isTold(known) && !isTold({ ...known, episodes }) ? [`facts/${known.id}`] : [];
+  const touched = untrustedAmong([...told, ...(known.touched ?? []), ...(again.touched ?? [])]);
+  return touched.length === 0 ? {} : { touched };
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
 import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/writing/skill-tests.js';
-import { touchedSources } from '../skills/hygiene/untrusted.js';
+import { touchedSources } from '../skills/hygiene/touched-sources.js';
 
 /** One evaluated attempt, as the journal has it. */
 export interface Attempt {
@@ -16,6 +16,8 @@ export interface Attempt {
   readonly judgement: Judgement;
   /** "name@version" */
   readonly skill: string | null;
+  /** What is not trusted of that skill. */
+  readonly ofSkill?: readonly string[] | undefined;
   readonly model: string | null;
   readonly scripted: boolean;
   readonly inputTokens: number;
@@ -35,7 +37,8 @@ export interface RecordOrigin {
 }
 
 /** Ids come from rollout and attempt, so that the same attempt is one record however often it is written. */
-export function transitionOf(origin: RecordOrigin, { judgement, at, ...attempt }: Attempt): Transition {
+export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
+  const { judgement, at, ofSkill: _ofSkill, ...attempt } = evaluated;
   const { taskId, rolloutId, scope, spec, fingerprint } = origin;
   const { verdict, reason, feedback, casesPassed, casesTotal } = judgement;
   return {
@@ -52,6 +55,7 @@ export function transitionOf(origin: RecordOrigin, { judgement, at, ...attempt }
     reason,
     casesPassed,
     casesTotal,
+    ...touchedIn(origin, [...before, evaluated]),
     createdAt: at,
   };
 }
@@ -80,7 +84,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     success,
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill }) => skill ?? []))],
-    ...touchedIn(attempts),
+    ...touchedIn(origin, attempts),
     attempts: attempts.length,
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
@@ -89,12 +93,14 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
 }
 
 /** What the prompts of these attempts held of what others wrote, as a skill names its sources. */
-export function touchedBy(attempts: readonly Attempt[]): string[] {
-  return touchedSources(attempts.flatMap(({ recalled }) => recalled));
+export function touchedBy({ taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>, attempts: readonly Attempt[]): string[] {
+  const ofTask = spec.untrusted ? [`untrustedTasks/${taskId}`] : [];
+  const recalled = touchedSources(attempts.flatMap((attempt) => attempt.recalled));
+  return [...new Set([...ofTask, ...recalled, ...attempts.flatMap(({ ofSkill = [] }) => ofSkill)])];
 }
 
-function touchedIn(attempts: readonly Attempt[]): Pick<Episode, 'touched'> {
-  const touched = touchedBy(attempts);
+function touchedIn(origin: RecordOrigin, attempts: readonly Attempt[]): Pick<Episode, 'touched'> {
+  const touched = touchedBy(origin, attempts);
   return touched.length === 0 ? {} : { touched };
 }
 

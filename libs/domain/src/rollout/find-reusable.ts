@@ -1,6 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { neededSkills, type NeededSkill } from '../skills/use/bundle-code.js';
+import { untrustedOfSkill } from '../skills/hygiene/touched-sources.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { ownersFor, type SkillReader, viewOf } from '../skills/life/owners.js';
 import { isProven } from '../skills/verification/proof.js';
@@ -16,6 +17,8 @@ export interface ReusableSkill
   readonly needed: readonly NeededSkill[];
   /** Packages of all of them. */
   readonly allPackages: readonly string[];
+  /** What is not trusted of it; absent where nothing is. */
+  readonly untrusted?: readonly string[];
 }
 
 /**
@@ -51,6 +54,7 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
   const allPackages = [...new Set([skill, ...needed].flatMap(({ packages = [] }) => packages))];
   if (!areOffered(allPackages, deps.templateFor)) return null;
   const { description, parameters, contract, packages, model, scripted } = skill;
+  const untrusted = untrustedOfSkill(skill);
   return {
     ...partOf(skill),
     description,
@@ -61,6 +65,7 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
     scripted,
     needed: needed.map(partOf),
     allPackages,
+    ...(untrusted.length === 0 ? {} : { untrusted }),
   };
 }
 

@@ -69,10 +69,9 @@ async function isWanted({ steps, deps, settings }: RolloutContext, candidate: Sk
 }
 
 /** Code may say what its author read: with what the rollout was shown, and whether that is trusted. */
-function marked(skill: Skill, { spec, attempts }: RolloutContext): Skill {
-  const sources = [...new Set([...skill.sources, ...touchedBy(attempts)])];
-  const untrusted = spec.untrusted ? ['its task came from where nobody is trusted'] : [];
-  return withMarks({ ...skill, sources, origin: 'rollout', ...(untrusted.length === 0 ? {} : { untrusted }) });
+function marked(skill: Skill, context: RolloutContext): Skill {
+  const sources = [...new Set([...skill.sources, ...touchedBy(context, context.attempts)])];
+  return withMarks({ ...skill, sources, origin: 'rollout' });
 }
 
 function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code, model, scripted, at }: Attempt): SolvedTask {

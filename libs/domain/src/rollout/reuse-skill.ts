@@ -36,6 +36,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     recalled: [],
     thought: '',
     skill: `${skill.name}@${skill.version}`,
+    ofSkill: skill.untrusted,
     model: binding?.model ?? null,
     scripted: skill.scripted || (binding?.scripted ?? false),
     inputTokens: binding?.inputTokens ?? 0,
@@ -60,8 +61,9 @@ async function findSkill(context: RolloutContext): Promise<ReusableSkill | null>
   const found = await findReusable(context);
   if (found === null) return null;
   const { name, version, scope, scripted } = found.skill;
+  const offered = { ...scope, name, version };
   return steps.run('a0.skill', 'skill', async () => {
-    if (!readOnly) await deps.procedural.countOffers([{ tenant: scope.tenant, agent: scope.agent, name, version }]);
+    if (!readOnly) await deps.procedural.countOffers([offered]);
     return { value: found.skill, summary: `${name}@${version} ${found.how}`, scripted };
   });
 }
@@ -112,13 +114,13 @@ const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS
 /** Where it fails, a model writes the code: it fell back. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
-  { name, version, scope: { tenant: ownerTenant, agent } }: ReusableSkill,
+  { name, version, scope: { tenant: ownerTenant, agent, user } }: ReusableSkill,
   went: HowItWent,
 ): Promise<void> {
   await deps.outbox.put(tenant, `${rolloutId}.a0.use`, {
     kind: 'skill_use',
     scope,
-    owner: { tenant: ownerTenant, agent },
+    owner: { tenant: ownerTenant, agent, ...(user === null ? {} : { user }) },
     name,
     version,
     fingerprint,

@@ -135,7 +135,8 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: (()
   const key = `a${attempt.attempt}.record`;
   await steps.run(key, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
-    const transition = transitionOf(context, attempt);
+    const before = context.attempts.slice(0, context.attempts.indexOf(attempt));
+    const transition = transitionOf(context, attempt, before);
     await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(), keepSolved(context)]);
     return { value: { writeId }, summary: 'the transition is kept' };
   });

@@ -55,6 +55,19 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.recent(ALL, 0, 1)).toMatchObject([{ experience }]);
     });
 
+    it('shows with a hit what is not trusted of what it was made in sight of', async () => {
+      const memory = await start(make);
+      const touched = ['episodes/taaaaaaaa-r1', 'documents/d1', 'skills/a@1'];
+      await memory.storeTransition(transitionOf({ touched }));
+      await memory.storeEpisode(episodeOf({ touched }));
+      const hits = await memory.search(ALL, { text: 'even numbers summed', limit: 10 });
+      expect(Object.fromEntries(hits.map(({ kind, sources }) => [kind, sources]))).toEqual({
+        episode: ['tabcdefgh-r1', 'documents/d1'],
+        transition: ['tabcdefgh-r1', 'documents/d1'],
+      });
+      expect(await memory.recent(ALL, 0, 10)).toEqual([episodeOf({ touched })]);
+    });
+
     it('shows where a hit comes from', async () => {
       const memory = await start(make);
       await memory.storeTransition(transitionOf());

@@ -7,6 +7,7 @@ import { keyOf, newSkill } from '../skills/life/skill-life.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+import { skillCallersConformance } from './skill-callers-conformance.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
 import { skillStoringConformance } from './skill-storing-conformance.js';
@@ -21,6 +22,7 @@ const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), ch
 /** What every ProceduralMemory keeps, whatever it is stored in. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
   skillRegistryConformance(make);
+  skillCallersConformance(make);
   skillStoringConformance(make);
   skillUsageConformance(make);
 
@@ -60,22 +62,43 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
     });
 
-    it('counts versions per agent', async () => {
+    it('counts versions per agent and user', async () => {
       const memory = await start(make);
       await memory.store(skillOf());
-      const other = { ...SCOPE, agent: 'tester' };
-      expect(await memory.store(skillOf({ scope: other, code: code('b') }))).toMatchObject({ version: 1 });
-      expect(await memory.get({ ...ALL, agent: 'tester' }, 'sum_even')).toMatchObject({ scope: other });
+      for (const other of [
+        { ...SCOPE, agent: 'tester' },
+        { ...SCOPE, user: 'ann' },
+        { ...SCOPE, user: 'an' },
+        { ...SCOPE, agent: '@user', user: 'ann' },
+      ]) {
+        expect(await memory.store(skillOf({ scope: other, code: code('b') }))).toMatchObject({ version: 1, scope: other });
+        expect(await memory.store(skillOf({ scope: other, code: code('c') }))).toMatchObject({ version: 2, scope: other });
+        expect(await memory.get(other, 'sum_even')).toMatchObject({ version: 2, scope: other });
+      }
+      expect(await memory.store(skillOf({ code: code('b') }))).toMatchObject({ version: 2, scope: SCOPE });
+    });
+
+    it("answers the reader's own version before nobody's, and before any user's", async () => {
+      const memory = await start(make);
+      const ofAnn = await memory.store(skillOf({ scope: { ...SCOPE, user: 'ann' } }));
+      const users = async (user?: string | null, version?: number) =>
+        (await memory.get({ ...ALL, ...(user === undefined ? {} : { user }) }, 'sum_even', version))?.scope.user;
+      expect([await users(), await users('ann'), await users('bob')]).toEqual(['ann', 'ann', undefined]);
+      await memory.store(skillOf());
+      await memory.store(skillOf({ code: code('b') }));
+      expect([await users(), await users('ann'), await users('bob')]).toEqual([null, 'ann', null]);
+      expect([await users('ann', 1), await users('ann', 2)]).toEqual(['ann', null]);
+      expect(await memory.get({ ...ALL, user: 'ann' }, 'sum_even')).toEqual(ofAnn);
     });
 
     it('keeps equal skills of two users, and of nobody, apart', async () => {
       const memory = await start(make);
       const users = ['ann', 'bob', null];
       for (const user of users) await storeAt(memory, skillTold(user));
-      for (const [at, user] of users.entries()) {
+      for (const user of users) {
         const own = await memory.store(skillTold(user));
-        expect(own).toMatchObject({ version: at + 1, status: 'active', scope: { user } });
-        expect(await memory.get(ALL, 'sum_even', at + 1)).toEqual(own);
+        expect(own).toMatchObject({ version: 1, status: 'active', scope: { user } });
+        expect(await memory.get({ ...ALL, user: user ?? '@nobody' }, 'sum_even', 1)).toEqual(own);
       }
       for (const user of ['ann', 'bob']) {
         const shown = await memory.search({ ...ALL, user }, { text: 'even numbers', limit: 9 });
@@ -102,6 +125,26 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
         'b@1 coder',
         'c@1 coder',
       ]);
+    });
+
+    it("lists each user's newest by itself, nobody's first", async () => {
+      const memory = await start(make);
+      for (const user of ['bob', null, 'ann']) await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, user } }));
+      await memory.store(skillOf({ name: 'a', code: code('b'), scope: { ...SCOPE, user: 'ann' } }));
+      await memory.store(skillOf({ name: 'b', scope: { ...SCOPE, user: 'ann' } }));
+      const listed = async (options: object, user?: string) =>
+        (await memory.list({ ...ALL, ...(user === undefined ? {} : { user }) }, { limit: 9, ...options })).map(
+          ({ name, version, scope }) => `${name}@${version} ${scope.user ?? 'nobody'}`,
+        );
+      const all = ['a@1 nobody', 'a@2 ann', 'a@1 bob', 'b@1 ann'];
+      expect(await listed({})).toEqual(all);
+      expect(await listed({}, 'ann')).toEqual(['a@1 nobody', 'a@2 ann', 'b@1 ann']);
+      const at = { afterName: 'a', afterAgent: 'coder' };
+      expect(await listed({ limit: 1 })).toEqual(all.slice(0, 1));
+      expect(await listed({ ...at, afterUser: null, limit: 2 })).toEqual(all.slice(1, 3));
+      expect(await listed({ ...at, afterUser: 'ann' })).toEqual(all.slice(2));
+      expect(await listed({ ...at, afterUser: 'bob' })).toEqual(all.slice(3));
+      expect(await listed(at)).toEqual(all.slice(3));
     });
 
     it('finds a skill only while it is active', async () => {
@@ -136,66 +179,6 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await storeAt(memory, { ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
       for (const name of ['b', 'c', 'd']) await storeAt(memory, { ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
       expect(await memory.search(ALL, { text: 'sum of even numbers', limit: 4 })).toHaveLength(4);
-    });
-
-    it('counts a use once and learns from its success', async () => {
-      const memory = await start(make);
-      await storeAt(memory, { ...ACTIVE, successRate: 1 });
-      await memory.recordUse('u1', skillUseOf({ success: false, cue: 'failed here', fingerprint: 'f9' }));
-      await memory.recordUse('u1', skillUseOf({ success: false }));
-      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 0, cues: ACTIVE.cues, fingerprints: ['f1'] });
-      await memory.recordUse('u2', skillUseOf());
-      await memory.recordUse('u2', skillUseOf());
-      const after = await memory.get(ALL, 'sum_even');
-      expect(after).toMatchObject({
-        executionCount: 1,
-        cues: [...ACTIVE.cues, 'Total of the even entries'],
-        fingerprints: ['f1', 'f2'],
-        updatedAt: NEW_YEAR + 1,
-      });
-      expect(after?.successRate).toBeCloseTo(0.91);
-      expect((await memory.byFingerprint(ALL, 'f2')).map(({ name }) => name)).toEqual(['sum_even']);
-      expect(await memory.byFingerprint(ALL, 'f9')).toEqual([]);
-      expect((await memory.search(ALL, { text: 'Total of the even entries', limit: 1 }))[0]?.similarity).toBeGreaterThan(0.95);
-    });
-
-    it('keeps what a user asked for out of a skill that is shared', async () => {
-      const memory = await start(make);
-      await storeAt(memory, ACTIVE);
-      const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
-      await memory.recordUse('u1', skillUseOf(secret));
-      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ACTIVE.fingerprints });
-      const own = await storeAt(memory, { ...ACTIVE, scope: secret.scope });
-      await memory.recordUse('u2', skillUseOf({ ...secret, version: own.version }));
-      expect((await memory.byFingerprint({ ...ALL, user: 'ann' }, 'debts')).map(({ version }) => version)).toEqual([own.version]);
-    });
-
-    it('keeps a bounded number of cues and every fingerprint', async () => {
-      const memory = await start(make);
-      await storeAt(memory, ACTIVE);
-      for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1)
-        await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
-      const after = await memory.get(ALL, 'sum_even');
-      expect(after?.cues).toHaveLength(SKILL_CUES_MAX);
-      expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
-    });
-
-    it('refuses to count a use of a skill that is not there', async () => {
-      const memory = await start(make);
-      await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      await storeAt(memory, ACTIVE);
-      await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
-        code: 'NOT_FOUND',
-      });
-      await memory.recordUse('u1', skillUseOf());
-      expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
-    });
-
-    it('puts what succeeds first for a fingerprint', async () => {
-      const memory = await start(make);
-      await storeAt(memory, { ...ACTIVE, name: 'a', successRate: 0.5 });
-      await storeAt(memory, { ...ACTIVE, name: 'b', successRate: 0.9 });
-      expect((await memory.byFingerprint(ALL, 'f1')).map(({ name }) => name)).toEqual(['b', 'a']);
     });
 
     it('refuses to work without a tenant', async () => {

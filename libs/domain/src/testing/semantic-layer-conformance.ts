@@ -1,40 +1,12 @@
-import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import type { Fact } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
+import { documentLayerConformance } from './document-layer-conformance.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
+import type { SemanticLayerUnderTest } from './semantic-layer-under-test.js';
 import { factOf } from './semantic-memory-conformance.js';
-
-interface Stored {
-  readonly fact: Fact;
-  readonly outcome: 'added' | 'reinforced' | 'superseded' | 'unchanged';
-  readonly replaced: readonly string[];
-}
-
-/** The semantic layer as its suite needs it; the real one says more. */
-export interface SemanticLayerUnderTest extends SemanticMemory {
-  search(
-    scope: ReadScope,
-    query: SearchQuery & { category?: string; kinds?: readonly ('fact' | 'chunk')[] },
-  ): Promise<readonly MemoryHit[]>;
-  store(writeId: string, fact: Fact): Promise<Stored>;
-  get(scope: ReadScope, id: string): Promise<Fact | null>;
-  history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
-  update(scope: ReadScope, id: string, change: { text?: string; confidence?: number }): Promise<Fact>;
-  countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
-  mergeDuplicates(scope: ReadScope): Promise<{ merged: number; superseded: number }>;
-  storeDocument(
-    document: DocumentRecord,
-    chunks: readonly DocumentChunk[],
-    signal?: AbortSignal,
-  ): Promise<'added' | 'replaced' | 'unchanged'>;
-  documents(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly DocumentRecord[]>;
-  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
-  /** Writes what waits to be counted. */
-  close(): Promise<void>;
-}
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
@@ -44,7 +16,7 @@ export function semanticLayerConformance(make: MakeMemory<SemanticLayerUnderTest
   describe('as a semantic layer', () => {
     factsConformance(make);
     changesConformance(make);
-    documentsConformance(make);
+    documentLayerConformance(make);
   });
 }
 
@@ -241,107 +213,5 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
   it('refuses a fact without a text', async () => {
     const memory = await start(make);
     await expect(memory.store('w1', { ...told('x'), text: '  ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
-}
-
-const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
-  id: 'd1',
-  scope: SCOPE,
-  name: 'guide.md',
-  title: 'Guide to brewing',
-  mediaType: 'text/markdown',
-  digest: texts.join('|'),
-  bytes: 10,
-  chunks: texts.length,
-  createdAt: NEW_YEAR,
-  ...changes,
-});
-const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
-  texts.map((text, index) => ({
-    id: `${document.id}.${index}`,
-    scope: document.scope,
-    documentId: document.id,
-    index,
-    headings: ['Water'],
-    page: null,
-    text,
-    createdAt: NEW_YEAR,
-  }));
-
-function documentsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
-  const putInto = (
-    memory: SemanticLayerUnderTest,
-    texts: readonly string[],
-    changes: Partial<DocumentRecord> = {},
-    signal?: AbortSignal,
-  ) => {
-    const document = documentOf(texts, changes);
-    return memory.storeDocument(document, chunksOf(document, texts), signal);
-  };
-  const chunkTexts = async (memory: SemanticLayerUnderTest) =>
-    textsOf(await memory.search(ALL, { text: 'brewing guide', limit: 50, kinds: ['chunk'] })).toSorted();
-
-  it('finds chunks of a document by title, headings and text', async () => {
-    const memory = await start(make);
-    expect(await putInto(memory, ['Boil it.', 'Let it cool.'])).toBe('added');
-    expect(await chunkTexts(memory)).toEqual(['Boil it.', 'Let it cool.']);
-    expect(await memory.search(ALL, { text: 'cool', limit: 1 })).toMatchObject([
-      { id: 'd1.1', kind: 'chunk', title: 'Guide to brewing › Water', sources: ['guide.md'] },
-    ]);
-    expect(await memory.documents(ALL, { limit: 5 })).toEqual([documentOf(['Boil it.', 'Let it cool.'])]);
-    expect(await memory.documents(ALL, { limit: 5, afterKey: 'd1' })).toEqual([]);
-  });
-
-  it('changes nothing when the same document comes again', async () => {
-    const memory = await start(make);
-    await putInto(memory, ['Boil it.']);
-    expect(await putInto(memory, ['Boil it.'])).toBe('unchanged');
-    expect(await chunkTexts(memory)).toEqual(['Boil it.']);
-  });
-
-  it.each(['d1', 'd2'])('replaces the content of a name, under the id %s', async (id) => {
-    const memory = await start(make);
-    await putInto(memory, ['Boil it.', 'Let it cool.', 'Drink.']);
-    expect(await putInto(memory, ['Boil it.', 'Serve hot.'], { id })).toBe('replaced');
-    expect(await chunkTexts(memory)).toEqual(['Boil it.', 'Serve hot.']);
-    expect(await memory.documents(ALL, { limit: 5 })).toMatchObject([{ id, chunks: 2 }]);
-  });
-
-  it('keeps the documents of two users apart', async () => {
-    const memory = await start(make);
-    for (const user of ['ann', 'bob']) await putInto(memory, ['Boil it.'], { id: `d-${user}`, scope: { ...SCOPE, user } });
-    expect(await memory.documents(ALL, { limit: 5 })).toHaveLength(2);
-    expect(await memory.documents({ ...ALL, user: 'ann' }, { limit: 5 })).toMatchObject([{ id: 'd-ann' }]);
-    expect(await memory.removeDocument({ ...ALL, user: 'ann' }, 'd-bob')).toBe(false);
-  });
-
-  it('finishes what was cut off', async () => {
-    const memory = await start(make);
-    const texts = Array.from({ length: 100 }, (_, i) => `Paragraph of ${'abcdefghij'[i % 10]}${'abcdefghij'[Math.floor(i / 10)]}.`);
-    const stop = new AbortController();
-    const cut = putInto(memory, texts, {}, stop.signal);
-    stop.abort();
-    await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
-    expect(await memory.documents(ALL, { limit: 5 })).toEqual([]);
-    expect(await putInto(memory, texts)).toBe('added');
-    expect(await chunkTexts(memory)).toHaveLength(50);
-  });
-
-  it('removes a document with its chunks', async () => {
-    const memory = await start(make);
-    await putInto(memory, ['Boil it.']);
-    expect(await memory.removeDocument({ tenant: 'beta', agent: null }, 'd1')).toBe(false);
-    expect(await memory.removeDocument(ALL, 'd1')).toBe(true);
-    expect(await memory.removeDocument(ALL, 'd1')).toBe(false);
-    expect(await chunkTexts(memory)).toEqual([]);
-  });
-
-  it('refuses chunks of another document', async () => {
-    const memory = await start(make);
-    const document = documentOf(['Boil it.']);
-    await expect(memory.storeDocument(document, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(memory.storeDocument(document, chunksOf({ ...document, id: 'd9' }, ['Boil it.']))).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-    });
   });
 }

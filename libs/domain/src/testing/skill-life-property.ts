@@ -5,7 +5,8 @@ import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../ports/proof-signer.js';
-import { approveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from '../skills/life/approve.js';
+import { approveSkill, recordVerification, rejectSkill, settleVerified } from '../skills/life/approve.js';
+import { rollbackSkill } from '../skills/life/rollback.js';
 import { archiveSkill, deprecateSkill, restoreSkill } from '../skills/life/retire.js';
 import { promoteSkill } from '../skills/life/promote-skill.js';
 import { registerSkill } from '../skills/life/register-skill.js';
@@ -147,7 +148,9 @@ class Town {
       return registerSkill(given, { ...base, by: 'ann' }, { procedural: registry, settings, clock: { now: () => this.#at } });
     }
     const versions = call.stale ? before : await this.#registry.versions(scope, call.name);
-    const known = versions.filter((one) => one.name === call.name && one.scope.tenant === scope.tenant && one.scope.agent === scope.agent);
+    const known = versions.filter(
+      ({ name, scope: of }) => name === call.name && of.tenant === scope.tenant && of.agent === scope.agent && of.user === scope.user,
+    );
     const skill = known[call.place % Math.max(1, known.length)];
     return skill === undefined ? null : this.#decide(call, skill, registry, decision);
   }
@@ -228,7 +231,7 @@ class Town {
 
   async #everything(): Promise<readonly Skill[]> {
     const owners = [...OWNERS, { tenant: 'acme', agent: '@tenant' }, { tenant: 'beta', agent: '@tenant' }];
-    const each = [...new Map(owners.map((owner) => [`${owner.tenant} ${owner.agent}`, owner])).values()];
+    const each = [...new Map(owners.map(({ tenant, agent }) => [`${tenant} ${agent}`, { tenant, agent }])).values()];
     const found = await Promise.all(each.flatMap((owner) => NAMES.map((name) => this.#registry.versions(owner, name))));
     return found.flat();
   }

@@ -1,6 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../ports/memory.js';
+import type { SkillMove } from '../ports/skill-registry.js';
 import { skillDigest } from '../skills/life/skill-digest.js';
 import { isVersionOf } from '../skills/life/one-active.js';
 import { keyOf } from '../skills/life/skill-life.js';
@@ -26,6 +27,16 @@ export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillP
     ...changes,
   };
 }
+
+/** As somebody decides it, nine milliseconds after the start of the year. */
+export const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMove> = {}): SkillMove => ({
+  key: keyOf(skill),
+  to,
+  by: 'ann',
+  reason: 'asked',
+  at: NEW_YEAR + 9,
+  ...more,
+});
 
 /** The ways from being stored to a status, each by what the table allows. */
 const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {

@@ -3,23 +3,16 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { SkillMove } from '../ports/skill-registry.js';
+import { approveSkill } from '../skills/life/approve.js';
 import { keyOf } from '../skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
-import { proofOf, storeAt } from './skill-lives.js';
+import { moveOf, proofOf, storeAt } from './skill-lives.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
-const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMove> = {}): SkillMove => ({
-  key: keyOf(skill),
-  to,
-  by: 'ann',
-  reason: 'asked',
-  at: NEW_YEAR + 9,
-  ...more,
-});
 
 /** What every ProceduralMemory keeps of the life of skills. */
 export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): void {
@@ -118,10 +111,27 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await memory.store(skillOf());
       await memory.store(skillOf({ ...other('secret'), scope: { ...SCOPE, user: 'bob' } }), { by: 'bob' });
       const edited = await memory.store(skillOf(other('b')), { baseVersion: 1, by: 'ann' });
-      expect(edited).toMatchObject({ version: 3, scope: { user: null } });
+      expect(edited).toMatchObject({ version: 2, scope: { user: null } });
       const stale: unknown = await memory.store(skillOf(other('c')), { baseVersion: 1 }).catch((error: unknown) => error);
       expect(errorCode(stale)).toBe('ABORTED');
       expect(String(stale)).not.toContain('bob');
+    });
+
+    it('moves, and counts offers of, the version of the user whom the key names', async () => {
+      const memory = await start(make);
+      const [ofAnn, nobodys] = await Promise.all(['ann', null].map((user) => memory.store(skillOf({ scope: { ...SCOPE, user } }))));
+      await memory.move([moveOf(ofAnn!, 'rejected')]);
+      expect(await memory.versions({ ...OWNER, user: null }, 'sum_even')).toEqual([nobodys]);
+      const { user: _user, ...unnamed } = keyOf(nobodys!);
+      await memory.countOffers([keyOf(ofAnn!), keyOf(ofAnn!), unnamed]);
+      const offered = async (user: string | null) => (await memory.versions({ ...OWNER, user }, 'sum_even'))[0]?.usage?.offered;
+      expect([await offered('ann'), await offered(null)]).toEqual([1, 1]);
+      expect(await memory.move([moveOf(ofAnn!, 'archived'), { ...moveOf(nobodys!, 'archived'), key: unnamed }])).toMatchObject([
+        { scope: { user: 'ann' }, status: 'archived' },
+        { scope: { user: null }, status: 'archived' },
+      ]);
+      const ofBob = { ...nobodys!, scope: { ...SCOPE, user: 'bob' } };
+      expect(await memory.move([moveOf(ofBob, 'archived')]).catch(errorCode)).toBe('NOT_FOUND');
     });
 
     it('gives one of two that decide at once the say', async () => {
@@ -141,10 +151,13 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await memory.store(skillOf({ ...other('c'), scope: { ...SCOPE, agent: 'tester' } }));
       const versions = await memory.versions(OWNER, 'sum_even');
       expect(versions.map(({ version, scope }) => [version, scope.user])).toEqual([
-        [2, 'ann'],
         [1, null],
+        [1, 'ann'],
       ]);
-      expect((await memory.versions(OWNER, 'sum_even', 'active')).map(({ version }) => version)).toEqual([1]);
+      expect((await memory.versions(OWNER, 'sum_even', 'active')).map(({ scope }) => scope.user)).toEqual([null]);
+      for (const user of [null, 'ann'])
+        expect((await memory.versions({ ...OWNER, user }, 'sum_even')).map(({ scope }) => scope.user)).toEqual([user]);
+      expect(await memory.versions({ ...OWNER, user: 'bob' }, 'sum_even')).toEqual([]);
       expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
     });
 
@@ -163,30 +176,20 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     });
 
-    it('finds the skills that call another', async () => {
+    it("puts no two skills in each other's place at once", async () => {
       const memory = await start(make);
-      const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
-      const pin = { name: 'parse', ...OWNER, version: 1, digest: needed.digest };
-      for (const [name, status] of Object.entries({ a: 'active', b: 'pending_review', c: 'rejected', d: 'candidate' } as const))
-        await storeAt(memory, skillOf({ name, status, dependencies: [pin] }));
-      await storeAt(memory, skillOf({ name: 'e', status: 'active', dependencies: [{ ...pin, agent: '@tenant' }] }));
-      await storeAt(
-        memory,
-        skillOf({ name: 'f', status: 'active', scope: { ...SCOPE, tenant: 'beta' }, dependencies: [{ ...pin, tenant: 'beta' }] }),
-      );
-      expect((await memory.dependents({ ...OWNER, name: 'parse' })).map(({ name }) => name).toSorted()).toEqual(['a', 'b']);
-      expect(await memory.dependents({ ...OWNER, name: 'a' })).toEqual([]);
-    });
-
-    it("finds what calls everybody's skill in every tenant", async () => {
-      const memory = await start(make);
-      const everybody = { tenant: '@global', agent: '@tenant' };
-      const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...everybody, user: null } }));
-      const pin = { name: 'parse', ...everybody, version: 1, digest: needed.digest };
-      for (const tenant of ['acme', 'beta'])
-        await storeAt(memory, skillOf({ name: 'a', status: 'active', scope: { ...SCOPE, tenant }, dependencies: [pin] }));
-      const found = await memory.dependents({ ...everybody, name: 'parse' });
-      expect(found.map(({ scope }) => scope.tenant).toSorted()).toEqual(['acme', 'beta']);
+      for (const turn of ['a', 'b', 'c', 'd']) {
+        const made = [`one_${turn}`, `two_${turn}`].map((name) => storeAt(memory, skillOf({ name, status: 'active' })));
+        const [one, two] = (await Promise.all(made)) as [Skill, Skill];
+        const away = (skill: Skill, { name }: Skill) => memory.move([moveOf(skill, 'deprecated', { replacedBy: name })]);
+        const merged = (merge: Skill, kept: Skill) =>
+          approveSkill(memory, kept, { by: 'ann', reason: '', at: NEW_YEAR + 9, digest: kept.digest, merge });
+        const put = turn < 'c' ? away : merged;
+        const outcomes = await Promise.allSettled([put(one, two), put(two, one)]);
+        expect(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? errorCode(outcome.reason) : []))).toEqual(['ABORTED']);
+        const left = await Promise.all([one, two].map(({ name }) => memory.versions(OWNER, name, 'active')));
+        expect(left.flat()).toHaveLength(1);
+      }
     });
 
     it('counts the names that take up room', async () => {
@@ -199,6 +202,10 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.countNames(OWNER, 10)).toBe(1);
       await memory.store(skillOf({ name: 'next' }));
       expect([await memory.countNames(OWNER, 10), await memory.countNames(OWNER, 1)]).toEqual([2, 1]);
+      for (const user of ['ann', 'bob']) await memory.store(skillOf({ name: `of_${user}`, scope: { ...SCOPE, user } }));
+      const counts = [null, 'ann', 'bob', 'cy'].map((user) => memory.countNames({ ...OWNER, user }, 10));
+      expect(await Promise.all(counts)).toEqual([2, 1, 1, 0]);
+      expect(await memory.countNames(OWNER, 10)).toBe(4);
     });
 
     it('counts what was offered', async () => {
@@ -208,6 +215,18 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await memory.countOffers([keyOf(skill)]);
       expect((await memory.get(ALL, 'sum_even'))?.usage).toMatchObject({ offered: 2, used: 0 });
       expect((await memory.search(ALL, { text: 'even numbers', limit: 1 }))[0]?.skill.usage?.offered).toBe(2);
+    });
+
+    it('notes the latest load, and counts it as an offer and no use', async () => {
+      const memory = await start(make);
+      const skill = await storeAt(memory, skillOf({ status: 'active' }));
+      const after = async (...offers: Array<{ loadedAt?: number }>) => {
+        await memory.countOffers(offers.map((offer) => ({ ...keyOf(skill), ...offer })));
+        return (await memory.get(ALL, 'sum_even'))?.usage;
+      };
+      expect(await after({})).toMatchObject({ offered: 1, used: 0, lastUsedAt: null });
+      expect(await after({ loadedAt: 20 }, {}, { loadedAt: 30 })).toMatchObject({ offered: 2, used: 0, lastUsedAt: 30 });
+      expect(await after({ loadedAt: 10 })).toMatchObject({ offered: 3, used: 0, lastUsedAt: 30 });
     });
 
     it('searches several owners at once, and no others', async () => {

@@ -1,18 +1,15 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
-import type { SkillMove } from '../ports/skill-registry.js';
 import { PROMOTED_MARK, SAME_CODE_MARK } from '../skills/hygiene/carried-marks.js';
-import { keyOf } from '../skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
-import { storeAt } from './skill-lives.js';
+import { moveOf, storeAt } from './skill-lives.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
-const moveOf = (skill: Skill, to: SkillMove['to']): SkillMove => ({ key: keyOf(skill), to, by: 'ann', reason: 'asked', at: NEW_YEAR + 9 });
 
 /** What every ProceduralMemory makes of a skill that is stored: whether there is room, which marks it gets, and which version it is. */
 export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): void {
@@ -33,6 +30,36 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       await memory.move((await memory.versions(OWNER, kept!.name)).map((version) => moveOf(version, 'archived')));
       expect(await register('next')).toMatchObject({ version: 1 });
       await expect(register('one_more')).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    });
+
+    it('keeps what is set aside out of use and out of the count, until somebody restores it', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ name: 'first' }), { namesMax: 1 });
+      const aside = await memory.store(skillOf({ name: 'aside', statusReason: 'imported' }), {
+        namesMax: 1,
+        setAside: 'was harmful',
+        by: 'ann',
+      });
+      expect(aside).toMatchObject({ status: 'archived', statusReason: 'was harmful' });
+      expect(aside.history).toEqual([
+        { at: NEW_YEAR, by: 'ann', from: null, to: 'candidate', reason: 'imported' },
+        { at: NEW_YEAR, by: 'ann', from: 'candidate', to: 'archived', reason: 'was harmful' },
+      ]);
+      expect(await memory.versions(OWNER, 'aside')).toEqual([aside]);
+      expect(await memory.countNames(OWNER, 99)).toBe(1);
+      const [kept] = await memory.versions(OWNER, 'first');
+      expect(await memory.store(skillOf({ name: 'first' }), { setAside: 'was harmful' })).toEqual(kept);
+      expect(await memory.move([moveOf(aside, 'candidate')])).toMatchObject([{ status: 'candidate' }]);
+    });
+
+    it('gives each user room of their own', async () => {
+      const memory = await start(make);
+      const register = (name: string, user: string | null) => memory.store(skillOf({ name, scope: { ...SCOPE, user } }), { namesMax: 2 });
+      for (const user of [null, 'ann', 'bob']) {
+        await register('one', user);
+        await register('two', user);
+        await expect(register('three', user)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', details: { field: 'max_skills' } });
+      }
     });
 
     it('marks code that is marked under another name, or for somebody else of the tenant', async () => {

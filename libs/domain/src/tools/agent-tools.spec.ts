@@ -123,6 +123,18 @@ describe('write_todos', () => {
     });
     expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
   });
+
+  it('says what an item is made of', async () => {
+    const { call } = startTools();
+    expect(await call('write_todos', { todos: ['a'] })).toEqual({
+      success: false,
+      error: 'Wrong arguments. "todos[0]" must be an object with "content" and "status".',
+    });
+    expect(await call('write_todos', { todos: [{ content: 'a' }] })).toEqual({
+      success: false,
+      error: 'Wrong arguments. "todos[0].status" is missing.',
+    });
+  });
 });
 
 describe('use_skill', () => {
@@ -136,7 +148,7 @@ describe('use_skill', () => {
     expect(fake.used).toEqual([{ name: 'parse_csv', parameters: { text: 'a' }, useId: 'c1' }]);
   });
 
-  it.each(['missing', 'other.place.parse_csv', '/instances/acme/providers/P/skills/missing'])(
+  it.each(['missing', 'other.place.missing', '/instances/acme/providers/P/skills/missing'])(
     'asks for %s, which is not there',
     async (skillId) => {
       const { call, fake } = startTools([skillOf('parse_csv', { category: 'text.csv' })]);
@@ -160,6 +172,16 @@ describe('use_skill', () => {
       success: false,
       error: expect.stringContaining('Skill not found; did you mean "parse_csv"?'),
     });
+    expect(fake.wished).toEqual([]);
+  });
+
+  it('names the category of a skill that was called by another, and asks for nothing', async () => {
+    const { call, fake } = startTools([skillOf('swords2', { category: 'combat.melee' })]);
+    expect(await call('use_skill', { skill_id: 'cooking.swords2' })).toEqual({
+      success: false,
+      error: expect.stringContaining('Skill not found; did you mean "combat.melee.swords2"?'),
+    });
+    expect(fake.used).toEqual([]);
     expect(fake.wished).toEqual([]);
   });
 

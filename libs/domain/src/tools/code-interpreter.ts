@@ -1,4 +1,5 @@
 import { SkillName } from '@etude/contracts/ids';
+import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
 import { executeInSession, NO_SESSION, type SessionCodeDeps } from './execute-in-session.js';
@@ -21,7 +22,7 @@ const Input = z.strictObject({
   skill_name: z.string().max(400).default('').describe('For use_skill and register_skill.'),
   skill_description: z.string().max(4_000).default('').describe('For register_skill: what it does and when it is useful.'),
   skill_parameters: z
-    .record(z.string(), z.json())
+    .record(z.string(), Json)
     .default({})
     .describe('For use_skill: the arguments. For register_skill: arguments of an example call, by which the skill is tested.'),
 });
@@ -33,7 +34,10 @@ const Output = z.strictObject({
   output: z.string().optional().describe('What was printed.'),
   files: z.array(z.string()).optional().describe('Paths of the files that the session has now.'),
   sandbox: z.string().optional().describe("The session's sandbox, by whose name files are put in and fetched."),
-  note: z.string().optional().describe('What was not kept since the call before, and why.'),
+  note: z
+    .string()
+    .optional()
+    .describe("What was not kept since the call before, and why; what of a skill's result is not as it was returned."),
   skills: z.array(FoundSkill).optional(),
   status: z.enum(['registered', 'pending_review', 'rejected', 'pending_verification']).optional(),
   reason: z.string().optional(),
@@ -113,11 +117,11 @@ const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
 const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_parameters: parameters }, context, deps, signal) => {
   if (skillId === '') return { success: false, error: 'Wrong arguments. "skill_name" is missing: name the skill to use.' };
   const outcome = await useSkillByTool({ skillId, parameters, description: prompt.slice(0, 2_000) }, context, deps, signal);
-  const { result, output = '', skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
+  const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
   const told =
     asked !== undefined
       ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
-      : { results: result === undefined || result === null ? [] : [result], output, files: [] };
+      : { results: result === undefined || result === null ? [] : [result], output, files: [], ...(note === undefined ? {} : { note }) };
   return outcome.success ? { success: true, result: told } : { success: false, error: outcome.error, result: told };
 };
 

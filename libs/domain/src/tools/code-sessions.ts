@@ -19,9 +19,15 @@ export interface CodeSession {
   /**
    * Runs Python in the session's interpreter. The same `executionId` again answers with the first outcome and runs nothing.
    *
-   * @throws EtudeError FAILED_PRECONDITION while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
+   * @throws EtudeError SANDBOX_CAPACITY while somebody else's cell runs; an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: { readonly executionId: string; readonly code: string }, signal: AbortSignal): Promise<CellOutcome>;
+  /**
+   * Does what calls have to do one after another, in the order in which they came.
+   *
+   * @throws EtudeError SANDBOX_CAPACITY where too many wait; the signal's reason, where it aborts before its turn
+   */
+  inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Paths below the working directory, in order; the first 1,000. */
   files(signal: AbortSignal): Promise<readonly string[]>;
   /** Whether it is a file below the working directory, also beyond the first 1,000. What is no path there is not. */

@@ -1,5 +1,7 @@
+import { Json } from '@etude/contracts/json';
 import { type RunResult, SHOWN_VALUE, type SandboxRun } from '@etude/contracts/sandbox';
 import { z } from 'zod';
+import { exactValue } from '../skills/use/exact-text.js';
 
 const ENTRY_POINT = '__etude_execute__';
 
@@ -28,7 +30,8 @@ def ${ENTRY_POINT}(source, loaded):
         if isinstance(error, SyntaxError) and error.filename == name:
             line = error.lineno
         traceback.print_exception(type(error), error, trace)
-        return {"error": {"type": type(error).__name__, "message": str(error)[:4000], "line": line}}
+        message = str(error)[:4000].encode("utf-8", "backslashreplace").decode("utf-8")
+        return {"error": {"type": type(error).__name__, "message": message, "line": line}}
     try:
         if loaded:
             functions = importlib.import_module("skills")
@@ -50,7 +53,7 @@ def ${ENTRY_POINT}(source, loaded):
 
 const Answer = z.union([
   z.strictObject({ error: z.strictObject({ type: z.string(), message: z.string(), line: z.number().int().nullable() }) }),
-  z.strictObject({ value: z.json().optional() }),
+  z.strictObject({ value: Json.optional() }),
 ]);
 
 /** @param ground Python that defines the wrapper, with the module `skills` in front of it where functions are loaded */
@@ -61,7 +64,7 @@ export function wrappedRun(ground: string, source: string, loaded: readonly stri
 export interface ReadRun {
   /** Empty where it ran to its end. "ZeroDivisionError: division by zero (line 3)". */
   readonly error: string;
-  /** Absent where the last statement is no expression, or gives None. */
+  /** As `RunResult.value`, and as `exactValue`. Absent where the last statement is no expression, or gives None. */
   readonly value?: unknown;
 }
 
@@ -69,7 +72,7 @@ export function readWrappedRun(run: RunResult): ReadRun {
   const answer = Answer.safeParse(run.value);
   if (answer.success && 'error' in answer.data) return { error: sentenceOf(answer.data.error) };
   if (run.exit === 'ok' && answer.success && !('error' in answer.data))
-    return { error: '', ...(answer.data.value === undefined ? {} : { value: answer.data.value }) };
+    return { error: '', ...(answer.data.value === undefined ? {} : { value: exactValue(answer.data.value) }) };
   return { error: endingOf(run) };
 }
 

@@ -23,7 +23,12 @@ const Input = z.strictObject({
 });
 
 const Output = z.strictObject({
-  result: z.unknown().optional().describe('Value of the last expression, as JSON; absent where there is none.'),
+  result: z
+    .unknown()
+    .optional()
+    .describe(
+      'Value of the last expression, as JSON; absent where there is none. What JSON does not have is {"$int": digits}, {"$float": text}, {"$bytes": base64}, {"$set": [...]}, {"$dict": [[key, value], ...]} or {"$repr": text}.',
+    ),
   stdout: z.string(),
   stderr: z.string(),
   duration_ms: z.number(),

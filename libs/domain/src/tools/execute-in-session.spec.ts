@@ -113,6 +113,8 @@ describe('literalOf', () => {
     ["{'a'}", "{'a'}"],
     ["'a' 'b'", "'a' 'b'"],
     ["b'a'", "b'a'"],
+    [String.raw`'a\ud800'`, String.raw`'a\ud800'`],
+    [String.raw`'\U0001f600\ud83d\ude00'`, '😀😀'],
   ])('reads %s', (repr, value) => {
     expect(literalOf(repr)).toEqual(value);
   });

@@ -60,11 +60,21 @@ export async function executeInSession(
     return refused(
       `${names.join(', ')} need packages that ${session.sandbox} was opened without. Run this with execute_code, or in another session that loads them first.`,
     );
+  return session.inTurn(() => executeIn(session, { code, fileNames }, { context, functions: functions?.code ?? null }, signal), signal);
+}
+
+/** In its turn: files are those that the calls before have left. */
+async function executeIn(
+  session: CodeSession,
+  { code, fileNames }: SessionCode,
+  { context, functions }: { readonly context: ToolContext; readonly functions: string | null },
+  signal: AbortSignal,
+): Promise<SessionExecution> {
   const missing = await missingFiles(fileNames, session, signal);
   if (missing !== null) return refused(missing);
   const executionId = `tool-${contentDigest([context.tenant, context.agent, context.user, context.callId]).slice(0, 40)}`;
   if (functions !== null) {
-    const brought = await session.run({ executionId: `${executionId}-functions`, code: functions.code }, signal);
+    const brought = await session.run({ executionId: `${executionId}-functions`, code: functions }, signal);
     if (brought.exit !== 'ok') return ran(brought, session, [], `The loaded functions could not be brought in. ${endingOf(brought)}`);
   }
   const outcome = await session.run({ executionId, code }, signal);

@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { Json } from '@etude/contracts/json';
 import type { SkillTest } from '@etude/contracts/memory';
 import { RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
 import { z } from 'zod';
@@ -20,7 +21,6 @@ interface Recording {
 
 const LIMITS = SandboxLimits.parse({});
 const SEEDS = [undefined, 4_242_424_242] as const;
-const Json = z.json();
 
 /**
  * Regression tests from calls without expected values: each runs twice, under two hash seeds, and what both answer is expected from

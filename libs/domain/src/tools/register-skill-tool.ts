@@ -1,4 +1,5 @@
 import { SkillName } from '@etude/contracts/ids';
+import { Json } from '@etude/contracts/json';
 import type { SkillTest } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
@@ -11,12 +12,12 @@ import type { SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
 
 const TESTS_MAX = 100;
 
-const Args = z.array(z.json()).default([]);
-const Kwargs = z.record(z.string(), z.json()).default({});
+const Args = z.array(Json).default([]);
+const Kwargs = z.record(z.string(), Json).default({});
 const Test = z.strictObject({
   args: Args.describe('Positional arguments.'),
   kwargs: Kwargs.describe('Arguments by name.'),
-  expected: z.json().describe('What the call returns.'),
+  expected: Json.describe('What the call returns.'),
   tolerance: z.number().min(0).default(0).describe('How far numbers may be off.'),
 });
 const Example = z.strictObject({ args: Args, kwargs: Kwargs });
@@ -26,7 +27,7 @@ const Parameter = z.strictObject({
   type: z.string().max(200).default(''),
   description: z.string().max(2_000).default(''),
   required: z.boolean().default(true),
-  default_value: z.json().optional(),
+  default_value: Json.optional(),
 });
 
 const Input = z.strictObject({

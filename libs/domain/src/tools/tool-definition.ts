@@ -64,6 +64,8 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
     inputSchema: z.toJSONSchema(input, { io: 'input' }),
     outputSchema: z.toJSONSchema(output, { io: 'output' }),
     async call(args, context, signal) {
+      const unnameable = placeOfUnnameable(args ?? {});
+      if (unnameable !== null) return { success: false, error: `Wrong arguments. "${unnameable}" is no name of an argument.` };
       const parsed = input.safeParse(args ?? {}, { reportInput: true });
       if (!parsed.success) return { success: false, error: wrongArguments(parsed.error, input) };
       const outcome = await spec.run(parsed.data, context, signal);
@@ -72,4 +74,14 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
       return result === undefined ? { success: false, error } : { success: false, error, result: output.partial().parse(result) };
     },
   };
+}
+
+/** JavaScript's name for what an object inherits from: schemas take no notice of it where they read names. Values may have such keys. */
+const UNNAMEABLE = '__proto__';
+
+function placeOfUnnameable(args: unknown): string | null {
+  if (typeof args !== 'object' || args === null) return null;
+  if (Object.hasOwn(args, UNNAMEABLE)) return UNNAMEABLE;
+  const within = Object.entries(args).find(([, value]) => typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE));
+  return within === undefined ? null : `${within[0]}.${UNNAMEABLE}`;
 }

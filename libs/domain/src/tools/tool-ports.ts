@@ -30,6 +30,8 @@ export interface SkillUse {
   readonly version: number;
   /** What the function returned, as JSON; null for a program. */
   readonly result: unknown;
+  /** Which numbers and texts of it are not as they were returned; empty where all are. */
+  readonly resultNote: string;
   readonly output: string;
   /** Empty where it succeeded. */
   readonly error: string;

@@ -55,7 +55,7 @@ export function skillOf(name: string, more: Partial<Skill> = {}): Skill {
   };
 }
 
-const pinOf = ({ name, version, digest, scope: { tenant, agent } }: Skill): SkillDependency => ({ name, tenant, agent, version, digest });
+const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
 
 /** Skills in a list, all of the same similarity unless told otherwise. */
 export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, SkillWishes {
@@ -92,7 +92,16 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
     this.used.push(call);
     const skill = this.skills.find(({ name }) => name === call.name);
     if (skill === undefined) return null;
-    return { success: true, name: skill.name, version: 1, result: call.parameters, output: 'printed', error: '', durationMs: 3 };
+    return {
+      success: true,
+      name: skill.name,
+      version: 1,
+      result: call.parameters,
+      resultNote: '',
+      output: 'printed',
+      error: '',
+      durationMs: 3,
+    };
   }
   async bundle(_reader: ToolReader, pins: readonly SkillDependency[], code: string) {
     return { code: `# with ${pins.map(({ name }) => name).join(', ')}\n${code}`, template: 'numbers' };
@@ -148,6 +157,7 @@ export class FakeCodeSessions implements CodeSessions {
         const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
         return { ...ended, ...this.cell(cell.code) };
       },
+      inTurn: (work) => work(),
       files: async () => this.held.slice(0, FILES_MAX),
       has: async (path) => this.held.includes(path),
     };

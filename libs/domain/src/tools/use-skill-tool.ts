@@ -36,14 +36,18 @@ const Output = z.strictObject({
   result: z.unknown().optional().describe('What the skill returned, as JSON.'),
   output: z.string().optional().describe('What it printed.'),
   duration_ms: z.number().optional(),
-  note: z.string().optional().describe('What to call it by the next time.'),
+  note: z
+    .string()
+    .optional()
+    .describe('What to call it by the next time, and which numbers and texts of the result are not as they were returned.'),
   skill_request_submitted: z.boolean().optional().describe('There is no such skill, and it was asked for.'),
   request_id: z.string().optional().describe('Of that request.'),
 });
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's and is no misspelled one.
+ * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's and is no misspelled one,
+ * and where no skill of another category has it.
  *
  * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
  */
@@ -58,9 +62,9 @@ export async function useSkillByTool(
   const { name, category } = partsOf(asked.skillId);
   if (!SkillName.safeParse(name).success)
     return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
-  const used = (await isElsewhere(name, category, context, finder))
-    ? null
-    : await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal);
+  const elsewhere = await elsewhereOf(name, category, context, finder);
+  if (elsewhere !== null) return { success: false, error: notFoundBut(elsewhere) };
+  const used = await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal);
   if (used === null) {
     const known = (await finder.list(context)).map((skill) => skill.name);
     const meant = misspelledOf(name, known);
@@ -68,8 +72,9 @@ export async function useSkillByTool(
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
     return askFor({ name, description: asked.description, example }, context, wishes);
   }
-  const { version, result, output, durationMs, error } = used;
-  const note = category === '' ? {} : await noteOfCategory(name, category, context, finder);
+  const { version, result, output, durationMs, error, resultNote } = used;
+  const notes = [category === '' ? '' : await noteOfCategory(name, category, context, finder), resultNote].filter((note) => note !== '');
+  const note = notes.length === 0 ? {} : { note: notes.join(' ') };
   const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs, ...note };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
@@ -114,23 +119,16 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   });
 }
 
-/** There is such a skill, and in another category than the one that was named; one that has none is meant by its name alone. */
-async function isElsewhere(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<boolean> {
-  if (category === '') return false;
+/** Such a skill's name with its category, where that is another than the one that was named. One that has none is meant by its name alone. */
+async function elsewhereOf(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<string | null> {
+  if (category === '') return null;
   const found = await finder.find(context, name);
-  return found?.category !== undefined && found.category !== category;
+  return found?.category === undefined || found.category === category ? null : `${found.category}.${name}`;
 }
 
-async function noteOfCategory(
-  name: string,
-  category: string,
-  context: ToolContext,
-  finder: SkillFinder,
-): Promise<{ readonly note?: string }> {
+async function noteOfCategory(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<string> {
   const found = await finder.find(context, name);
-  return found === null || found.category !== undefined
-    ? {}
-    : { note: `${name} has no category; call it "${name}", not "${category}.${name}".` };
+  return found === null || found.category !== undefined ? '' : `${name} has no category; call it "${name}", not "${category}.${name}".`;
 }
 
 /** A skill that declares a parameter for what it is to do here, or for how hard that is, is told so. */

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 
 const SHOWN_MAX = 5;
 const NOUNS: Readonly<Record<string, string>> = {
@@ -25,7 +25,25 @@ function sentences(issue: z.core.$ZodIssue, input: z.ZodObject): string[] {
     const known = issue.path.length === 0 ? `; the arguments are: ${Object.keys(input.shape).join(', ')}` : '';
     return issue.keys.map((key) => `"${pathOf([...issue.path, key])}" is not known${known}.`);
   }
-  return [`"${pathOf(issue.path) || 'arguments'}" ${complaint(issue)}.`];
+  return [`"${pathOf(issue.path) || 'arguments'}" ${complaint(issue)}${fieldsText(issue, input)}.`];
+}
+
+/** Of an object that was expected, those it needs; '' where something else was, or where that is not told by its schema. */
+function fieldsText(issue: z.core.$ZodIssue, input: z.ZodObject): string {
+  if (issue.code !== 'invalid_type' || issue.expected !== 'object' || issue.input === undefined) return '';
+  const { required = [] } = schemaAt(z.toJSONSchema(input, { io: 'input' }), issue.path) ?? {};
+  return required.length === 0 ? '' : ` with ${required.map((name) => `"${name}"`).join(' and ')}`;
+}
+
+/** Of what lies at this place of an argument. */
+function schemaAt(schema: z.core.JSONSchema.BaseSchema, path: readonly PropertyKey[]): z.core.JSONSchema.BaseSchema | null {
+  let at: unknown = schema;
+  for (const step of path) {
+    const { items, properties } = at as z.core.JSONSchema.BaseSchema;
+    at = typeof step === 'number' ? items : properties?.[String(step)];
+    if (typeof at !== 'object' || at === null || Array.isArray(at)) return null;
+  }
+  return at as z.core.JSONSchema.BaseSchema;
 }
 
 function complaint(issue: z.core.$ZodIssue): string {

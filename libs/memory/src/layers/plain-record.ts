@@ -13,16 +13,20 @@ const FOUND_KINDS: Readonly<Record<MemoryLayer, readonly RecordKind[]>> = {
   procedural: ['skill'],
 };
 
+/** Of skills of several owners. */
+const SAME_ID_MAX = 64;
+
 /**
- * Any record by the id of its hit; see `Memory.get`. A skill also by its name, `sum_even` or `skills/sum_even`, which is its newest
+ * Any record by the id of its hit, the reader's own before nobody's; see `Memory.get`. A skill also by its name, `sum_even` or `skills/sum_even`, which is its newest
  * version.
  */
 export async function getRecord(store: RecordStore, scope: ReadScope, layer: MemoryLayer, id: string): Promise<PlainRecord | null> {
   requireScope(scope);
   const kinds = FOUND_KINDS[layer];
-  const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
+  const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: SAME_ID_MAX });
   const known = found.length > 0 ? found : (await Promise.all(kinds.map((kind) => store.load(scope, layer, kind, [id])))).flat();
-  const [record] = known.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
+  const isOwn = (one: StoredRecord) => Number(typeof scope.user === 'string' && one.scope.user === scope.user);
+  const [record] = known.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind) || isOwn(b) - isOwn(a));
   if (record !== undefined) return plainRecord(record);
   return layer === 'procedural' ? newestSkill(store, scope, id.replace(/^skills\//, '')) : null;
 }

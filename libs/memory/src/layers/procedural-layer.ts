@@ -1,17 +1,17 @@
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
-import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
+import type { MoveOptions, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/hygiene/carried-marks';
 import { type KnownVersion, knownVersion } from '@etude/domain/skills/life/known-version';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { needsRoom } from '@etude/domain/skills/life/skill-room';
-import { ownerOfUse } from '@etude/domain/skills/life/skill-usage';
+import { ownersOfUse } from '@etude/domain/skills/life/skill-usage';
 import { staleEdit } from '@etude/domain/skills/life/stale-edit';
 import type { LayerQuery, ProceduralLayer } from '../memory.js';
-import type { Change, Fields, RecordFilter } from '../record-store.js';
+import type { Change, RecordFilter } from '../record-store.js';
 import { markApplied, wasApplied } from './applied-marker.js';
 import { untilTaken } from './collisions.js';
 import { everyRecord } from './every-record.js';
@@ -20,13 +20,15 @@ import { searchLayer } from './memory-search.js';
 import { insertsOf } from './record-inserts.js';
 import { indexedTextsOf } from './record-texts.js';
 import { moveSkills } from './skill-moves.js';
-import { keyBehind, skillKey, skillRecord } from './skill-records.js';
+import { narrowestNewest, ownedSkills, versionsOfKeys } from './owned-skills.js';
+import { listedSkills } from './listed-skills.js';
+import { skillRecord, skillUpdate } from './skill-records.js';
 import { placeFor } from './skill-room.js';
 import { countNames, countOffers, dependentsOf } from './skill-registry-reads.js';
 import { withTaken } from './stored-body.js';
 import { openedSkill, type StoredSkill } from './stored-skill.js';
 import { embedTexts } from './text-vectors.js';
-import { rewordedProcedure, wordedProcedure } from './worded-procedure.js';
+import { storeProcedure } from './told-procedures.js';
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 type ListOptions = Parameters<ProceduralLayer['list']>[1];
@@ -49,31 +51,29 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 
   async #storeOnce(given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
-    const { by, baseVersion, words, namesMax = 0 } = options;
+    const { baseVersion, words, namesMax = 0, setAside } = options;
     const { scope, name } = given;
-    const { tenant, agent } = scope;
     const { embedder, store } = this.#deps;
-    const stored = (await this.#stored({ tenant, agent }, { where: { name } })).toReversed();
+    const stored = (await ownedSkills(store, scope, { where: { name } })).toReversed();
     const versions = stored.map(({ skill }) => skill);
-    const own = versions.filter((version) => version.scope.user === scope.user);
-    const known = knownVersion(given, own, words);
+    const known = knownVersion(given, versions, words);
     if (known !== null) return this.#withChange(stored, known);
-    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, own);
+    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
     if (stale !== null) throw stale;
     const version = (versions[0]?.version ?? 0) + 1;
-    const place = needsRoom(versions) ? await placeFor(this.#deps, { tenant, agent, name, version }, namesMax) : [];
+    const takesRoom = setAside === undefined && needsRoom(versions);
+    const place = takesRoom ? await placeFor(this.#deps, { ...scope, name, version }, namesMax) : [];
     const carried = withCarriedMarks(given, versions, options);
     const marked = withMarkOfCode(carried, await this.#isMarked(carried, versions, options));
-    const made = newSkill(marked, version, by);
-    const done = await store.write(tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [])]))]);
+    const made = newSkill(marked, version, options);
+    const done = await store.write(scope.tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [])]))]);
     return done.at(-1) === true ? made : null;
   }
 
   async #withChange(stored: readonly StoredSkill[], { version, changed }: KnownVersion): Promise<Skill | null> {
     const known = stored.find(({ skill }) => skill === version);
     if (known === undefined || changed === null) return version;
-    const record = skillRecord(changed, known.taken);
-    const [taken] = await this.#deps.store.write(version.scope.tenant, [{ do: 'update', record, revision: known.record.revision }]);
+    const [taken] = await this.#deps.store.write(version.scope.tenant, [skillUpdate(known, changed)]);
     return taken ? changed : null;
   }
 
@@ -84,76 +84,30 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return (await this.#deps.store.count({ tenant: given.scope.tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
   }
 
-  async storeProcedure(...[writeId, scope, name, prompt, { namesMax = 0 } = {}]: Parameters<ProceduralLayer['storeProcedure']>) {
-    const { clock, store } = this.#deps;
-    requireScope(wholeTenant(scope));
-    const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
-    const stored = await untilTaken(`procedure ${name}`, async () => {
-      const versions = await this.#stored({ tenant: scope.tenant, agent: scope.agent }, { where: { name } });
-      const known = versions.findLast(({ skill }) => skill.scope.user === scope.user);
-      if (known === undefined) return this.#newProcedure(writeId, { scope, name, prompt, namesMax }, versions);
-      if (isRepeat || known.taken.includes(writeId)) return known.skill;
-      const changed = rewordedProcedure(known.skill, prompt, clock.now());
-      const [taken] = await store.write(scope.tenant, [await this.#change(known, changed, writeId)]);
-      return taken ? changed : null;
-    });
-    if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
-    return stored;
-  }
-
-  async #newProcedure(
-    writeId: string,
-    { scope, name, prompt, namesMax }: Pick<Skill, 'scope' | 'name'> & { readonly prompt: string; readonly namesMax: number },
-    versions: readonly StoredSkill[],
-  ): Promise<Skill | null> {
-    const { clock, embedder, store } = this.#deps;
-    const { tenant, agent } = scope;
-    const version = (versions.at(-1)?.skill.version ?? 0) + 1;
-    const isNew = needsRoom(versions.map(({ skill }) => skill));
-    const place = isNew ? await placeFor(this.#deps, { tenant, agent, name, version }, namesMax) : [];
-    const made = wordedProcedure({ scope, name, version }, prompt, clock.now());
-    const done = await store.write(tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [writeId])]))]);
-    return done.at(-1) === true ? made : null;
+  storeProcedure(...args: Parameters<ProceduralLayer['storeProcedure']>): Promise<Skill> {
+    return storeProcedure(this.#deps, ...args);
   }
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const where = version === undefined ? { name } : { id: `${name}@${version}` };
-    const found = await this.#versions(scope, { where });
-    return found.reduce<Skill | null>((newest, skill) => (newest === null || skill.version > newest.version ? skill : newest), null);
+    return narrowestNewest(await this.#stored(scope, { where }), scope.user);
   }
 
-  /** Keys sort by name, agent and version, so that the last of its kind is the newest. */
-  async list(scope: ReadScope, { status, category, limit, afterName, afterAgent }: ListOptions): Promise<readonly Skill[]> {
-    requireScope(scope);
-    if (!(limit > 0)) return [];
-    const page = { size: Math.min(limit * 2, PAGE), ...(afterName === undefined ? {} : { afterKey: keyBehind(afterName, afterAgent) }) };
-    const newest = new Map<string, Skill>();
-    for await (const record of everyRecord(
-      this.#deps.store,
-      scope,
-      LAYER,
-      { kinds: ['skill'], where: whereOf({ status, category }) },
-      page,
-    )) {
-      const { skill } = openedSkill(record);
-      const name = `${skill.name} ${skill.scope.agent}`;
-      if (newest.size === limit && !newest.has(name)) break;
-      newest.set(name, skill);
-    }
-    return [...newest.values()];
+  list(scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
+    return listedSkills(this.#deps.store, scope, options);
   }
 
-  async versions({ tenant, agent }: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
-    const found = await this.#versions({ tenant, agent }, { where: { name, ...(status === undefined ? {} : { status }) } });
-    return found.toReversed();
+  async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
+    const found = await ownedSkills(this.#deps.store, owner, { where: { name, ...(status === undefined ? {} : { status }) } });
+    return found.map(({ skill }) => skill).toReversed();
   }
 
   countNames(owner: SkillOwner, countMax: number): Promise<number> {
     return countNames(this.#deps.store, owner, countMax);
   }
 
-  move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
-    return moveSkills(this.#deps, moves);
+  move(moves: readonly SkillMove[], options: MoveOptions = {}): Promise<readonly Skill[]> {
+    return moveSkills(this.#deps, moves, options);
   }
 
   dependents(...[key, options]: Parameters<ProceduralLayer['dependents']>): Promise<readonly Skill[]> {
@@ -188,18 +142,18 @@ export class RecordProceduralLayer implements ProceduralLayer {
     const { store } = this.#deps;
     const { tenant } = use.scope;
     requireScope(wholeTenant(use.scope));
-    const owner = ownerOfUse(use);
+    const owners = ownersOfUse(use).map((owner) => ({ ...owner, name: use.name, version: use.version }));
     if (await wasApplied(store, tenant, LAYER, useId)) return false;
-    const isOwn = owner.tenant === tenant;
+    const [{ tenant: ownersTenant } = use.scope] = owners;
+    const isOwn = ownersTenant === tenant;
     const takenId = isOwn ? useId : `${tenant} ${useId}`;
     const marker = markApplied(LAYER, use.scope, useId, use.at);
     return untilTaken(`skill ${use.name}@${use.version}`, async () => {
-      const [record] = await store.load({ tenant: owner.tenant, agent: null }, LAYER, 'skill', [skillKey({ ...use, agent: owner.agent })]);
-      if (record === undefined) throw noSuchSkill(use);
-      const known = openedSkill(record);
+      const known = (await versionsOfKeys(store, ownersTenant, owners)).find((one) => one !== undefined);
+      if (known === undefined) throw noSuchSkill(use);
       const isKnown = known.taken.includes(takenId);
       const changes = isKnown ? [] : [await this.#change(known, afterUse(known.skill, use), takenId)];
-      const [taken = true] = await store.write(owner.tenant, isOwn ? [...changes, marker] : changes);
+      const [taken = true] = await store.write(ownersTenant, isOwn ? [...changes, marker] : changes);
       if (!isKnown && !taken) return null;
       if (!isOwn) await store.write(tenant, [marker]);
       return !isKnown;
@@ -208,27 +162,16 @@ export class RecordProceduralLayer implements ProceduralLayer {
 
   /** Texts are embedded again only where they changed. */
   async #change({ record, skill, taken }: StoredSkill, changed: Skill, writeId: string): Promise<Change> {
-    const { revision } = record;
-    const next = skillRecord(changed, withTaken(taken, writeId));
-    if (changed.description === skill.description && changed.cues.length === skill.cues.length)
-      return { do: 'update', record: next, revision };
-    return { do: 'replace', record: next, indexed: await embedTexts(this.#deps.embedder, indexedTextsOf(next)), revision };
+    const update = skillUpdate({ record, taken: withTaken(taken, writeId) }, changed);
+    if (changed.description === skill.description && changed.cues.length === skill.cues.length) return update;
+    return { ...update, do: 'replace', indexed: await embedTexts(this.#deps.embedder, indexedTextsOf(update.record)) };
   }
 
-  async #versions(scope: ReadScope, filter: RecordFilter): Promise<readonly Skill[]> {
-    return (await this.#stored(scope, filter)).map(({ skill }) => skill);
-  }
-
-  /** By name, agent and version. Versions are counted per agent, whoever the user was. */
-  async #stored(scope: ReadScope, filter: RecordFilter): Promise<readonly StoredSkill[]> {
+  async #stored(scope: ReadScope, filter: RecordFilter): Promise<readonly Skill[]> {
     requireScope(scope);
-    const found: StoredSkill[] = [];
+    const found: Skill[] = [];
     const skills = everyRecord(this.#deps.store, scope, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE });
-    for await (const record of skills) found.push(openedSkill(record));
+    for await (const record of skills) found.push(openedSkill(record).skill);
     return found;
   }
-}
-
-function whereOf(wanted: { readonly status: SkillStatus | undefined; readonly category: string | undefined }): Fields {
-  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
 }

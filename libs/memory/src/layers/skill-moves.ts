@@ -1,51 +1,87 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { SkillKey, SkillMove } from '@etude/domain/ports/skill-registry';
+import type { MoveOptions, SkillMove } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
+import { type CallGraph, comesIntoUse, type MovedVersion, requireCallable, uncallableReason } from '@etude/domain/skills/life/callers';
+import { versionKey } from '@etude/domain/skills/life/every-skill';
 import { activatedAt, isVersionOf, lastActivated, otherActive, requireOnlyActive } from '@etude/domain/skills/life/one-active';
+import { requireReplacements } from '@etude/domain/skills/life/replacements';
+import { namesThatReturn } from '@etude/domain/skills/life/skill-room';
 import { keyOf, movedSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
-import type { Change, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, RecordStore } from '../record-store.js';
 import { untilTaken } from './collisions.js';
-import { everyRecord } from './every-record.js';
 import type { LayerDeps } from './layer-deps.js';
-import { skillKey, skillRecord } from './skill-records.js';
-import { openedSkill, type StoredSkill } from './stored-skill.js';
-
-const LAYER = 'procedural';
-const PAGE = 64;
+import { ownedSkills, versionsOfKeys } from './owned-skills.js';
+import { placeToReturn } from './skill-room.js';
+import { dependentsOf } from './skill-registry-reads.js';
+import { skillUpdate } from './skill-records.js';
+import type { StoredSkill } from './stored-skill.js';
 
 /**
  * All moves of a call in one write: one unit where the store has transactions, else in their order, so that a repeat finds those that
  * took place and goes on behind them. Nothing is written where one of them is refused.
  *
  * Of one owner's versions at most one is active behind it: what becomes active does so by a write to the oldest version as well, so that
- * of two at once one is repeated, and finds the other. Without transactions both may have been written; then the last one stays.
+ * of two at once one is repeated, and finds the other. Without transactions both may have been written; then the last one stays. In the
+ * same way what comes into use writes to whatever it calls, which may be archived at the same time.
  */
-export async function moveSkills(deps: MoveDeps, moves: readonly SkillMove[]): Promise<readonly Skill[]> {
+export async function moveSkills(
+  deps: MoveDeps,
+  moves: readonly SkillMove[],
+  { namesMax = 0 }: MoveOptions = {},
+): Promise<readonly Skill[]> {
   const [first] = moves;
   if (first === undefined) return [];
   const tenant = tenantOf(moves);
-  const moved = await untilTaken(`skill ${first.key.name}`, () => moveOnce(deps, tenant, moves));
-  await leaveOneActive(
-    deps,
-    moved.filter(({ status }, i) => status === 'active' && moves[i]?.to === 'active'),
-  );
+  const entered = new Set<string>();
+  const moved = await untilTaken(`skill ${first.key.name}`, () => moveOnce(deps, moves, { tenant, namesMax, entered }));
+  const [lost] = [
+    ...(await leaveOneActive(
+      deps,
+      moved.filter(({ status }, i) => status === 'active' && moves[i]?.to === 'active'),
+    )),
+    ...(await leaveCallable(
+      deps,
+      moved.filter((skill) => entered.has(versionKey(skill))),
+      moved.filter((skill, i) => leftUse(skill, moves[i])),
+    )),
+  ];
+  if (lost !== undefined) throw lost;
   return moved;
 }
 
-type MoveDeps = Pick<LayerDeps, 'store' | 'proofChecker'>;
+type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
 
-async function moveOnce({ store, proofChecker }: MoveDeps, tenant: string, moves: readonly SkillMove[]): Promise<readonly Skill[] | null> {
-  const known = await loadSkills(store, tenant, moves);
+interface Moving {
+  readonly tenant: string;
+  readonly namesMax: number;
+  /** Gets what comes into use, or waits for review, by this call. */
+  readonly entered: Set<string>;
+}
+
+/** null where somebody was faster. */
+async function moveOnce(
+  deps: MoveDeps,
+  moves: readonly SkillMove[],
+  { tenant, namesMax, entered }: Moving,
+): Promise<readonly Skill[] | null> {
+  const { store, proofChecker } = deps;
+  const found = await versionsOfKeys(
+    store,
+    tenant,
+    moves.map(({ key }) => key),
+  );
+  const known = new Map(found.flatMap((one) => (one === undefined ? [] : [[one.record.key, one]])));
   const moved = new Map<string, Skill>();
-  for (const move of moves) {
-    const at = recordKey(move.key);
+  for (const [i, move] of moves.entries()) {
+    const at = found[i]?.record.key ?? '';
     const skill = moved.get(at) ?? known.get(at)?.skill;
     if (skill === undefined) throw noSuchSkill(move.key);
     moved.set(at, movedSkill(skill, move, proofChecker ?? null));
   }
   const changes = [...moved].flatMap(([at, skill]) => changeOf(known.get(at), skill));
+  const changed = moves.flatMap((move, i) => movedVersion(found[i], moved, move));
   const entering = [...moved].filter(([at, { status }]) => status === 'active' && known.get(at)?.skill.status !== 'active');
   const seen: Change[] = [];
   for (const [, skill] of entering) {
@@ -56,18 +92,103 @@ async function moveOnce({ store, proofChecker }: MoveDeps, tenant: string, moves
     );
     seen.push(...versions.slice(0, 1).map((oldest) => unchanged(oldest)));
   }
-  const others = seen.filter(({ record }) => !changes.some((change) => change.record.key === record.key));
-  const done = changes.length === 0 ? [] : await store.write(tenant, [...others, ...changes]);
-  return done.includes(false) ? null : moves.flatMap(({ key }) => moved.get(recordKey(key)) ?? []);
+  const graph = callGraph(store);
+  // Before the changes, as what is seen: of two that are named in each other's place at once, one finds the other.
+  seen.push(...(await unchangedOf(store, tenant, await requireReplacements(graph, changed))));
+  const called = await unchangedOf(store, tenant, await requireCallable(graph, changed));
+  for (const one of changed) if (comesIntoUse(one)) entered.add(versionKey(one.after));
+  const others = notAmong(changes, [...new Map(seen.map((change) => [change.record.key, change])).values()]);
+  // Behind the changes: whoever archives one of these at the same time finds its caller, or is found.
+  const places = namesMax === 0 ? [] : await placesOf(deps, changed, { known, namesMax });
+  const written = [...places, ...others, ...changes, ...notAmong([...others, ...changes], called)];
+  const done = changes.length === 0 ? [] : await store.write(tenant, written);
+  return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);
+}
+
+/** Taken again, for names of which nothing took up room, before their versions are back. All of one owner, as far as there is a limit. */
+async function placesOf(
+  deps: MoveDeps,
+  changed: readonly MovedVersion[],
+  { known, namesMax }: { readonly known: ReadonlyMap<string, StoredSkill>; readonly namesMax: number },
+): Promise<readonly Change[]> {
+  const versionsIn = async (skill: Skill) => (await versionsOf(deps.store, skill)).map((one) => one.skill);
+  const [returning] = await namesThatReturn(changed, versionsIn);
+  const gone = returning === undefined ? undefined : [...known.values()].find(({ skill }) => skill === returning);
+  return gone === undefined ? [] : placeToReturn(deps, gone, namesMax);
+}
+
+function notAmong(changes: readonly Change[], others: readonly Change[]): readonly Change[] {
+  return others.filter(({ record }) => !changes.some((change) => change.record.key === record.key));
+}
+
+function movedVersion(known: StoredSkill | undefined, moved: ReadonlyMap<string, Skill>, move: SkillMove): readonly MovedVersion[] {
+  const after = moved.get(known?.record.key ?? '');
+  return known === undefined || after === undefined ? [] : [{ before: known.skill, after, move }];
+}
+
+/** Each once. What is everybody's is in another tenant, and can't be written to here. */
+async function unchangedOf(store: RecordStore, tenant: string, skills: readonly Skill[]): Promise<readonly Change[]> {
+  const own = skills.filter(({ scope }) => scope.tenant === tenant);
+  if (own.length === 0) return [];
+  const stored = await versionsOfKeys(store, tenant, own.map(keyOf));
+  return [...new Map(stored.flatMap((one) => (one === undefined ? [] : [[one.record.key, unchanged(one)]]))).values()];
+}
+
+function callGraph(store: RecordStore): CallGraph {
+  return {
+    versions: async (owner, name) => (await ownedSkills(store, owner, { where: { name } })).map(({ skill }) => skill),
+    dependents: (key, options) => dependentsOf(store, key, options),
+  };
+}
+
+/** Whether it was in use until this very move. */
+function leftUse({ history = [] }: Skill, move: SkillMove | undefined): boolean {
+  const last = history.at(-1);
+  if (last === undefined || move === undefined || last.from !== 'active' || last.to !== 'deprecated') return false;
+  return move.to === last.to && move.by === last.by && move.at === last.at && move.reason === last.reason;
+}
+
+/**
+ * Only a store without transactions lets what is called go at the same time. What made room for one that leaves again comes back.
+ *
+ * @param left what went out of use by the same call
+ * @returns why, for each that leaves (FAILED_PRECONDITION)
+ */
+async function leaveCallable(deps: MoveDeps, entered: readonly Skill[], left: readonly Skill[]): Promise<readonly EtudeError[]> {
+  const lost: EtudeError[] = [];
+  for (const skill of entered) {
+    const reason = await uncallableReason(callGraph(deps.store), skill);
+    if (reason === null) continue;
+    const { by = '', at = 0 } = skill.history?.at(-1) ?? {};
+    const to = skill.status === 'active' ? 'deprecated' : 'rejected';
+    await moveSkills(deps, [{ key: keyOf(skill), to, from: [skill.status], by, at, reason }]);
+    const replaced = left.filter(
+      (one) => isVersionOf(one, skill) || (one.replacedBy === skill.name && versionKey(one) !== versionKey(skill)),
+    );
+    for (const one of replaced)
+      await bringBack(deps, one, { by, at, reason: `version ${skill.version} of ${skill.name} could not take its place` });
+    lost.push(new EtudeError('FAILED_PRECONDITION', reason));
+  }
+  return lost;
+}
+
+/** Unless somebody decided on it or took another version into use meanwhile, or what it calls is gone too. */
+async function bringBack(deps: MoveDeps, skill: Skill, decision: Pick<SkillMove, 'by' | 'at' | 'reason'>): Promise<void> {
+  try {
+    await moveSkills(deps, [{ ...decision, key: keyOf(skill), to: 'active', from: ['deprecated'] }]);
+  } catch (error) {
+    if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+  }
 }
 
 /** Moves its revision on, so that whoever read it before writes nothing. */
-function unchanged({ record, skill, taken }: StoredSkill): Change {
-  return { do: 'update', record: skillRecord(skill, taken), revision: record.revision };
+function unchanged(stored: StoredSkill): Change {
+  return skillUpdate(stored, stored.skill);
 }
 
-/** @throws EtudeError ABORTED where another one stays */
-async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promise<void> {
+/** @returns why, for each in whose place another one stays (ABORTED) */
+async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promise<readonly EtudeError[]> {
+  const lost: EtudeError[] = [];
   for (const skill of entered) {
     const active = (await versionsOf(deps.store, skill, 'active')).map((version) => version.skill);
     const stays = lastActivated(active);
@@ -82,37 +203,18 @@ async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promis
       deps,
       away.map((version) => ({ key: keyOf(version), to: 'deprecated', from: ['active'], by, reason, at })),
     );
-    if (away.some(({ version }) => version === skill.version)) throw otherActive(skill, stays);
+    if (away.some(({ version }) => version === skill.version)) lost.push(otherActive(skill, stays));
   }
+  return lost;
 }
 
 /** Of the same owner, oldest first. */
-async function versionsOf(store: RecordStore, skill: Skill, status?: SkillStatus): Promise<readonly StoredSkill[]> {
-  const { tenant, agent } = skill.scope;
-  const where = { name: skill.name, ...(status === undefined ? {} : { status }) };
-  const found: StoredSkill[] = [];
-  for await (const record of everyRecord(store, { tenant, agent }, LAYER, { kinds: ['skill'], where }, { size: PAGE })) {
-    const version = openedSkill(record);
-    if (isVersionOf(version.skill, skill)) found.push(version);
-  }
-  return found;
+function versionsOf(store: RecordStore, { scope, name }: Skill, status?: SkillStatus): Promise<readonly StoredSkill[]> {
+  return ownedSkills(store, scope, { where: { name, ...(status === undefined ? {} : { status }) } });
 }
 
-type Known = ReadonlyMap<string, { readonly record: StoredRecord; readonly skill: Skill; readonly taken: readonly string[] }>;
-
-async function loadSkills(store: RecordStore, tenant: string, moves: readonly SkillMove[]): Promise<Known> {
-  const keys = [...new Set(moves.map(({ key }) => recordKey(key)))];
-  const records = await store.load({ tenant, agent: null }, LAYER, 'skill', keys);
-  return new Map(records.map((record) => [record.key, openedSkill(record)]));
-}
-
-function changeOf(known: ReturnType<Known['get']>, skill: Skill): readonly Change[] {
-  if (known === undefined || known.skill === skill) return [];
-  return [{ do: 'update', record: skillRecord(skill, known.taken), revision: known.record.revision }];
-}
-
-function recordKey(key: SkillKey): string {
-  return skillKey(key);
+function changeOf(known: StoredSkill | undefined, skill: Skill): readonly Change[] {
+  return known === undefined || known.skill === skill ? [] : [skillUpdate(known, skill)];
 }
 
 /** @throws EtudeError TENANT_MISSING, INVALID_ARGUMENT for moves of several tenants */

@@ -1,25 +1,23 @@
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { SkillKey, SkillOwner } from '@etude/domain/ports/skill-registry';
+import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { afterOffer } from '@etude/domain/skills/life/skill-usage';
-import type { Change, RecordStore } from '../record-store.js';
+import { mayCall } from '@etude/domain/skills/life/pins';
+import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-status';
+import { afterOffers } from '@etude/domain/skills/use/after-offers';
+import type { RecordStore } from '../record-store.js';
 import { everyRecord } from './every-record.js';
-import { skillKey, skillRecord } from './skill-records.js';
+import { ownedRecords, versionsOfKeys } from './owned-skills.js';
+import { skillUpdate } from './skill-records.js';
 import { openedSkill } from './stored-skill.js';
 
 const LAYER = 'procedural';
 const PAGE = 64;
-/** Of skills that take up room. */
-export const KEPT: readonly SkillStatus[] = ['candidate', 'verified', 'pending_review', 'active', 'deprecated'];
-/** Of skills that a change of what they call matters to. */
-const CALLING: readonly SkillStatus[] = ['active', 'pending_review'];
 
 /** Skills of everybody may be called in any tenant. */
 export async function dependentsOf(
   store: RecordStore,
-  key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
   { all = false }: { readonly all?: boolean } = {},
 ): Promise<readonly Skill[]> {
   requireScope({ tenant: key.tenant, agent: key.agent });
@@ -31,28 +29,26 @@ export async function dependentsOf(
 async function dependentsIn(
   store: RecordStore,
   tenant: string,
-  key: Pick<SkillKey, 'tenant' | 'agent' | 'name'>,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
   all: boolean,
 ): Promise<Skill[]> {
   const found: Skill[] = [];
-  const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: CALLING }) } } as const;
+  const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: [...IN_USE] }) } } as const;
   for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
     const { skill } = openedSkill(record);
-    const calls = (skill.dependencies ?? []).some(
-      (needed) => needed.name === key.name && needed.agent === key.agent && needed.tenant === key.tenant,
-    );
-    if (calls) found.push(skill);
+    if (mayCall(skill, key)) found.push(skill);
   }
   return found;
 }
 
 /** Versions are counted first, since the store does that without reading them. */
 export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number): Promise<number> {
-  const { tenant, agent } = owner;
-  const filter = { kinds: ['skill'], where: { status: KEPT } } as const;
-  if ((await store.count({ tenant, agent }, LAYER, filter)) === 0) return 0;
+  const { tenant, agent, user } = owner;
+  const where = { status: NOT_GONE };
+  const owners = { tenant, agent, ...(user === undefined ? {} : { user }) };
+  if ((await store.count(owners, LAYER, { kinds: ['skill'], where })) === 0) return 0;
   const names = new Set<string>();
-  for await (const { fields } of everyRecord(store, { tenant, agent }, LAYER, filter, { size: PAGE })) {
+  for await (const { fields } of ownedRecords(store, owner, { where })) {
     if (typeof fields.name === 'string') names.add(fields.name);
     if (names.size >= countMax) break;
   }
@@ -60,14 +56,15 @@ export async function countNames(store: RecordStore, owner: SkillOwner, countMax
 }
 
 /** One write per tenant; what changed meanwhile is not counted. */
-export async function countOffers(store: RecordStore, keys: ReadonlyArray<Omit<SkillKey, 'digest'>>): Promise<void> {
-  for (const [tenant, ofTenant] of Map.groupBy(keys, (key) => key.tenant)) {
+export async function countOffers(store: RecordStore, offers: readonly SkillOffer[]): Promise<void> {
+  for (const [tenant, ofTenant] of Map.groupBy(offers, (offer) => offer.tenant)) {
     requireScope({ tenant, agent: null });
-    const names = [...new Set(ofTenant.map((key) => skillKey(key)))];
-    const records = await store.load({ tenant, agent: null }, LAYER, 'skill', names);
-    const changes = records.map((stored): Change => {
-      const { skill, taken } = openedSkill(stored);
-      return { do: 'update', record: skillRecord(afterOffer(skill), taken), revision: stored.revision };
+    const found = await versionsOfKeys(store, tenant, ofTenant);
+    const byVersion = Map.groupBy(ofTenant.keys(), (at) => found[at]?.record.key);
+    const changes = [...byVersion.values()].flatMap((places) => {
+      const stored = found[places[0]!];
+      const offered = places.map((at) => ofTenant[at]!);
+      return stored === undefined ? [] : [skillUpdate(stored, afterOffers(stored.skill, offered))];
     });
     if (changes.length > 0) await store.write(tenant, changes);
   }

@@ -1,19 +1,19 @@
 import { freePort } from '@etude/test-support/ports';
-import { findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
+import type { TestQdrantOptions } from '@etude/test-support/qdrant';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describeOnQdrant } from '../../test/describe-on-qdrant.js';
 import { type Misbehaviour, type Proxy, startProxy } from '../../test/misbehaving-proxy.js';
 import { ACME, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/record-store-samples.js';
 import type { RecordStore } from '../record-store.js';
 import { openQdrantStore, type QdrantStoreOptions } from './qdrant-store.js';
 
-const source = await findQdrant();
 /** A server that was given speaks as it does; these need one that we start. */
-const own = source.kind !== 'none' && source.kind !== 'given';
+const OWN = ['binary', 'docker', 'stand-in'] as const;
 const KEY = 'key-3f8a1c';
 
 const options = (url: string, more: Partial<QdrantStoreOptions> = {}): QdrantStoreOptions => ({
@@ -110,17 +110,12 @@ describe('a Qdrant whose answers are all wrong', () => {
   });
 });
 
-describe.skipIf(!own)('a Qdrant that fails now and then', () => {
-  let qdrant: TestQdrant;
+describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) => {
   let proxy: Proxy;
   let store: RecordStore;
 
-  beforeAll(async () => {
-    qdrant = await startQdrant(source);
-  }, 90_000);
-  afterAll(() => qdrant?.stop());
   beforeEach(async () => {
-    proxy = await startProxy(qdrant.url);
+    proxy = await startProxy(server().url);
     store = await openQdrantStore(options(proxy.url));
   });
   afterEach(async () => {
@@ -192,9 +187,9 @@ describe.skipIf(!own)('a Qdrant that fails now and then', () => {
 
   it('has lost a collection', async () => {
     const prefix = `t${randomUUID().slice(0, 8)}`;
-    const other = await openQdrantStore(options(qdrant.url, { collectionPrefix: prefix }));
+    const other = await openQdrantStore(options(server().url, { collectionPrefix: prefix }));
     onTestFinished(() => other.close());
-    await qdrant.drop(`${prefix}_semantic`);
+    await server().drop(`${prefix}_semantic`);
     await expect(other.count({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('has lost a collection'),
@@ -202,42 +197,35 @@ describe.skipIf(!own)('a Qdrant that fails now and then', () => {
   });
 });
 
-describe.skipIf(source.kind !== 'stand-in')('a Qdrant with a key and TLS', () => {
-  let dir: string;
-  let qdrant: TestQdrant;
+const TLS_FOLDER = join(tmpdir(), `etude-tls-${randomUUID()}`);
 
-  beforeAll(async () => {
-    dir = mkdtempSync(join(tmpdir(), 'etude-tls-'));
-    const [key, certificate] = [join(dir, 'key.pem'), join(dir, 'certificate.pem')];
-    const subject = ['-subj', '/CN=qdrant', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    execFileSync(
-      'openssl',
-      ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', certificate, ...subject],
-      {
-        stdio: 'ignore',
-      },
-    );
-    qdrant = await startQdrant(source, { apiKey: KEY, tls: { key, certificate } });
-  }, 90_000);
-  afterAll(async () => {
-    await qdrant?.stop();
-    rmSync(dir, { recursive: true, force: true });
-  });
+function selfSigned(): NonNullable<TestQdrantOptions['tls']> {
+  mkdirSync(TLS_FOLDER);
+  const [key, certificate] = [join(TLS_FOLDER, 'key.pem'), join(TLS_FOLDER, 'certificate.pem')];
+  const files = ['-keyout', key, '-out', certificate];
+  const subject = ['-subj', '/CN=qdrant', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...files, ...subject], { stdio: 'ignore' });
+  return { key, certificate };
+}
+
+const guarded = { kinds: ['stand-in'], options: () => ({ apiKey: KEY, tls: selfSigned() }) } as const;
+describeOnQdrant({ name: 'one with a key and TLS', ...guarded }, (server) => {
+  afterAll(() => rmSync(TLS_FOLDER, { recursive: true, force: true }));
 
   it('is not trusted without its authority, nor with a wrong key, and serves with both', async () => {
-    await expect(openQdrantStore(options(qdrant.url, { apiKey: KEY }))).rejects.toMatchObject({
+    await expect(openQdrantStore(options(server().url, { apiKey: KEY }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('certificate is not trusted'),
     });
-    await expect(openQdrantStore(options(qdrant.url, { apiKey: KEY, caPath: join(dir, 'none.pem') }))).rejects.toMatchObject({
+    await expect(openQdrantStore(options(server().url, { apiKey: KEY, caPath: join(TLS_FOLDER, 'none.pem') }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
-    const { caPath } = qdrant;
-    await expect(openQdrantStore(options(qdrant.url, { apiKey: 'wrong', caPath }))).rejects.toMatchObject({
+    const { caPath } = server();
+    await expect(openQdrantStore(options(server().url, { apiKey: 'wrong', caPath }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('refused our API key'),
     });
-    const store = await openQdrantStore(options(qdrant.url, { apiKey: KEY, caPath }));
+    const store = await openQdrantStore(options(server().url, { apiKey: KEY, caPath }));
     onTestFinished(() => store.close());
     expect(await store.write('acme', [searchable({}, 'word', 1)])).toEqual([true]);
     expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toHaveLength(1);

@@ -57,7 +57,7 @@ function ofStatus(failure: Thrown, asked: string, hide: (text: string) => string
     return { error: new EtudeError('MEMORY_FULL', message, {}, { cause }), retry: false };
   }
   if (status === 401 || status === 403) {
-    const hint = 'give the key that it was started with, one that may read and write these collections';
+    const hint = 'give the key that it was started with, one that may read and write these collections (ETUDE_QDRANT_API_KEY)';
     return unavailable(`${asked} and refused our API key (${status}: ${said}); ${hint}`, cause);
   }
   if (status === 429) {
@@ -87,7 +87,8 @@ function ofConnection(failure: Thrown, asked: string, hide: (text: string) => st
   const { code, message } = innermost(failure);
   const why = hide(code ? `${code}: ${message}` : message);
   if (CERTIFICATE.test(code)) {
-    const hint = 'name the file of the authority that signed it, or an address that the certificate is for';
+    const hint =
+      'name the file of the authority that signed it (ETUDE_QDRANT_CA_PATH), or an address that the certificate is for (ETUDE_QDRANT_URL)';
     return unavailable(`${asked}, but its certificate is not trusted (${why}); ${hint}`, cause);
   }
   if (NOT_TLS.test(code)) {

@@ -8,7 +8,7 @@ import { denseOf, type PointVectors } from './point-vectors.js';
 import { is } from './record-conditions.js';
 import type { PartSet } from './record-payload.js';
 import { contentOf, hasMark, markOf, marksIn, ownerPayload, partsIn, recordId, revisionIn, STATE } from './record-payload.js';
-import { staleNames, takeAfter, takeBefore } from './stale-vectors.js';
+import { deleteStale, staleNames } from './stale-vectors.js';
 import type { FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
 
 type Insert = Extract<Change, { do: 'insert' }>;
@@ -178,14 +178,15 @@ export class RecordWrites {
     else {
       const vector = this.#vectorOf(change);
       stale = staleNames(vector, await this.#deps.models());
-      await takeBefore(points, collection, stale, unchanged);
+      const ofModels = stale.filter((name) => name !== WORDS);
+      await deleteStale(points, collection, ofModels, unchanged);
       const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
       await points.replace(collection, [{ id, payload: whole, vector }], unchanged);
     }
     const after = (await this.#statesOf(record.layer, [id]))[0]?.payload ?? null;
     const taken = after !== null && hasMark(after, revision + 1, writer);
     if (taken) {
-      await takeAfter(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
+      await deleteStale(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
       await parts.complete(record, content, kept.parts);
     }
     const unused = taken ? partsIn(before) : kept.parts;

@@ -1,43 +1,37 @@
-import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import { until } from '@etude/test-support/until';
 import { QdrantClient } from '@qdrant/js-client-rest';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { describeOnQdrant } from '../../test/describe-on-qdrant.js';
+import { qdrantPlace } from '../../test/qdrant-under-test.js';
 import { collect, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/record-store-samples.js';
 import type { RecordStore } from '../record-store.js';
 import { openQdrantStore } from './qdrant-store.js';
 
-const source = await findQdrant();
 const ACME = { tenant: 'acme', agent: null };
 const RECORDS = 300;
 const OTHER = { name: 'other-4', dimension: 4 };
 
 /** Qdrant writes segments anew, and treats what is in them differently from what came since. */
-describe.skipIf(source.kind === 'none')('records in a segment that Qdrant has written anew', () => {
-  let qdrant: TestQdrant;
+describeOnQdrant({ name: 'records in a segment that was written anew' }, (server) => {
   let store: RecordStore;
   let collection: string;
-  beforeAll(async () => {
-    console.log(describeQdrant(source));
-    qdrant = await startQdrant(source);
-  }, 90_000);
-  afterAll(() => qdrant?.stop());
 
   beforeEach(async () => {
-    const { url, apiKey, caPath } = qdrant;
     const collectionPrefix = `t${randomUUID().slice(0, 8)}`;
     collection = `${collectionPrefix}_semantic`;
-    store = await openQdrantStore({ url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000, model: SAMPLE_MODEL });
+    store = await openQdrantStore({ ...qdrantPlace(server(), collectionPrefix), model: SAMPLE_MODEL });
     onTestFinished(async () => {
       await store.close();
-      await qdrant.drop(collectionPrefix);
+      await server().drop(collectionPrefix);
     });
     const many = Array.from({ length: RECORDS }, (_, i) => searchable({ key: `k${i}` }, i === 7 ? 'quince' : 'pear', 1 + (i % 7)));
     await store.write('acme', many);
   });
 
   const settle = async () => {
-    const client = new QdrantClient({ url: qdrant.url, checkCompatibility: false, ...(qdrant.apiKey ? { apiKey: qdrant.apiKey } : {}) });
+    const { url, apiKey } = server();
+    const client = new QdrantClient({ url, checkCompatibility: false, ...(apiKey ? { apiKey } : {}) });
     await client.updateCollection(collection, {
       optimizers_config: { indexing_threshold: 1, deleted_threshold: 0.01, vacuum_min_vector_number: 100 },
     });

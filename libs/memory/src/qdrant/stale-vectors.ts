@@ -15,22 +15,13 @@ export function staleNames(vector: Point['vector'], models: readonly VectorModel
   return [WORDS, ...models.map(({ name }) => vectorName(name))].filter((name) => !(name in vector));
 }
 
-export async function takeBefore(
+/** One by one: the model of one may have been dropped meanwhile. */
+export async function deleteStale(
   points: TenantPoints,
   collection: string,
   names: readonly string[],
   conditions: Conditions,
 ): Promise<void> {
-  await takeAfter(
-    points,
-    collection,
-    names.filter((name) => name !== WORDS),
-    conditions,
-  );
-}
-
-/** One by one: the model of one may have been dropped meanwhile. */
-export async function takeAfter(points: TenantPoints, collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
   for (const name of names) {
     await points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;

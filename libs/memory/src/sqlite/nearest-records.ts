@@ -18,6 +18,8 @@ const CODES_PER_PLACE = 4;
 const COMPARED_MAX = 512;
 /** Standard deviations by which codes may lie further off than vectors: of what is left out at first, and of what must have been seen. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
+/** Bits that no code differs in: nothing was looked at. */
+const NOT_YET = -1;
 /** The cosine that every vector has at least. */
 const ANYWHERE = -1;
 
@@ -48,14 +50,18 @@ interface Near {
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;
   let { k, within } = firstLook(layerSize(rows, asked.layer), asked);
+  let beyond = NOT_YET;
+  let before: readonly Near[] = [];
   for (;;) {
     const codesMax = Math.min(k, NEIGHBOURS_MAX);
-    const codes = nearestCodes(rows, asked, codesMax, within);
-    const found = closestPerRecord(codes);
+    const codes = nearestCodes(rows, asked, codesMax, { beyond, within });
+    const found = closestPerRecord([...before, ...codes]);
     const last = found[limit - 1];
     const needed = last === undefined ? CODE_BITS : codeDistanceOf(last.cosine, DEVIATIONS.seen);
     if (codes.length < codesMax) {
       if (within >= needed) return placed(found, limit);
+      before = [...before, ...codes];
+      beyond = within;
       within = needed;
       continue;
     }
@@ -108,13 +114,20 @@ function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize {
   return sizes[0] ?? { records: 0, texts: 0 };
 }
 
+/** In how many bits codes may differ: in more than were looked at before, and in so many at most. */
+interface Reach {
+  readonly beyond: number;
+  readonly within: number;
+}
+
 /**
  * The vectors of the nearest codes. sqlite-vec picks those by going through a chunk once for each, which takes longer than to
  * compare them; so it is told how far away they can be.
  */
-function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, within: number): Near[] {
+function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, { beyond, within }: Reach): Near[] {
   const { sql, values } = codeCondition(layer, query, model);
-  const near = within >= CODE_BITS ? '' : ' AND codes.distance <= :within';
+  const far = beyond === NOT_YET ? '' : ' AND codes.distance > :beyond';
+  const near = within >= CODE_BITS ? far : `${far} AND codes.distance <= :within`;
   const found = rows.tuples<readonly [id: number, differing: number, distance: number]>(
     `SELECT codes.id, codes.distance, vec_distance_l2(embedding, :direction)
      FROM ${codeTable(model)} AS codes CROSS JOIN ${vectorTable(model)} AS near ON near.id = codes.id
@@ -125,7 +138,8 @@ function nearestCodes(rows: TenantRows, { layer, query, vector, model }: Nearest
       ...vector,
       k,
       layer: layerCode(layer),
-      ...(near === '' ? {} : { within }),
+      beyond,
+      within,
     },
   );
   return found.map(([id, differing, distance]) => ({ record: recordOfVector(id), differing, cosine: cosineOf(distance) }));

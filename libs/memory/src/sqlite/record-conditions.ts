@@ -11,7 +11,7 @@ export interface Condition {
 }
 
 /** Kinds are our own numbers and stand in the statement itself, so that an index can be walked in the order of one. */
-export function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']): string {
+function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']): string {
   return ` AND record.kind IN (${kindCodes(layer, kinds).join(', ')})`;
 }
 

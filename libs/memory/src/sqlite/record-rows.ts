@@ -2,12 +2,19 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Fields, MemoryRecord, StoredRecord } from '../record-store.js';
 import { RECORD_FIELDS } from '../record-store.js';
 import { fieldCode, kindName } from './record-codes.js';
-import type { TenantRows } from './tenant-rows.js';
+import type { TenantRows, Value } from './tenant-rows.js';
 
 /** Of `record`, `record_body` and the names of its owners. `user` is null for none. */
 export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 export const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
+
+const FIELDS_AT_ONCE = 8;
+/** By how many they are. */
+const INSERT_FIELDS = Array.from({ length: FIELDS_AT_ONCE }, (_, last) => {
+  const places = Array.from({ length: last + 1 }, (__, i) => `(:tenant, :field${i}, :value${i}, :record)`);
+  return `INSERT OR IGNORE INTO record_field (tenant, field, value, record) VALUES ${places.join(', ')}`;
+});
 
 export interface StoredRow {
   readonly kind: number;
@@ -38,13 +45,17 @@ export function storedRecord(tenant: string, layer: MemoryLayer, row: StoredRow)
   };
 }
 
+/** All of a record in one statement: most have two or three. */
 export function insertFields(rows: TenantRows, record: number, fields: Fields): void {
-  for (const [field, value] of fieldValues(fields)) {
-    rows.run('INSERT OR IGNORE INTO record_field (tenant, field, value, record) VALUES (:tenant, :field, :value, :record)', {
-      field,
-      value,
-      record,
+  const values = fieldValues(fields);
+  for (let from = 0; from < values.length; from += FIELDS_AT_ONCE) {
+    const some = values.slice(from, from + FIELDS_AT_ONCE);
+    const bound: Record<string, Value> = { record };
+    some.forEach(([field, value], i) => {
+      bound[`field${i}`] = field;
+      bound[`value${i}`] = value;
     });
+    rows.run(INSERT_FIELDS[some.length - 1] ?? '', bound);
   }
 }
 

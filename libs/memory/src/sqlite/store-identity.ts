@@ -1,8 +1,10 @@
 import { embedderSetting } from '@etude/contracts/embedder-names';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { laterLayout } from '@etude/contracts/memory-file';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StoreOptions, VectorModel } from '../record-store.js';
-import { APPLICATION_ID, CREATE_SCHEMA, createVectors, SCHEMA_VERSION } from './store-schema.js';
+import { memoryError } from './sqlite-errors.js';
+import { APPLICATION_ID, chunkIndex, CREATE_SCHEMA, createVectors, indexChunks, SCHEMA_VERSION } from './store-schema.js';
 
 type Model = StoreOptions['model'];
 
@@ -10,6 +12,7 @@ type Model = StoreOptions['model'];
 export function ensureSchema(db: DatabaseSync, path: string, model: Model): void {
   if (isEmpty(db)) createOnce(db, model);
   checkIdentity(db, path, model);
+  indexOnce(db, path);
 }
 
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
@@ -82,12 +85,22 @@ function createOnce(db: DatabaseSync, { name, dimension }: Model): void {
   }
 }
 
+/** Nothing is written where the indexes are there. A full file goes without: it must open, so that room can be made. */
+function indexOnce(db: DatabaseSync, path: string): void {
+  const ids = db.prepare('SELECT id FROM model').all();
+  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?");
+  const missing = ids.map(({ id }) => Number(id)).filter((id) => isThere.get(chunkIndex(id)) === undefined);
+  try {
+    for (const id of missing) db.exec(indexChunks(id));
+  } catch (error) {
+    if (errorCode(memoryError(error, path)) !== 'MEMORY_FULL') throw error;
+  }
+}
+
 function checkVersion(version: number, path: string): void {
   if (version === SCHEMA_VERSION) return;
-  const way =
-    version > SCHEMA_VERSION
-      ? 'upgrade this service, or name another path'
-      : 'a service of this version carries it over when it opens it: start the stack once, or name another path';
+  if (version > SCHEMA_VERSION) throw new EtudeError('MEMORY_VERSION', laterLayout(path, version));
+  const way = 'a service of this version carries it over when it opens it: start the stack once, or name another path';
   throw new EtudeError('MEMORY_VERSION', `the memory file ${path} has layout ${version} and this service reads ${SCHEMA_VERSION}; ${way}`);
 }
 

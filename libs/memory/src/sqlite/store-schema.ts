@@ -1,11 +1,12 @@
+import { MEMORY_FILE } from '@etude/contracts/memory-file';
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
 import { RECORD_TEXTS_MAX } from '../record-store.js';
 import { CODE_BITS } from './vector-code.js';
 
-/** Raise it with every change below; a file of another version is refused, or carried over. */
-export const SCHEMA_VERSION = 3;
+/** Raised with every change below; a file of another version is refused, or carried over. */
+export const SCHEMA_VERSION = MEMORY_FILE.layout;
 /** "Etud": marks the file as ours. */
-export const APPLICATION_ID = 0x4574_7564;
+export const APPLICATION_ID = MEMORY_FILE.applicationId;
 
 /** One column per number of occurrences, so that a word list says how often the word is in each record. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
@@ -74,8 +75,16 @@ CREATE TABLE ${vectorTable(model)} (id INTEGER PRIMARY KEY, tenant INTEGER NOT N
 CREATE VIRTUAL TABLE ${codeTable(model)} USING vec0 (
   id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY, code bit[${CODE_BITS}],
   agent INTEGER, user INTEGER, kind INTEGER, worth FLOAT, created_at INTEGER, chunk_size=128
-)`;
+);
+${indexChunks(model)}`;
 }
+
+/** Without it a search goes through the chunks of all tenants to find those of one. Older files of this layout lack it until they are opened. */
+export function indexChunks(model: number): string {
+  return `CREATE INDEX IF NOT EXISTS ${chunkIndex(model)} ON ${codeTable(model)}_chunks (partition00, partition01)`;
+}
+
+export const chunkIndex = (model: number): string => `${codeTable(model)}_by_layer`;
 
 export function dropVectors(model: number): string {
   return `DROP TABLE ${codeTable(model)}; DROP TABLE ${vectorTable(model)}`;

@@ -15,6 +15,7 @@ const NOBODY = -1;
 const NO_USER = 0;
 /** What agents of the view are bound by, with their place behind it. */
 const AGENT = 'scopeAgent';
+const USER = 'scopeUser';
 
 /** What of a tenant is looked at. */
 interface View {
@@ -74,7 +75,7 @@ export class TenantRows {
     this.#agents = (view.agents ?? []).map((agent) => this.#principal('agent', agent));
     const user = view.users?.find((name) => name !== null);
     this.#user = user === undefined || user === null ? null : this.#principal('user', user);
-    const users = view.users?.map((name) => (name === null ? String(NO_USER) : ':scopeUser'));
+    const users = view.users?.map((name) => (name === null ? String(NO_USER) : `:${USER}`));
     const agents = this.#agents.map((_, i) => `:${AGENT}${i}`);
     const ofAgents = agents.length === 0 ? '' : agents.length === 1 ? ` AND agent = ${agents[0]}` : ` AND agent IN (${agents.join(', ')})`;
     this.within = `${ofAgents}${users === undefined ? '' : ` AND user IN (${users.join(', ')})`}`;
@@ -128,15 +129,20 @@ export class TenantRows {
     return numberOf(this.all('SELECT id FROM principal WHERE tenant = :tenant AND kind = :kind AND name = :name', { kind, name })[0]);
   }
 
-  #bound({ names }: Plan, values: Values): SQLInputValue[] {
+  #bound({ names, own }: Plan, values: Values): SQLInputValue[] {
     return names.map((name) => {
-      if (name === 'tenant') return this.#tenant;
-      if (name.startsWith(AGENT)) return exact(this.#agents[Number(name.slice(AGENT.length))] ?? NOBODY);
-      if (name === 'scopeUser') return exact(this.#user);
+      if (own.has(name)) return this.#own(name);
       const value = values[name];
       if (value === undefined) throw new Error(`a statement on memory was given nothing for ":${name}"`);
       return exact(value);
     });
+  }
+
+  /** What a statement is given by nobody but this class. */
+  #own(name: string): SQLInputValue {
+    if (name === 'tenant') return this.#tenant;
+    if (name === USER) return exact(this.#user);
+    return exact(this.#agents[Number(name.slice(AGENT.length))] ?? NOBODY);
   }
 }
 
@@ -148,6 +154,8 @@ function enrolTenant(prepare: Prepare, name: string): number {
 interface Plan {
   readonly sql: string;
   readonly names: readonly string[];
+  /** Of the names, those that are bound to what `TenantRows` itself has. */
+  readonly own: ReadonlySet<string>;
 }
 
 const PLANS = new Map<string, Plan>();
@@ -161,7 +169,8 @@ function planOf(text: string): Plan {
   const names = Array.from(text.matchAll(NAMED), ([, name = '']) => name);
   if (!names.includes('tenant')) throw new EtudeError('TENANT_MISSING', `a statement on memory does not ask for the tenant: ${text}`);
   if (PLANS.size >= PLANS_MAX) PLANS.clear();
-  const plan = { sql: text.replaceAll(NAMED, '?'), names };
+  const own = new Set(names.filter((name) => name === 'tenant' || name === USER || name.startsWith(AGENT)));
+  const plan = { sql: text.replaceAll(NAMED, '?'), names, own };
   PLANS.set(text, plan);
   return plan;
 }

@@ -13,18 +13,13 @@ const ANGLE_MIN = 0.01;
  */
 export function vectorCode(direction: Float32Array): Uint8Array {
   const { first, others, once, twice } = planesOf(2 ** Math.ceil(Math.log2(direction.length)));
-  const size = once.length;
-  once.fill(0).set(direction);
-  turn(once, first);
+  twice.numbers.fill(0).set(direction);
+  turn(twice.numbers, first, once);
   const code = new Uint8Array(CODE_BITS / 8);
-  const bits = Math.min(size, CODE_BITS);
-  for (let block = 0; block < others.length; block += 1) {
-    twice.set(once);
-    turn(twice, others[block]);
-    for (let i = 0, bit = block * size; i < bits; i += 1, bit += 1) {
-      if ((twice[i] ?? 0) > 0) code[bit >> 3] = (code[bit >> 3] ?? 0) | (1 << (bit & 7));
-    }
-  }
+  others.forEach((signs, block) => {
+    turn(once, signs, twice.numbers);
+    writeSigns(twice.bits, code, block * once.length);
+  });
   return code;
 }
 
@@ -51,9 +46,9 @@ interface Planes {
   /** 1 and -1 by chance, the same on every machine: for the first turn, and for each second one that it takes to fill a code. */
   readonly first: Float32Array;
   readonly others: readonly Float32Array[];
-  /** What is worked in, not made anew for each code. */
+  /** What is worked in, not made anew for each code; of the second turn also as what single precision makes of it. */
   readonly once: Float32Array;
-  readonly twice: Float32Array;
+  readonly twice: { readonly numbers: Float32Array; readonly bits: Int32Array };
 }
 
 const PLANES = new Map<number, Planes>();
@@ -63,7 +58,8 @@ function planesOf(size: number): Planes {
   if (known !== undefined) return known;
   const signsAt = (block: number) => Float32Array.from({ length: size }, (_, i) => (mixed(block * 2 ** 16 + i) & 1 ? 1 : -1));
   const others = Array.from({ length: Math.max(1, CODE_BITS / size) }, (_, block) => signsAt(block + 1));
-  const planes = { first: signsAt(0), others, once: new Float32Array(size), twice: new Float32Array(size) };
+  const numbers = new Float32Array(size);
+  const planes = { first: signsAt(0), others, once: new Float32Array(size), twice: { numbers, bits: new Int32Array(numbers.buffer) } };
   PLANES.set(size, planes);
   return planes;
 }
@@ -76,29 +72,70 @@ function mixed(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** In place, two steps of the transform at a time; lengths grow, which signs do not see. */
-function turn(values: Float32Array, signs: Float32Array | undefined): void {
-  const size = values.length;
-  for (let i = 0; i < size; i += 1) values[i] = (values[i] ?? 0) * (signs?.[i] ?? 1);
-  let step = 1;
-  for (; step * 4 <= size; step *= 4) {
-    for (let start = 0; start < size; start += 4 * step) {
-      for (let i = start; i < start + step; i += 1) {
-        const a = values[i] ?? 0;
-        const b = values[i + step] ?? 0;
-        const c = values[i + 2 * step] ?? 0;
-        const d = values[i + 3 * step] ?? 0;
-        values[i] = a + b + (c + d);
-        values[i + step] = a - b + (c - d);
-        values[i + 2 * step] = a + b - (c + d);
-        values[i + 3 * step] = a - b - (c - d);
-      }
+/** From bit `at` of the code on, as far as it goes: 1 for each number above zero. Without a branch, since signs are as good as chance. */
+function writeSigns(bits: Int32Array, code: Uint8Array, at: number): void {
+  const count = Math.min(bits.length, CODE_BITS);
+  for (let i = 0; i < count; i += 8) {
+    let byte = 0;
+    for (let place = 0; place < 8 && place < count; place += 1) {
+      const value = bits[i + place] ?? 0;
+      byte |= ((~value & -value) >>> 31) << place;
     }
+    const bit = at + i;
+    code[bit >> 3] = (code[bit >> 3] ?? 0) | (byte << (bit & 7));
+  }
+}
+
+/**
+ * Two steps of the transform at a time; lengths grow, which signs do not see.
+ *
+ * What is added to what, and when it is rounded to single precision, decides bits whose number is next to zero: it must stay as it is.
+ */
+function turn(from: Float32Array, signs: Float32Array, to: Float32Array): void {
+  const size = to.length;
+  let step = addFirst(from, signs, to);
+  for (; step * 4 <= size; step *= 4) {
+    for (let start = 0; start < size; start += 4 * step) addFours(to, start, step);
   }
   for (let i = 0; i < size - step; i += 1) {
+    const a = to[i] ?? 0;
+    const b = to[i + step] ?? 0;
+    to[i] = a + b;
+    to[i + step] = a - b;
+  }
+}
+
+/** Signs, and the first two steps where there are so many numbers; how far apart are those that the next step adds. */
+function addFirst(from: Float32Array, signs: Float32Array, to: Float32Array): 1 | 4 {
+  const size = to.length;
+  if (size < 4) {
+    for (let i = 0; i < size; i += 1) to[i] = (from[i] ?? 0) * (signs[i] ?? 0);
+    return 1;
+  }
+  for (let i = 0; i < size; i += 4) {
+    const a = (from[i] ?? 0) * (signs[i] ?? 0);
+    const b = (from[i + 1] ?? 0) * (signs[i + 1] ?? 0);
+    const c = (from[i + 2] ?? 0) * (signs[i + 2] ?? 0);
+    const d = (from[i + 3] ?? 0) * (signs[i + 3] ?? 0);
+    to[i] = a + b + (c + d);
+    to[i + 1] = a - b + (c - d);
+    to[i + 2] = a + b - (c + d);
+    to[i + 3] = a - b - (c - d);
+  }
+  return 4;
+}
+
+/** The numbers at `start` to `start + 4 * step`, in four rows. */
+function addFours(values: Float32Array, start: number, step: number): void {
+  const second = start + step;
+  for (let i = start, j = second, k = j + step, l = k + step; i < second; i += 1, j += 1, k += 1, l += 1) {
     const a = values[i] ?? 0;
-    const b = values[i + step] ?? 0;
-    values[i] = a + b;
-    values[i + step] = a - b;
+    const b = values[j] ?? 0;
+    const c = values[k] ?? 0;
+    const d = values[l] ?? 0;
+    values[i] = a + b + (c + d);
+    values[j] = a - b + (c - d);
+    values[k] = a + b - (c + d);
+    values[l] = a - b - (c - d);
   }
 }

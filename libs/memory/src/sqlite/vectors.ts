@@ -53,6 +53,26 @@ export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }
 
+interface Insertions {
+  readonly insertVector: string;
+  readonly insertCode: string;
+}
+
+/** By model: a text that is put together again for each vector is looked for letter by letter among the prepared statements. */
+const INSERTIONS = new Map<number, Insertions>();
+
+function insertionsOf(model: number): Insertions {
+  const known = INSERTIONS.get(model);
+  if (known !== undefined) return known;
+  const made = {
+    insertVector: `INSERT INTO ${vectorTable(model)} (id, tenant, embedding) VALUES (:id, :tenant, :direction)`,
+    insertCode: `INSERT INTO ${codeTable(model)} (id, tenant, layer, code, agent, user, kind, worth, created_at)
+      VALUES (:id, :tenant, :layer, vec_bit(:code), :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
+  };
+  INSERTIONS.set(model, made);
+  return made;
+}
+
 /** With the note that the model has seen the record. */
 export function insertVectors(
   rows: TenantRows,
@@ -62,18 +82,15 @@ export function insertVectors(
   vectors: ReadonlyArray<VectorBytes | null>,
 ): void {
   const { layer, agent, user, kind, worth, createdAt } = traits;
+  const { insertVector, insertCode } = insertionsOf(model);
   let count = 0;
   vectors.forEach((vector, place) => {
     if (vector === null) return;
     count += 1;
     const id = vectorId(record, place);
     const { direction, code } = vector;
-    rows.run(`INSERT INTO ${vectorTable(model)} (id, tenant, embedding) VALUES (:id, :tenant, :direction)`, { id, direction });
-    rows.run(
-      `INSERT INTO ${codeTable(model)} (id, tenant, layer, code, agent, user, kind, worth, created_at)
-       VALUES (:id, :tenant, :layer, vec_bit(:code), :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
-      { id, layer: layerCode(layer), code, agent, user, kind, worth, createdAt },
-    );
+    rows.run(insertVector, { id, direction });
+    rows.run(insertCode, { id, layer: layerCode(layer), code, agent, user, kind, worth, createdAt });
   });
   rows.run('INSERT INTO embedding (model, record, tenant, vectors) VALUES (:model, :record, :tenant, :count)', { model, record, count });
 }

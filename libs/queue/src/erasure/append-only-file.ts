@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { isConnectionError } from '../redis.js';
+import { isConnectionError } from '../redis/redis.js';
 
 const POLL_MS = 100;
 const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and backups of it, hold what was removed until they are replaced';

@@ -8,6 +8,7 @@ import {
   SkillRequest,
   SkillVerify,
   skillJobPrefix,
+  skillJobSuffix,
 } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
@@ -49,14 +50,13 @@ export const QUEUE_EVENTS: ErasurePlace = {
   name: 'queue.events',
   async *traces({ producer, tenant, subject }) {
     const { redis } = producer;
-    const named = 'all' in subject ? skillJobPrefix(tenant) : 'agent' in subject ? skillJobPrefix(tenant, subject.agent) : null;
     for (const { name } of QUEUES) {
       const queue = producer.queue(name);
       const stream = queue.toKey('events');
       for (let after = '-'; ;) {
         const entries = await redis.xrange(stream, after, '+', 'COUNT', PAGE);
         const gone = await Promise.all(entries.map(([, fields]) => isOfGoneJob(producer.redis, queue, jobIdOf(fields))));
-        const isNamed = (fields: readonly string[]) => named !== null && name === SkillVerify.name && jobIdOf(fields).startsWith(named);
+        const isNamed = (fields: readonly string[]) => name === SkillVerify.name && isNamedIn(jobIdOf(fields), { tenant, subject });
         yield entries.filter((_, i) => gone[i]).map(([id, fields]) => trace(() => redis.xdel(stream, id), isNamed(fields)));
         const last = entries.at(-1);
         if (last === undefined || entries.length < PAGE) break;
@@ -67,6 +67,12 @@ export const QUEUE_EVENTS: ErasurePlace = {
 };
 
 const PAGE = 500;
+
+/** Whether the id of a verification names them. */
+function isNamedIn(jobId: string, { tenant, subject }: Pick<Erased, 'tenant' | 'subject'>): boolean {
+  if ('user' in subject) return jobId.startsWith(skillJobPrefix(tenant)) && jobId.endsWith(skillJobSuffix(subject.user));
+  return jobId.startsWith('agent' in subject ? skillJobPrefix(tenant, subject.agent) : skillJobPrefix(tenant));
+}
 
 /** null where it stays. */
 async function ownJob(erased: Erased, queueName: string, id: string): Promise<Job | null> {
@@ -103,6 +109,7 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
       return isAll || ('agent' in subject && ConsolidationRunJob.payload.parse(data).agent === subject.agent);
     case SkillVerify.name: {
       const skill = SkillVerify.payload.parse(data);
+      if ('user' in subject && skill.user === subject.user) return true;
       return isAll || ('agent' in subject && skill.agent === subject.agent) || skillIsGone(skill);
     }
     case SkillRequest.name:

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { markOf } from '../erased-marks.js';
-import { ExecutionStore, taskOfExecution } from '../executions.js';
-import type { Producer } from '../producer.js';
-import { whileRedisAnswers } from '../redis.js';
-import { runScript } from '../run-script.js';
-import { TaskStore } from '../task-store.js';
-import type { ErasureSubject } from '../upkeep-store.js';
+import { markOf } from './erased-marks.js';
+import { ExecutionStore, taskOfExecution } from '../executions/executions.js';
+import type { Producer } from '../jobs/producer.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { TaskStore } from '../tasks/task-store.js';
+import type { ErasureSubject } from '../memory/upkeep-store.js';
 import { rewriteAppendOnlyFile } from './append-only-file.js';
 import type { Erased, ErasurePlace } from './erasure-place.js';
 import { JOBS, QUEUE_EVENTS, SCHEDULES } from './job-traces.js';

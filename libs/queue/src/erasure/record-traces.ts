@@ -1,11 +1,11 @@
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryWrite } from '@etude/contracts/memory';
-import { updatedAt } from '../agent-settings-store.js';
-import { withoutQuotes } from '../consolidation-store.js';
-import { taskOfExecution } from '../executions.js';
-import { OutboxReader, ownerOf } from '../memory-outbox.js';
-import { runScript } from '../run-script.js';
+import { updatedAt } from '../agents/agent-settings-store.js';
+import { withoutQuotes } from '../memory/consolidation-store.js';
+import { taskOfExecution } from '../executions/executions.js';
+import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
+import { runScript } from '../redis/run-script.js';
 import { type Erased, type ErasurePlace, isOwned, type Trace, trace } from './erasure-place.js';
 import { fieldsOf, keysStartingWith } from './keyspace.js';
 

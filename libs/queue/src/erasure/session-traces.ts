@@ -1,4 +1,4 @@
-import { SandboxSessionStore } from '../sandbox-sessions.js';
+import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { type Erased, type ErasurePlace, isOwnKey, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
 

@@ -1,5 +1,5 @@
-import { memberOf } from '../task-keys.js';
-import { WantedSkills } from '../wanted-skills.js';
+import { memberOf } from '../redis/task-keys.js';
+import { WantedSkills } from '../agents/wanted-skills.js';
 import { type Erased, type ErasurePlace, isOwned, isOwnKey, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
 import { eraseSession } from './session-traces.js';

@@ -112,8 +112,11 @@ describe('a call', () => {
     ['range(3)', { $repr: 'range(0, 3)' }],
     ['collections.Counter("aab")', { a: 2, b: 1 }],
     ['"\\ud800"', '\ud800'],
+    ['[{"__proto__": {"__proto__": 1}}]', JSON.parse('[{"__proto__": {"__proto__": 1}}]')],
   ])('gives %s as JSON', async (expression, expected) => {
-    expect(await value(expression)).toEqual(expected);
+    const given = await value(expression);
+    expect(given).toEqual(expected);
+    expect(JSON.stringify(given)).toBe(JSON.stringify(expected));
   });
 
   it('takes positional and named arguments', async () => {

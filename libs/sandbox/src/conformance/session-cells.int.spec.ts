@@ -150,6 +150,24 @@ describe('a cell of a session', () => {
     expect((await cell('child.wait()')).displays).toEqual([{ 'text/plain': '-9' }]);
   });
 
+  it('counts no process that an earlier cell left', async () => {
+    const { cell } = await open();
+    const limits = { processes: 24 };
+    const bomb =
+      'import os, subprocess, time\nstarted = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]\nwhile True:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(600)';
+    await cell(bomb, limits);
+    expect((await cell('[one.wait() for one in started]', limits)).displays).toMatchObject([{ 'text/plain': '[-9, -9, -9]' }]);
+    const next = await cell('[one.wait() for one in [subprocess.Popen(["true"]) for _ in range(12)]].count(0)', limits);
+    expect(next).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': '12' }] });
+  });
+
+  it.each(['listdir', 'waitpid'])('loses nothing where one before it has put something else in place of os.%s', async (name) => {
+    const { cell } = await open();
+    const started = 'import os, subprocess\nkept = [subprocess.Popen(["sleep", "600"]) for _ in range(8)]';
+    await cell(`${started}\nos.${name} = None`);
+    expect(await cell('len(kept)')).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': '8' }] });
+  });
+
   it('runs no thread between cells, and lets it go on in the next', async () => {
     const { cell, command } = await open();
     const thread =
@@ -199,6 +217,33 @@ Rich()`;
         'application/json': { k: [1, null, 'x'] },
       },
     ]);
+  });
+
+  it('is exact as JSON, also where readers of JSON are not', async () => {
+    const code = String.raw`
+class Rich:
+    def _repr_json_(self): return {"n": -2 ** 60}
+    def _repr_html_(self): return "<b>\ud800</b>"
+    def __repr__(self): return "r\ud800"
+display([{"id": 9007199254740993, "__proto__": {"a": "\udc00", "b": [2 ** 53, True]}}, 1])
+display({"\ud800": 1})
+display([{"id": 9007199254740993, "t": "\ud800", "u": 1}])
+display(Rich())
+raise ValueError("bad \ud800")`;
+    const { displays, result } = await show(code);
+    expect(JSON.stringify(displays[0]?.['application/json'])).toBe(
+      String.raw`[{"id":{"$int":"9007199254740993"},"__proto__":{"a":{"$repr":"'\\udc00'"},"b":[9007199254740992,true]}},1]`,
+    );
+    expect(displays[1]).toEqual({ 'text/plain': String.raw`{'\ud800': 1}` });
+    expect(displays[2]?.['application/vnd.dataresource+json']).toMatchObject({
+      data: [{ id: '9007199254740993', t: String.raw`\ud800`, u: 1 }],
+    });
+    expect(displays[3]).toEqual({
+      'text/plain': `${String.raw`r\ud800`}\n(halves of surrogate pairs in its text/html are shown as escapes)`,
+      'text/html': String.raw`<b>\ud800</b>`,
+      'application/json': { n: { $int: '-1152921504606846976' } },
+    });
+    expect(result?.error).toMatchObject({ type: 'ValueError', message: String.raw`bad \ud800` });
   });
 
   it('stands between what was printed before and after it', async () => {

@@ -60,9 +60,17 @@ describe('a skill in the sandbox', () => {
       /under another hash seed and clock/,
     ],
     ['the order of a set', 'def double(n):\n    return n * 2 if n == 2 else "".join(set("abcdefgh"))', /.+/],
+    ['the order of a set, in what it prints', 'def double(n):\n    print(*set("abcdefgh"))\n    return n * 2', /it printed something else/],
     ['chance', 'import random\ndef double(n):\n    return n * 2 + random.random() * 1e-9', /^its tests fail|other results/],
   ])('is not verified where its answers lean on %s', async (_what, code, reason) => {
     expect(await reasonFor(code)).toMatch(reason);
+  });
+
+  it('is not verified where it prints otherwise while test code calls it', async () => {
+    const checked: SkillTest[] = [{ kind: 'python', setup: '', tests: 'assert double(2) == 4\nassert double(3) == 6' }];
+    expect(await reasonFor('def double(n):\n    print(*set("abcdefgh"))\n    return n * 2', checked)).toMatch(
+      /^its tests give other results under another hash seed and clock: test 1 of 1: it printed something else/,
+    );
   });
 
   it.each([

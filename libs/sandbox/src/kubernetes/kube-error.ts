@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
 
 /** One answer or failure of the API server, before it becomes an error of ours. */
@@ -101,17 +101,17 @@ export function kubeError(failure: KubeFailure): EtudeError {
 
 /** The HTTP status behind an error of this library; 0 where no answer came, null where it is another error. */
 export function kubeStatus(error: unknown): number | null {
-  const status = (error as Partial<EtudeError> | null)?.details?.metadata?.['status'];
+  const status = errorDetails(error).metadata?.['status'];
   return status === undefined ? null : Number(status);
 }
 
 export function kubeReason(error: unknown): string | null {
-  return (error as Partial<EtudeError> | null)?.details?.metadata?.['reason'] ?? null;
+  return errorDetails(error).metadata?.['reason'] ?? null;
 }
 
 /** Whether what was asked for may have happened although the call failed. */
 export function outcomeUnknown(error: unknown): boolean {
-  return (error as Partial<EtudeError> | null)?.details?.metadata?.['outcome'] === 'unknown';
+  return errorDetails(error).metadata?.['outcome'] === 'unknown';
 }
 
 /** @returns the error, saying that what was asked for may have happened */

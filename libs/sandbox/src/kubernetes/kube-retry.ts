@@ -1,5 +1,5 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import type { EtudeError } from '@etude/contracts/errors';
+import { errorDetails } from '@etude/contracts/errors';
 import { kubeReason, kubeStatus } from './kube-error.js';
 
 export interface KubeRetryPolicy {
@@ -23,7 +23,7 @@ export function isTransient(error: unknown): boolean {
 /** @param made tries so far, at least 1 @param random 0 to 1 */
 export function backoffMs(made: number, error: unknown, policy: KubeRetryPolicy, random = Math.random()): number {
   const backoff = Math.min(policy.backoffMaxMs, policy.backoffMinMs * 2 ** Math.min(made - 1, 30)) * (0.5 + random / 2);
-  const asked = Math.min((error as Partial<EtudeError> | null)?.details?.retryAfterMs ?? 0, policy.retryAfterMaxMs);
+  const asked = Math.min(errorDetails(error).retryAfterMs ?? 0, policy.retryAfterMaxMs);
   // Jitter on top of what was asked, or all who were turned away come back at once.
   return asked > 0 ? asked + Math.min(backoff, asked) / 2 : backoff;
 }

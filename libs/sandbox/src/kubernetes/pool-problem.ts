@@ -1,4 +1,4 @@
-import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
+import { errorDetails, EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
 
 /** Why pods can't be created or don't start. */
@@ -10,9 +10,10 @@ export interface PoolProblem {
 
 /** Out of what the API server answered to a creation. */
 export function creationProblem(error: unknown): PoolProblem {
-  const { message, details } = error as Partial<EtudeError> & Error;
-  const exit = (details?.metadata?.exit ?? 'infra') as ExitReason;
-  return { exit, message, ...(details?.retryAfterMs === undefined ? {} : { retryAfterMs: details.retryAfterMs }) };
+  const { message } = error as Error;
+  const { metadata, retryAfterMs } = errorDetails(error);
+  const exit = (metadata?.exit ?? 'infra') as ExitReason;
+  return { exit, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
 /** What a claim is told that waited for nothing. Room that is lacking is SANDBOX_CAPACITY, whatever else SANDBOX_UNAVAILABLE. */

@@ -1,11 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { StoreSkillOptions } from '../../ports/memory.js';
+import { GONE } from '../life/skill-status.js';
 import { codeDigest } from './code-digest.js';
-import { withMarks } from './untrusted.js';
-
-/** Of versions that nobody goes on from, unless somebody says so. */
-const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
+import { reasonsNotTrusted, sourceOf, withMarks } from './untrusted.js';
 
 /** On a copy for more readers: it says nothing against the code, and stays with the copy. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
@@ -48,9 +45,10 @@ export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isRevi
   return isInUse ? null : code;
 }
 
-/** What its code is found by where that is marked; null where it is not. */
+/** What its code is found by where that is marked; null where it is not. That words were told is no mark of the words: many may tell the same. */
 export function markedCode(skill: Skill): string | null {
-  return marksOf(skill).some((mark) => mark !== PROMOTED_MARK) ? codeDigest(skill) : null;
+  const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
+  return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;
 }
 
 /** @param isMarked whether the tenant has a marked skill with this code */

@@ -3,6 +3,7 @@ import type { SkillDependency, SkillProof } from '@etude/contracts/skill-proof';
 import type { SkillMove } from '../../ports/skill-registry.js';
 import { NEW_YEAR, skillOf } from '../../testing/memory-records.js';
 import type { HygieneDeps } from './prune.js';
+import { versionKey } from '../life/every-skill.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { movedSkill } from '../life/skill-life.js';
 
@@ -40,7 +41,7 @@ export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
 
 /** How a skill names one that it calls. */
 export function calls({ name, scope, version, digest }: Skill): SkillDependency {
-  return { name, tenant: scope.tenant, agent: scope.agent, version, digest };
+  return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
 /** Skills in a list that move by the table. */
@@ -53,26 +54,26 @@ export class Shelf {
   }
 
   readonly procedural: HygieneDeps['procedural'] = {
-    list: async ({ tenant, agent }, { limit, afterName, afterAgent }) => {
+    list: async ({ tenant, agent }, { limit, afterName, afterAgent, afterUser }) => {
       const newest = new Map(
         this.#of(tenant)
           .toSorted((a, b) => a.version - b.version)
           .map((skill) => [place(skill), skill]),
       );
-      const after = afterName === undefined ? '' : `${afterName} ${afterAgent ?? '~'}`;
+      const after = afterName === undefined ? '' : `${afterName} ${afterAgent ?? '~'} ${afterUser === undefined ? '~' : (afterUser ?? '')}`;
       const shown = [...newest].filter(([key, { scope }]) => key > after && (agent === null || scope.agent === agent));
       return shown
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
         .slice(0, limit)
         .map(([, skill]) => skill);
     },
-    versions: async ({ tenant, agent }, name) =>
+    versions: async ({ tenant, agent, user }, name) =>
       this.#of(tenant)
-        .filter((skill) => skill.name === name && skill.scope.agent === agent)
+        .filter((skill) => skill.name === name && skill.scope.agent === agent && (user === undefined || skill.scope.user === user))
         .toSorted((a, b) => b.version - a.version),
     move: async (moves) =>
       moves.map((move) => {
-        const at = this.#skills.findIndex(({ name, version, scope }) => [name, version, scope.agent].join() === wanted(move));
+        const at = this.#skills.findIndex((skill) => versionKey(skill) === wanted(move));
         const moved = movedSkill(this.#skills[at]!, move);
         this.#skills[at] = moved;
         this.moves.push(move);
@@ -90,5 +91,6 @@ export class Shelf {
   }
 }
 
-const place = ({ name, scope }: Skill) => `${name} ${scope.agent}`;
-const wanted = ({ key: { name, version, agent } }: SkillMove) => [name, version, agent].join();
+const place = ({ name, scope }: Skill) => `${name} ${scope.agent} ${scope.user ?? ''}`;
+const wanted = ({ key: { tenant, agent, user = null, name, version } }: SkillMove) =>
+  versionKey({ name, version, scope: { tenant, agent, user } });

@@ -9,7 +9,8 @@ import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
 import { revokeSource } from './revoke-source.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { keyOf, movedSkill } from '../life/skill-life.js';
-import { isTrusted, touchedSources, withMarks } from './untrusted.js';
+import { touchedSources } from './touched-sources.js';
+import { isTrusted, withMarks } from './untrusted.js';
 
 const BOUNDARY = '4f1c9a2b';
 const TASK = { spec: { prompt: 'Add up.', evaluator: { kind: 'none' as const }, files: [] }, boundary: BOUNDARY };

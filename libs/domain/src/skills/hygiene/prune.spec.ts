@@ -2,10 +2,12 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
 import { calledVersions, versionKey } from '../life/every-skill.js';
+import { archiveSkill, restoreSkill } from '../life/retire.js';
 import { calls, DAY_MS, provenSkill, Shelf } from './hygiene-fixture.js';
-import { keptFromPrune, planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
+import { planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
 const used = (over: Partial<SkillUsage>): SkillUsage => ({
@@ -20,12 +22,13 @@ const used = (over: Partial<SkillUsage>): SkillUsage => ({
 });
 const UNUSED: PrunePolicy = { unusedDays: 30 };
 const names = (skills: readonly Skill[], policy: PrunePolicy, agent: string | null = null) =>
-  planPrune(skills, { agent, policy, at: AT }).map(({ skill, reason }) => `${skill.name}: ${reason}`);
+  planPrune(skills, { agent, policy, at: AT }).pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`);
 const prune = (shelf: Shelf, over: object = {}) =>
   pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf).then(
     ({ pruned }) => pruned,
   );
-const undo = (shelf: Shelf, pruneId = 'p1') => undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf);
+const undo = (shelf: Shelf, pruneId = 'p1') =>
+  undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf).then(({ skills }) => skills);
 
 describe('planPrune', () => {
   it('names what nobody used for long, by its last use', () => {
@@ -74,7 +77,7 @@ describe('planPrune', () => {
     const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
     const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
     const beside = provenSkill('beside', { dependencies: [calls(leaf)] });
-    const kept = keptFromPrune([leaf, middle, top, beside], { agent: null, policy: UNUSED, at: AT });
+    const { kept } = planPrune([leaf, middle, top, beside], { agent: null, policy: UNUSED, at: AT });
     expect(kept.map(({ skill, reason, calledBy }) => [skill.name, reason, calledBy.map(({ name }) => name).toSorted()])).toEqual([
       ['leaf', 'not used for 100 days', ['top']],
     ]);
@@ -96,7 +99,7 @@ describe('planPrune', () => {
           const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(calls));
           skills.push(provenSkill(`s${at}`, { dependencies, usage: used(idle ? {} : { used: 1, lastUsedAt: AT }) }));
         }
-        const pruned = new Set(planPrune(skills, { agent: null, policy: UNUSED, at: AT }).map(({ skill }) => versionKey(skill)));
+        const pruned = new Set(planPrune(skills, { agent: null, policy: UNUSED, at: AT }).pruned.map(({ skill }) => versionKey(skill)));
         const stay = skills.filter((skill) => !pruned.has(versionKey(skill)));
         expect(stay.flatMap(calledVersions).filter((key) => pruned.has(key))).toEqual([]);
       }),
@@ -166,11 +169,36 @@ describe('undoPrune', () => {
     expect((await undo(shelf)).map(({ name }) => name)).toEqual(['other']);
   });
 
+  it('leaves what calls a skill that was archived since, and gives the others back', async () => {
+    const base = provenSkill('base', { usage: used({ used: 1, lastUsedAt: AT }) });
+    const between = provenSkill('between', { status: 'deprecated', dependencies: [calls(base)] });
+    const caller = provenSkill('caller', { dependencies: [calls(base)] });
+    const callers = [caller, provenSkill('far', { dependencies: [calls(between)] }), provenSkill('top', { dependencies: [calls(caller)] })];
+    const memory = new FakeProceduralMemory().keep(base, between, ...callers, provenSkill('other'));
+    const deps = { procedural: memory };
+    await pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT }, deps);
+    const decision = { by: 'rev', reason: 'harmful', at: AT + 1 };
+    const archived = await archiveSkill(memory, [base], decision);
+    const undoOnce = () => undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: AT + 2 }, deps);
+    const undone = async () => (await undoOnce()).skills.map(({ name }) => name);
+    expect([await undone(), await undone()]).toEqual([['other'], []]);
+    const { left } = await undoOnce();
+    expect(left.map(({ skill: { name }, reason }) => `${name}: ${reason}`).toSorted()).toEqual([
+      expect.stringMatching(/^caller: .*base@1, which is archived/),
+      expect.stringMatching(/^far: .*base@1, which is archived/),
+      expect.stringMatching(/^top: .*base@1, which is archived/),
+    ]);
+    await restoreSkill(memory, archived, decision);
+    expect((await undone()).toSorted()).toEqual(['caller', 'far', 'top']);
+  });
+
   it('never makes two versions active', async () => {
     const shelf = new Shelf(provenSkill('one'), provenSkill('one', { version: 2, status: 'candidate' }));
     await prune(shelf);
     const versions = await shelf.procedural.versions(SCOPE, 'one');
     const replaced = new Shelf(...versions.map((skill) => (skill.version === 2 ? { ...skill, status: 'active' as const } : skill)));
     expect(await undo(replaced)).toEqual([]);
+    const { left } = await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: AT + 1 }, replaced);
+    expect(left).toMatchObject([{ skill: { name: 'one', version: 1 }, reason: 'version 2 is in use' }]);
   });
 });

@@ -1,7 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { uncallableReason, versionsBehind } from '../life/callers.js';
 import { calledVersions, callersFirst, everySkill, type SkillShelf, versionKey } from '../life/every-skill.js';
+import { isVersionOf } from '../life/one-active.js';
+import { IN_USE, LIVING } from '../life/skill-status.js';
+import { keyOf } from '../life/skill-life.js';
 
 /** What is taken out of sight; what is absent is not looked at. */
 export interface PrunePolicy {
@@ -42,8 +46,6 @@ export interface HygieneDeps {
 }
 
 const DAY_MS = 86_400_000;
-/** What may still run, or may once more without being stored again. */
-const LIVE: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
 
 export interface Pruned {
   readonly pruned: readonly PlannedPrune[];
@@ -60,41 +62,29 @@ export async function pruneSkills(input: PruneInput, { procedural }: HygieneDeps
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
   const skills = await everySkill(procedural, { tenant, agent: null });
   const before = skills.flatMap((skill) => prunedBefore(skill, pruneId));
-  const planned = planPrune(skills, { agent, policy, at });
-  const answer = { pruned: [...before, ...planned], kept: keptFromPrune(skills, { agent, policy, at }) };
+  const { pruned: planned, kept } = planPrune(skills, { agent, policy, at });
+  const answer = { pruned: [...before, ...planned], kept };
   if (dryRun || planned.length === 0) return answer;
   await procedural.move(planned.map(({ skill, reason }) => moveTo(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
   return answer;
 }
 
 /**
- * What a policy takes out of sight, callers first. Nothing that a skill still calls which stays: it was verified with exactly that version.
+ * What a policy takes out of sight, callers first; and what it names as well, and leaves: a skill that stays calls it, and was verified
+ * with exactly that version.
  */
-export function planPrune(
-  skills: readonly Skill[],
-  { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
-): readonly PlannedPrune[] {
-  const { reasons, staying } = policyOn(skills, { agent, policy, at });
-  const needed = neededBy(staying, skills);
-  const pruned = skills.filter((skill) => reasons.has(versionKey(skill)) && !needed.has(versionKey(skill)));
-  return callersFirst(pruned).map((skill) => ({ skill, reason: reasons.get(versionKey(skill)) ?? '' }));
-}
-
-/** What the policy names as well, and who needs it. */
-export function keptFromPrune(
-  skills: readonly Skill[],
-  { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
-): readonly KeptFromPrune[] {
-  const { reasons, staying } = policyOn(skills, { agent, policy, at });
-  const needed = neededBy(staying, skills);
-  const kept = skills.filter((skill) => reasons.has(versionKey(skill)) && needed.has(versionKey(skill)));
-  if (kept.length === 0) return [];
-  const [callers, stays] = [callersByCalled(skills), new Set(staying)];
-  return kept.map((skill) => ({
-    skill,
-    reason: reasons.get(versionKey(skill)) ?? '',
-    calledBy: everyCaller(skill, callers).filter((caller) => stays.has(caller)),
-  }));
+export function planPrune(skills: readonly Skill[], input: Pick<PruneInput, 'agent' | 'policy' | 'at'>): Pruned {
+  const reasons = reasonsByVersion(skills, input);
+  const named = skills.filter((skill) => reasons.has(versionKey(skill)));
+  const staying = skills.filter((skill) => LIVING.has(skill.status) && !reasons.has(versionKey(skill)));
+  const [needed, stays, callers] = [neededBy(staying, skills), new Set(staying), callersByCalled(skills)];
+  const isNeeded = (skill: Skill) => needed.has(versionKey(skill));
+  const plannedOf = (skill: Skill): PlannedPrune => ({ skill, reason: reasons.get(versionKey(skill)) ?? '' });
+  const calledBy = (skill: Skill) => everyCaller(skill, callers).filter((caller) => stays.has(caller));
+  return {
+    pruned: callersFirst(named.filter((skill) => !isNeeded(skill))).map(plannedOf),
+    kept: named.filter(isNeeded).map((skill) => ({ ...plannedOf(skill), calledBy: calledBy(skill) })),
+  };
 }
 
 function callersByCalled(skills: readonly Skill[]): ReadonlyMap<string, readonly Skill[]> {
@@ -115,14 +105,17 @@ function everyCaller(called: Skill, callers: ReadonlyMap<string, readonly Skill[
   return [...found];
 }
 
-/** Why the policy names a version, and which that may still run it leaves. */
-function policyOn(skills: readonly Skill[], { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>) {
+/** Why the policy names a version. */
+function reasonsByVersion(
+  skills: readonly Skill[],
+  { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
+): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const skill of skills) {
     const reason = agent === null || skill.scope.agent === agent ? reasonToPrune(skill, policy, at) : null;
     if (reason !== null) reasons.set(versionKey(skill), reason);
   }
-  return { reasons, staying: skills.filter((skill) => LIVE.has(skill.status) && !reasons.has(versionKey(skill))) };
+  return reasons;
 }
 
 /** Everything that these call, directly or by what they call. */
@@ -190,36 +183,71 @@ export interface UndoInput {
   readonly at: number;
 }
 
+/** Still archived, by this pruning. */
+export interface LeftArchived {
+  readonly skill: Skill;
+  readonly reason: string;
+}
+
+export interface UndonePrune {
+  readonly skills: readonly Skill[];
+  readonly left: readonly LeftArchived[];
+}
+
 /**
- * Gives what one pruning archived its status back, where nobody touched it since and no other version is active in its place.
- * The same again changes nothing.
+ * Gives what one pruning archived its status back, where nobody touched it since and no other version is active in its place. What calls
+ * one that stays archived is not active, nor waits for review, without it: it stays archived as well, until the same again finds that
+ * back. Else the same again changes nothing.
  *
- * @throws EtudeError ABORTED, MEMORY_UNAVAILABLE
+ * @returns what came back by this call, and what did not, with why
+ * @throws EtudeError ABORTED, or FAILED_PRECONDITION, where somebody moved one of them, or what they call, meanwhile; MEMORY_UNAVAILABLE
  */
-export async function undoPrune({ tenant, pruneId, by, at }: UndoInput, { procedural }: HygieneDeps): Promise<readonly Skill[]> {
+export async function undoPrune({ tenant, pruneId, by, at }: UndoInput, { procedural }: HygieneDeps): Promise<UndonePrune> {
   const skills = await everySkill(procedural, { tenant, agent: null });
-  const pruned = skills.filter((skill) => prunedBefore(skill, pruneId).length > 0 && !isReplaced(skill, skills));
-  if (pruned.length === 0) return [];
+  const pruned = skills.filter((skill) => prunedBefore(skill, pruneId).length > 0);
+  const replaced = pruned.flatMap((skill) => leftFor(skill, replacementReason(skill, skills)));
+  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, replaced), procedural);
+  const left = [...replaced, ...uncallable];
+  if (callable.length === 0) return { skills: [], left };
   const reason = `undid the pruning ${pruneId}`;
-  const calledFirst = callersFirst(pruned).toReversed();
-  return procedural.move(calledFirst.map((skill) => moveTo(skill, statusBefore(skill), { by, reason, at })));
+  const calledFirst = callersFirst(callable).toReversed();
+  const moves = calledFirst.map((skill) => moveTo(skill, statusBefore(skill), { by, reason, at }));
+  return { skills: await procedural.move(moves), left };
+}
+
+const leftFor = (skill: Skill, reason: string | null): LeftArchived[] => (reason === null ? [] : [{ skill, reason }]);
+
+function notAmong(skills: readonly Skill[], left: readonly LeftArchived[]): readonly Skill[] {
+  const out = new Set(left.map(({ skill }) => skill));
+  return skills.filter((skill) => !out.has(skill));
+}
+
+/** Without those that would be in use and can't call what they were verified with, as long as that takes others with it. */
+async function withWhatTheyCall(
+  pruned: readonly Skill[],
+  registry: Pick<SkillRegistry, 'versions'>,
+): Promise<{ readonly callable: readonly Skill[]; readonly left: readonly LeftArchived[] }> {
+  const view = versionsBehind(
+    registry,
+    pruned.map((skill) => ({ ...skill, status: statusBefore(skill) })),
+  );
+  const left: LeftArchived[] = [];
+  for (const skill of pruned) if (IN_USE.has(statusBefore(skill))) left.push(...leftFor(skill, await uncallableReason(view, skill)));
+  if (left.length === 0) return { callable: pruned, left };
+  const others = await withWhatTheyCall(notAmong(pruned, left), registry);
+  return { callable: others.callable, left: [...left, ...others.left] };
 }
 
 const statusBefore = ({ history = [] }: Skill): SkillStatus => history.at(-1)?.from ?? 'active';
 
-function isReplaced(skill: Skill, skills: readonly Skill[]): boolean {
-  const { scope, name } = skill;
-  return (
-    statusBefore(skill) === 'active' &&
-    skills.some(
-      (other) => other.status === 'active' && other.name === name && other.scope.agent === scope.agent && other.scope.user === scope.user,
-    )
-  );
+/** null where it was not in use, or no other version is. */
+function replacementReason(skill: Skill, skills: readonly Skill[]): string | null {
+  const inUse =
+    statusBefore(skill) === 'active' ? skills.find((other) => other.status === 'active' && isVersionOf(other, skill)) : undefined;
+  return inUse === undefined ? null : `version ${inUse.version} is in use`;
 }
 
 /** Out of the status in which it was seen, and of no other. */
 export function moveTo(skill: Skill, to: SkillStatus, { by, reason, at }: Pick<SkillMove, 'by' | 'reason' | 'at'>): SkillMove {
-  const { scope, name, version, digest } = skill;
-  const key = { tenant: scope.tenant, agent: scope.agent, name, version, digest };
-  return { key, from: [skill.status], to, by, reason, at };
+  return { key: keyOf(skill), from: [skill.status], to, by, reason, at };
 }

@@ -1,8 +1,8 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
 import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
-import { rollbackSkill } from '../life/approve.js';
+import { rollbackSkill } from '../life/rollback.js';
 import { restoreSkill } from '../life/retire.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
@@ -33,6 +33,8 @@ const revoke = (source: string, skills: readonly Skill[], learned = new Learned(
   const input = { tenant: 'acme', source, reason: 'forged', by: 'ann', dryRun, at: 9 };
   return revokeSource(input, { procedural: shelf.procedural, learned }).then((revoked) => ({ ...revoked, shelf }));
 };
+const untrustedAt = (task: string, ...touched: string[]) =>
+  episodeOf({ id: `${task}-r1.episode`, taskId: task, touched: [`untrustedTasks/${task}`, ...touched] });
 const namesOf = ({ skills }: { skills: readonly Skill[] }) => skills.map(({ name }) => name);
 
 describe('revokeSource', () => {
@@ -60,6 +62,42 @@ describe('revokeSource', () => {
   it('withdraws what was written in sight of a poisoned skill', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     expect(namesOf(await revoke(POISON, [bad, provenSkill('copy', { sources: ['skills/bad@1'] })]))).toEqual(['bad', 'copy']);
+  });
+
+  it.each([
+    ['@tenant', null],
+    ['@user', 'ann'],
+  ])('withdraws what was written in sight of a poisoned skill of %s', async (agent, user) => {
+    const bad = provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, agent, user } });
+    const learnt = provenSkill('learnt', { sources: ['skills/bad@1'], scope: { ...SCOPE, user } });
+    const shared = provenSkill('shared', { sources: ['skills/learnt@1'], scope: { ...SCOPE, agent: '@tenant' } });
+    expect(namesOf(await revoke(POISON, [bad, learnt, shared])).toSorted()).toEqual(['bad', 'learnt', 'shared']);
+  });
+
+  it('leaves alone what was written in sight of one that is called alike', async () => {
+    const bad = provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, user: 'ann' } });
+    const others = ['bob', null].map((user) => provenSkill(`of_${user}`, { sources: ['skills/bad@1'], scope: { ...SCOPE, user } }));
+    const elsewhere = provenSkill('elsewhere', { sources: ['skills/bad@1'], scope: { ...SCOPE, agent: 'painter', user: 'ann' } });
+    expect(namesOf(await revoke(POISON, [bad, elsewhere, ...others]))).toEqual(['bad']);
+  });
+
+  it('follows a poisoned skill through the episodes that were made in sight of it', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    const seen = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: ['skills/bad@1'] });
+    const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', episodes: [seen.id] })], [seen]);
+    const revoked = await revoke(POISON, [bad, provenSkill('far', { sources: ['episodes/tbbbbbbbb-r1'] })], learned);
+    expect([namesOf(revoked).toSorted(), revoked.facts]).toEqual([['bad', 'far'], ['Use eval.']]);
+  });
+
+  it('withdraws a version of a skill with all that was learned in its sight', async () => {
+    const marked = provenSkill('near', { sources: ['markedSkills/moor@1'] });
+    const skills = [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [calls(marked)] }), provenSkill('clean')];
+    expect(namesOf(await revoke('skills/moor@1', skills)).toSorted()).toEqual(['caller', 'moor', 'near']);
+  });
+
+  it('withdraws what was learned from an untrusted task at second hand', async () => {
+    const skill = provenSkill('far', { sources: ['untrustedTasks/tabcdefgh', 'episodes/tgonegone-r1'] });
+    expect(namesOf(await revoke('tasks/tabcdefgh', [skill]))).toEqual(['far']);
   });
 
   it('withdraws a fact that was told, and what was learned where it was read', async () => {
@@ -182,11 +220,46 @@ describe('revokeSource', () => {
       expect(skills).toMatchObject([{ name: 'bad', status: 'archived', statusReason: 'its source documents/poison was revoked' }]);
       expect(skills[0]).not.toHaveProperty('proof');
     }
-    expect(await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: 11 }, shelf)).toEqual([]);
+    expect(await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: 11 }, shelf)).toEqual({ skills: [], left: [] });
     expect([shelf.statuses(), shelf.moves.length]).toEqual([['bad@1 archived'], 2]);
   });
 
-  it.each(['', 'poison', 'skills/bad@1', 'documents/', 'documents/a b', 'documents/a\n', 'files/x'])('refuses %j', async (source) => {
+  it('looks names of tasks up, and asks no episode for its task again', async () => {
+    const exec = vi.spyOn(RegExp.prototype, 'exec');
+    onTestFinished(() => exec.mockRestore());
+    const matchesFor = async (count: number) => {
+      const tasks = Array.from({ length: count }, (_, i) => String(10_000_000 + i));
+      const told = tasks.flatMap((task) => [untrustedAt(`t${task}`, POISON), untrustedAt(`tx${task}`)]);
+      exec.mockClear();
+      const skills = [
+        provenSkill('far', { sources: [`untrustedTasks/t${tasks.at(-1)}`] }),
+        provenSkill('other', { sources: ['tasks/tx1'] }),
+      ];
+      expect(namesOf(await revoke(POISON, skills, new Learned([], told)))).toEqual(['far']);
+      return exec.mock.calls.length;
+    };
+    const once = await matchesFor(50);
+    expect(await matchesFor(100)).toBeLessThan(2.5 * once);
+  });
+
+  it('looks names of skills up, and asks no skill for its name again', async () => {
+    let reads = 0;
+    const counted = (name: string) =>
+      Object.defineProperty(provenSkill(name, { sources: [POISON] }), 'name', { enumerable: true, get: () => ((reads += 1), name) });
+    const readsFor = async (count: number) => {
+      const bad = Array.from({ length: count }, (_, i) => counted(`bad${i}`));
+      const told = Array.from({ length: 10 * count }, (_, i) => episodeOf({ id: `clean${i}`, touched: [`skills/good${i}@1`] }));
+      const seen = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: [`skills/bad${count - 1}@1`] });
+      const fact = factOf({ text: 'Use eval.', episodes: [seen.id] });
+      reads = 0;
+      expect((await revoke(POISON, bad, new Learned([fact], [...told, seen]), true)).facts).toEqual(['Use eval.']);
+      return reads;
+    };
+    const once = await readsFor(50);
+    expect(await readsFor(100)).toBeLessThan(2.5 * once);
+  });
+
+  it.each(['', 'poison', 'markedSkills/bad@1', 'documents/', 'documents/a b', 'documents/a\n', 'files/x'])('refuses %j', async (source) => {
     await expect(revoke(source, [])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });

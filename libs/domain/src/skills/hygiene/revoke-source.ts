@@ -1,9 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { GLOBAL_TENANT } from '@etude/contracts/ids';
-import type { Episode, Fact, Skill } from '@etude/contracts/memory';
+import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
+import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
 import { calledVersions, callersFirst, everySkill, versionKey } from '../life/every-skill.js';
+import { isReadBy } from '../life/owners.js';
 import { type HygieneDeps, moveTo } from './prune.js';
-import { rolloutOf, type Source, sourceOf } from './untrusted.js';
+import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf } from './untrusted.js';
 
 /**
  * What memory keeps beside skills, as far as revoking needs it.
@@ -19,7 +20,7 @@ export interface LearnedRecords {
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "wantedSkills/{id}", "users/{user}". */
+  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "procedures/{id}", "wantedSkills/{id}", "users/{user}", "skills/{name}@{version}", of whichever owner. */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
@@ -37,12 +38,22 @@ export interface Revoked {
   readonly facts: readonly string[];
 }
 
-const REVOCABLE: ReadonlySet<string> = new Set(['tasks', 'episodes', 'documents', 'facts', 'wantedSkills', 'users', 'imports']);
+const REVOCABLE: ReadonlySet<string> = new Set([
+  'tasks',
+  'episodes',
+  'documents',
+  'facts',
+  'procedures',
+  'wantedSkills',
+  'users',
+  'imports',
+  'skills',
+]);
 
 /**
  * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
- * else. What was learned in sight of an episode that was itself made in sight of the source counts as well. All of it is archived,
- * whatever it was, and loses its proof: whoever takes it back, it is used again only where it was verified again.
+ * else. What was learned in sight of an episode or a skill that was itself made in sight of the source counts as well, at any remove. All
+ * of it is archived, whatever it was, and loses its proof: whoever takes it back, it is used again only where it was verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
@@ -52,11 +63,12 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
   if (source === null || !REVOCABLE.has(source.kind))
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(input.source.slice(0, 100))} is no source; name a task, an episode, a document, a wanted skill or a user, such as "tasks/t0192f0c8a1b2".`,
+      `${JSON.stringify(input.source.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a wanted skill, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
       { field: 'source' },
     );
-  const tainted = await taintedBy(source, tenant, deps.learned);
-  const skills = withdrawals(await skillsInReach(input, source, deps), tainted, becauseOf(input.source));
+  const inReach = await skillsInReach(input, source, deps);
+  const tainted = await taintedBy(source, tenant, inReach, deps.learned);
+  const skills = withdrawals(inReach, tainted, becauseOf(input.source));
   const facts = await withdrawFacts(tainted, input, deps.learned);
   const left = skills.filter(({ status, proof }) => status !== 'archived' || proof !== undefined);
   if (dryRun || left.length === 0) return { skills, facts };
@@ -81,44 +93,93 @@ async function skillsInReach(
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
 
-/** The source with every episode that was made of it, or in sight of one of those. */
+/** The source with all that was made of it, or in sight of one of those. */
 interface Tainted {
   readonly source: Source;
   /** Rollouts for those of rollouts, else ids. */
-  readonly episodes: ReadonlySet<string>;
+  readonly episodes: Set<string>;
+  /** Ids of those that the rollouts among `episodes` are of. */
+  readonly tasks: Set<string>;
+  /** By `versionKey`. */
+  readonly skills: Set<string>;
+  /** The same by "name@version", which those of several owners share. */
+  readonly skillsByName: Map<string, Skill[]>;
 }
 
-async function taintedBy(source: Source, tenant: string, learned: LearnedRecords): Promise<Tainted> {
+async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const episodes: Episode[] = [];
   for await (const episode of learned.episodes(tenant)) episodes.push(episode);
-  const found = new Set(source.kind === 'episodes' ? [episodeKey(source.id)] : []);
-  for (let size = -1; size < found.size;) {
-    size = found.size;
-    for (const episode of episodes) if (isOf(episode, { source, episodes: found })) found.add(episodeKey(episode.id));
+  const found: Tainted = { source, episodes: new Set(), tasks: new Set(), skills: new Set(), skillsByName: new Map() };
+  if (source.kind === 'episodes') addEpisode(source.id, found);
+  for (let size = -1; size < found.episodes.size + found.skills.size;) {
+    size = found.episodes.size + found.skills.size;
+    for (const episode of episodes) if (isEpisodeOf(episode, found)) addEpisode(episode.id, found);
+    for (const skill of skills) if (!found.skills.has(versionKey(skill)) && isSkillOf(skill, found)) addSkill(skill, found);
   }
-  return { source, episodes: found };
+  return found;
 }
 
-const episodeKey = (id: string) => rolloutOf(id) ?? id;
+function addEpisode(id: string, { episodes, tasks }: Tainted): void {
+  episodes.add(episodeKey(id));
+  const rollout = rolloutOf(id);
+  if (rollout !== null) tasks.add(taskIdOf(rollout));
+}
 
-function isOf(episode: Episode, tainted: Tainted): boolean {
+function addSkill(skill: Skill, { skills, skillsByName }: Tainted): void {
+  skills.add(versionKey(skill));
+  const name = `${skill.name}@${skill.version}`;
+  const alike = skillsByName.get(name);
+  if (alike === undefined) skillsByName.set(name, [skill]);
+  else alike.push(skill);
+}
+
+function isEpisodeOf({ taskId, scope, touched = [] }: Episode, tainted: Tainted): boolean {
   const { source } = tainted;
-  if (source.kind === 'tasks' && episode.taskId === source.id) return true;
-  if (source.kind === 'users' && episode.scope.user === source.id) return true;
-  return (episode.touched ?? []).some((name) => names(name, tainted));
+  if (source.kind === 'tasks' && taskId === source.id) return true;
+  if (source.kind === 'users' && scope.user === source.id) return true;
+  return touched.some((name) => names(name, tainted) || namesSkill(name, scope, tainted));
+}
+
+function isSkillOf(skill: Skill, tainted: Tainted): boolean {
+  const { source, skills } = tainted;
+  const { scope, name, version, sources } = skill;
+  if (source.kind === 'users' && scope.user === source.id) return true;
+  if (source.kind === 'skills' && source.id === `${name}@${version}`) return true;
+  if (sources.some((one) => names(one, tainted) || namesSkill(one, scope, tainted))) return true;
+  return calledVersions(skill).some((key) => skills.has(key));
 }
 
 /** Whether a name among sources is the source, or something that was made of it. */
-function names(name: string, { source, episodes }: Tainted): boolean {
+function names(name: string, { source, episodes, tasks }: Tainted): boolean {
   const named = sourceOf(name);
   if (named === null) return false;
-  if (named.kind === source.kind && named.id === source.id) return true;
+  if (kindOf(named) === source.kind && named.id === source.id) return true;
   if (named.kind === 'episodes') {
     const key = episodeKey(named.id);
     return episodes.has(key) || (source.kind === 'tasks' && key.startsWith(`${source.id}-r`));
   }
   // A task's rollouts are one: what one of them learned, all of them may have.
-  return named.kind === 'tasks' && [...episodes].some((episode) => rolloutOf(episode)?.startsWith(`${named.id}-r`) === true);
+  return kindOf(named) === 'tasks' && tasks.has(named.id);
+}
+
+/** What is not trusted of a task or a skill has a name of its own. */
+function kindOf({ kind }: Source): SourceKind {
+  if (kind === 'untrustedTasks') return 'tasks';
+  return kind === 'markedSkills' ? 'skills' : kind;
+}
+
+/** Whether it is a skill that was in sight of what this owner has. A name says no owner: of several that were read there, any may be meant. */
+function namesSkill(name: string, owner: Scope, { skillsByName }: Tainted): boolean {
+  const named = sourceOf(name);
+  if (named === null || kindOf(named) !== 'skills') return false;
+  return skillsByName.get(named.id)?.some(({ scope }) => mayHaveSeen(owner, scope)) === true;
+}
+
+/** What is shared has the sources of what it was shared from, which was any agent's. */
+function mayHaveSeen(owner: Scope, seen: Scope): boolean {
+  if (owner.tenant === GLOBAL_TENANT || owner.agent === TENANT_AGENT) return true;
+  if (owner.agent === USER_AGENT) return seen.user === null || seen.user === owner.user;
+  return isReadBy(seen, owner);
 }
 
 /**
@@ -126,29 +187,9 @@ function names(name: string, { source, episodes }: Tainted): boolean {
  * they were archived for another reason and still have a proof, which would bring them back.
  */
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
-  const { source } = tainted;
-  const out = new Set<string>();
-  for (const skill of skills) {
-    const isTheirs = source.kind === 'users' && skill.scope.user === source.id;
-    if (isTheirs || skill.sources.some((name) => names(name, tainted))) out.add(versionKey(skill));
-  }
-  for (let size = -1; size < out.size;) {
-    size = out.size;
-    for (const skill of skills) {
-      const seen = skill.sources.flatMap((name) => seenVersion(name, skill));
-      if ([...calledVersions(skill), ...seen].some((key) => out.has(key))) out.add(versionKey(skill));
-    }
-  }
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
-  return callersFirst(skills.filter((skill) => out.has(versionKey(skill)) && isMeant(skill)));
-}
-
-/** A skill of the same owner that it was written in sight of. */
-function seenVersion(name: string, { scope }: Skill): string[] {
-  const source = sourceOf(name);
-  const [, skill, version] = /^([a-z][a-z0-9_]*)@([0-9]+)$/.exec(source?.kind === 'skills' ? source.id : '') ?? [];
-  return skill === undefined || version === undefined ? [] : [versionKey({ name: skill, version: Number(version), scope })];
+  return callersFirst(skills.filter((skill) => tainted.skills.has(versionKey(skill)) && isMeant(skill)));
 }
 
 async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {

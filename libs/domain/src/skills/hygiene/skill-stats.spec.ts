@@ -24,6 +24,7 @@ it('names the most used, the failing and the unused', () => {
     provenSkill('worse', { usage, successRate: 0.1 }),
     provenSkill('young', { createdAt: 2 }),
     provenSkill('old', { createdAt: 1 }),
+    provenSkill('loaded', { usage: { ...usage, used: 0, lastUsedAt: 1 } }),
     provenSkill('gone', { status: 'archived' }),
   ];
   const { mostUsed, failing, unused } = skillStats(skills);

@@ -20,7 +20,7 @@ export interface SkillStats {
   readonly mostUsed: readonly Skill[];
   /** Active ones that fail more often than every other time, the worst first. */
   readonly failing: readonly Skill[];
-  /** Active ones that were never used, the oldest first. */
+  /** Active ones that were never used nor loaded, the oldest first. */
   readonly unused: readonly Skill[];
 }
 
@@ -38,7 +38,7 @@ export function skillStats(skills: readonly Skill[]): SkillStats {
     ),
     failing: first(failing, (a, b) => a.successRate - b.successRate),
     unused: first(
-      active.filter((skill) => usesOf(skill) === 0),
+      active.filter((skill) => usesOf(skill) === 0 && (skill.usage?.lastUsedAt ?? null) === null),
       (a, b) => a.createdAt - b.createdAt,
     ),
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isTrusted, reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './untrusted.js';
+import { touchedSources } from './touched-sources.js';
+import { isTrusted, reasonsNotTrusted, sourceOf, withMarks } from './untrusted.js';
 
 describe('touchedSources', () => {
   it('names documents, episodes and skills, each once', () => {
@@ -34,10 +35,11 @@ describe('reasonsNotTrusted', () => {
   });
 
   it('names what was written outside', () => {
-    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'facts/f1', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
+    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'facts/f1', 'procedures/p1', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
       'it was learned where text of documents/d1 was read',
       'it was learned where episodes/x0f was read, which an outside agent told',
       'it was learned where facts/f1 was read, which was told',
+      'it rests on the words of procedures/p1, which were told',
       'it came in with imports/zip',
     ]);
   });

@@ -1,7 +1,22 @@
-import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 
-/** Where something was learned. Ids are those of the records; a skill's is "name@version". */
-export const SOURCE_KINDS = ['tasks', 'episodes', 'documents', 'facts', 'wantedSkills', 'users', 'skills', 'imports'] as const;
+/**
+ * Where something was learned. Ids are those of the records; a skill's is "name@version". `procedures` are words that were told. `untrustedTasks` and `markedSkills` are tasks
+ * and skills whose own names don't say that they are not trusted.
+ */
+export const SOURCE_KINDS = [
+  'tasks',
+  'episodes',
+  'documents',
+  'facts',
+  'procedures',
+  'wantedSkills',
+  'users',
+  'skills',
+  'imports',
+  'untrustedTasks',
+  'markedSkills',
+] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 
 export interface Source {
@@ -25,34 +40,9 @@ export function rolloutOf(episode: string): string | null {
   return OF_A_ROLLOUT.exec(episode)?.[1] ?? null;
 }
 
-export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
-
-/**
- * What somebody was shown, as names for a skill's sources, each once: documents, episodes, skills, and of facts the episodes that they
- * rest on, and themselves where they were told.
- */
-export function touchedSources(recalled: readonly Shown[]): string[] {
-  return [...new Set(recalled.flatMap(touched))];
-}
-
-function touched({ id, kind, sources = [] }: Shown): string[] {
-  switch (kind) {
-    case 'fact':
-      return sources.map((source) => (sourceOf(source)?.kind === 'facts' ? source : `episodes/${rolloutOf(source) ?? source}`));
-    case 'document':
-      return [`documents/${id}`];
-    case 'chunk':
-      return [`documents/${id.replace(/\.[^.]*$/, '')}`];
-    case 'skill':
-      return [`skills/${id}`];
-    case 'transition':
-    case 'episode':
-    case 'summary':
-    case 'reflection':
-      return [`episodes/${rolloutOf(id) ?? id}`];
-    default:
-      return [];
-  }
+/** By what an episode is named among sources: its rollout, where it is one's, else its id. */
+export function episodeKey(episode: string): string {
+  return rolloutOf(episode) ?? episode;
 }
 
 /**
@@ -70,7 +60,10 @@ function reasonAgainst(name: string): string[] {
   if (source === null) return ['it names a source that is none, so that nobody can tell where it comes from'];
   if (source.kind === 'documents') return [`it was learned where text of documents/${source.id} was read`];
   if (source.kind === 'facts') return [`it was learned where facts/${source.id} was read, which was told`];
+  if (source.kind === 'procedures') return [`it rests on the words of procedures/${source.id}, which were told`];
   if (source.kind === 'imports') return [`it came in with imports/${source.id}`];
+  if (source.kind === 'untrustedTasks') return [`it was learned from tasks/${source.id}, which came from where nobody is trusted`];
+  if (source.kind === 'markedSkills') return [`it was learned in sight of skills/${source.id}, which is marked`];
   if (source.kind === 'episodes' && rolloutOf(source.id) === null)
     return [`it was learned where episodes/${source.id} was read, which an outside agent told`];
   return [];

@@ -4,7 +4,8 @@ import { dependencyOn } from '../use/bundle-code.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { proofOf, storeAt } from '../../testing/skill-lives.js';
-import { approveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from './approve.js';
+import { approveSkill, recordVerification, rejectSkill, settleVerified } from './approve.js';
+import { rollbackSkill } from './rollback.js';
 import { findSkill } from './find-skill.js';
 import { keyOf, wasRejectedByPerson } from './skill-life.js';
 import { archiveSkill } from './retire.js';
@@ -157,15 +158,31 @@ describe('approveSkill', () => {
     });
   });
 
-  it('replaces every other version, and merges a skill that does the same', async () => {
+  it('replaces the version in use, and merges a skill that does the same', async () => {
     const procedural = new FakeProceduralMemory();
     const alike = await storeAt(procedural, skillOf({ name: 'alike', status: 'active' }));
-    const waiting = await storeAt(procedural, skillOf({ status: 'pending_review' }));
-    await storeAt(procedural, other('b', { status: 'active' }));
+    const present = await storeAt(procedural, other('b', { status: 'active' }));
+    const proof = (stored: Skill) => proofOf(stored, { kept: [dependencyOn(present)] });
+    const waiting = await storeAt(procedural, skillOf({ status: 'pending_review' }), { proof });
     const approved = await approveSkill(procedural, waiting, { ...decision(1), digest: waiting.digest, merge: alike });
-    expect(await statuses(procedural)).toEqual(['active', 'deprecated']);
+    expect(await statuses(procedural)).toEqual(['deprecated', 'active']);
     expect(await procedural.get(READER, 'alike')).toMatchObject({ status: 'deprecated', replacedBy: 'sum_even' });
     expect(await findSkill(procedural, READER, 'alike')).toEqual(approved);
+  });
+
+  it('holds an earlier version, too, to the tests of the one that is in use by now', async () => {
+    const procedural = new FakeProceduralMemory();
+    const waiting = await storeAt(procedural, skillOf({ status: 'pending_review' }));
+    const present = await storeAt(procedural, other('b', { status: 'active' }));
+    const approve = (skill: Skill) => approveSkill(procedural, skill, { ...decision(1), digest: skill.digest });
+    await expect(approve(waiting)).rejects.toMatchObject({
+      code: 'ABORTED',
+      message: expect.stringContaining('tests of version 2') as string,
+    });
+    expect(await statuses(procedural)).toEqual(['pending_review', 'active']);
+    const held = { passed: true, evidence: [], reason: '', proof: proofOf(waiting, { kept: [dependencyOn(present)] }) };
+    await approve(await recordVerification(procedural, waiting, held, NEW_YEAR + 2));
+    expect(await statuses(procedural)).toEqual(['active', 'deprecated']);
   });
 
   it('merges nothing that others read', async () => {

@@ -1,10 +1,11 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillContract, SkillDependency, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { uncallableReason } from './callers.js';
 import { activatedAt, otherActive } from './one-active.js';
-import { keyOf, reasonsForReview, VERIFIER, wasActive } from './skill-life.js';
+import { isPinOf } from './pins.js';
+import { keyOf, reasonsForReview, VERIFIER } from './skill-life.js';
 
 /** Somebody's decision about a skill. */
 export interface Decision {
@@ -53,12 +54,28 @@ function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly str
 /**
  * The next status of a verified skill, by the agent's settings. What is marked, or has a finding that is an error, waits for a person
  * whatever they say. Where it becomes active, the version it replaces stops being used.
- * Repeating it after a crash finishes what was begun.
+ * Where what it calls was archived while it was verified, it is rejected. Repeating it after a crash finishes what was begun.
  *
  * @param replaced the version in use that it was verified against; null: there was none. Absent: whichever is in use
  * @throws EtudeError ABORTED where another version is in use by now
  */
 export async function settleVerified(
+  procedural: SkillRegistry,
+  skill: Skill,
+  settings: Approval,
+  at: number,
+  replaced?: Skill | null,
+): Promise<Skill> {
+  try {
+    return await settleOnce(procedural, skill, settings, at, replaced);
+  } catch (error) {
+    const reason = errorCode(error) === 'FAILED_PRECONDITION' ? await uncallableReason(procedural, skill) : null;
+    if (skill.status !== 'verified' || reason === null) throw error;
+    return moveOne(procedural, skill, { to: 'rejected', from: ['verified'], by: VERIFIER, reason, at });
+  }
+}
+
+async function settleOnce(
   procedural: SkillRegistry,
   skill: Skill,
   settings: Approval,
@@ -79,9 +96,8 @@ export async function settleVerified(
 /** Whether its evidence holds the tests of this version, which it would replace. */
 export function isVerifiedAgainst({ kind, proof }: Skill, replaced: Skill | null): boolean {
   if (replaced === null || kind !== 'function' || replaced.kind !== 'function') return true;
-  const { name, version, digest, scope } = replaced;
-  const isIt = (one: SkillDependency) => one.version === version && one.digest === digest;
-  return (proof?.kept ?? []).some((one) => one.name === name && one.tenant === scope.tenant && one.agent === scope.agent && isIt(one));
+  const { version, digest } = replaced;
+  return (proof?.kept ?? []).some((one) => isPinOf(one, replaced) && one.version === version && one.digest === digest);
 }
 
 /** null: nothing keeps it from being used at once. Empty: nothing but the setting. */
@@ -125,13 +141,14 @@ export async function approveSkill(
       `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`,
       { field: 'name' },
     );
-  const replaced = (await activeVersions(procedural, skill)).find(({ version }) => version < skill.version) ?? null;
+  const replaced = await activeVersion(procedural, skill);
   if (skill.status === 'pending_review' && !isVerifiedAgainst(skill, replaced)) throw outdated(skill, replaced);
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
   const moves = merged.map((other) =>
     moveOf(other, { ...decision, reason: `merged into ${skill.name}`, to: 'deprecated', replacedBy: skill.name }),
   );
-  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, { also: moves });
+  const only = skill.status === 'pending_review' ? { replaced } : {};
+  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, { also: moves, ...only });
 }
 
 function outdated({ name, version }: Skill, replaced: Skill | null): EtudeError {
@@ -161,57 +178,6 @@ async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Sk
 /** A candidate or what waits for review is not wanted. @throws EtudeError ABORTED for what is in use or was */
 export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
   return moveOne(procedural, skill, { ...decision, to: 'rejected' });
-}
-
-/**
- * An earlier version is used again and the present one is deprecated, both or none.
- *
- * @param skill any version of it
- * @param decision.toVersion absent: the newest that was in use before the present one
- * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION where there is none, or none with a proof for its content
- */
-export async function rollbackSkill(
-  procedural: SkillRegistry,
-  skill: Skill,
-  { toVersion, ...decision }: Decision & { readonly toVersion?: number },
-): Promise<Skill> {
-  const versions = await versionsLike(procedural, skill);
-  const present = versions.find(({ status }) => status === 'active') ?? versions.find(wasActive);
-  const target =
-    toVersion === undefined
-      ? versions.find((version) => version.version < (present?.version ?? 0) && isOnceUsed(version))
-      : versions.find(({ version }) => version === toVersion);
-  if (target === undefined)
-    throw noVersion(
-      skill.name,
-      toVersion,
-      versions.filter(({ version, status }) => status === 'archived' && version < (present?.version ?? Infinity)),
-    );
-  if (!wasActive(target) || target.status === 'archived')
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `version ${target.version} of skill "${skill.name}" is ${target.status} and can't be rolled back to; only a version that was in use can`,
-      { field: 'to_version' },
-    );
-  const inUse = versions.filter(({ status, version }) => status === 'active' && version !== target.version);
-  const away = inUse.map((version) =>
-    moveOf(version, { ...decision, to: 'deprecated', from: ['active'], reason: awayReason(decision, target) }),
-  );
-  const [active] = await procedural.move([moveOf(target, { ...decision, to: 'active', from: ['active', 'deprecated'] }), ...away]);
-  return active ?? target;
-}
-
-const isOnceUsed = (skill: Skill) => wasActive(skill) && (skill.status === 'deprecated' || skill.status === 'active');
-const awayReason = ({ reason }: Decision, { version }: Skill) => `rolled back to version ${version}${reason === '' ? '' : `: ${reason}`}`;
-
-function noVersion(name: string, version: number | undefined, archived: readonly Skill[]): EtudeError {
-  if (version !== undefined) return new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}.`, { field: 'to_version' });
-  const once = archived.filter(wasActive).map((one) => one.version);
-  const why =
-    once.length === 0
-      ? `no earlier version of skill "${name}" was in use; name one with to_version`
-      : `earlier versions of skill "${name}" that were in use are archived (${once.join(', ')}); restore one of them first`;
-  return new EtudeError('FAILED_PRECONDITION', why, { field: 'to_version' });
 }
 
 interface Activation {
@@ -248,14 +214,17 @@ export async function activeVersions(procedural: SkillRegistry, skill: Skill): P
   return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
 }
 
-/** The newest active version of the same owner below this one; null where there is none. */
-export async function activeVersion(procedural: ProceduralMemory, skill: Skill): Promise<Skill | null> {
-  return (await activeVersions(procedural, skill)).find(({ version }) => version < skill.version) ?? null;
+/**
+ * The active version of the same owner whose place this one would take; null where there is none. That is an earlier one, and for what
+ * waits for review any: it is approved when others may have come into use. What was in use before is held to nothing newer.
+ */
+export async function activeVersion(procedural: SkillRegistry, skill: Skill): Promise<Skill | null> {
+  const active = await activeVersions(procedural, skill);
+  return active.find(({ version }) => version < skill.version || skill.status === 'pending_review') ?? null;
 }
 
-async function versionsLike(procedural: SkillRegistry, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
-  const versions = await procedural.versions({ tenant: scope.tenant, agent: scope.agent }, name, status);
-  return versions.filter((version) => version.scope.user === scope.user);
+function versionsLike(procedural: SkillRegistry, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
+  return procedural.versions(scope, name, status);
 }
 
 /** A move of exactly this version, with this content. */

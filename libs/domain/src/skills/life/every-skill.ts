@@ -11,10 +11,9 @@ export async function everySkill(shelf: SkillShelf, { tenant, agent }: Pick<Read
   const all: Skill[] = [];
   let last: Skill | undefined;
   for (;;) {
-    const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent };
+    const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
     const page = await shelf.list({ tenant, agent }, { limit: PAGE, ...after });
-    for (const newest of page)
-      all.push(...(newest.version === 1 ? [newest] : await shelf.versions({ tenant, agent: newest.scope.agent }, newest.name)));
+    for (const newest of page) all.push(...(newest.version === 1 ? [newest] : await shelf.versions(newest.scope, newest.name)));
     last = page.at(-1);
     if (page.length < PAGE) return all;
   }
@@ -22,11 +21,14 @@ export async function everySkill(shelf: SkillShelf, { tenant, agent }: Pick<Read
 
 /** Tells versions of one tenant apart. */
 export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'version' | 'scope'>) =>
-  `${scope.tenant} ${scope.agent} ${name}@${version}`;
+  `${scope.tenant} ${scope.agent} ${scope.user ?? ''} ${name}@${version}`;
 
-/** Of a skill, the versions that its code calls. */
-export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'>): string[] {
-  return dependencies.map(({ name, version, tenant, agent }) => versionKey({ name, version, scope: { tenant, agent, user: null } }));
+/** Of a skill, the versions that its code calls: where a pin does not say whose, nobody's and its own user's. */
+export function calledVersions({ scope, dependencies = [] }: Pick<Skill, 'scope' | 'dependencies'>): string[] {
+  return dependencies.flatMap(({ name, version, tenant, agent, user }) => {
+    const users = user === undefined ? [null, scope.user] : [user];
+    return [...new Set(users)].map((one) => versionKey({ name, version, scope: { tenant, agent, user: one } }));
+  });
 }
 
 /** Callers before what they call, so that nothing is ever called that is not there. */

@@ -1,3 +1,4 @@
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { isReadBy, ownersFor, type SkillReader, viewOf } from './owners.js';
@@ -15,12 +16,12 @@ export async function knownNames(
   const names = new Set<string>();
   const owners = new Map(ownersFor(reader).map(({ tenant, agent }) => [`${tenant} ${agent}`, { tenant, agent }]));
   for (const owner of owners.values()) {
-    let afterName: string | undefined;
+    let last: Skill | undefined;
     for (let seen = 0; seen < NAMES_MAX;) {
-      const after = afterName === undefined ? {} : { afterName };
+      const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
       const page = await procedural.list(viewOf(owner, reader.user), { limit: PAGE, status, ...after });
       for (const { name, scope } of page) if (isReadBy(scope, reader)) names.add(name);
-      afterName = page.at(-1)?.name;
+      last = page.at(-1);
       seen += PAGE;
       if (page.length < PAGE) break;
     }

@@ -4,10 +4,9 @@ import type { SkillWords } from '../../ports/memory.js';
 import { canonicalJson } from '../content-digest.js';
 import { reasonsNotTrusted } from '../hygiene/untrusted.js';
 import { skillDigest } from './skill-digest.js';
+import { LIVING } from './skill-status.js';
 import { changedFields } from './stale-edit.js';
 
-/** Nothing about it is decided by a person yet, or it is in use. */
-const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
 /** Nobody uses it before its marks were looked at. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 

@@ -4,7 +4,7 @@ import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { DECISIONS, decideAtOnce } from '../../testing/one-active-property.js';
 import { storeAt } from '../../testing/skill-lives.js';
-import { rollbackSkill } from './approve.js';
+import { rollbackSkill } from './rollback.js';
 import { keyOf } from './skill-life.js';
 
 const decision = (at: number) => ({ by: 'ann', reason: '', at: NEW_YEAR + at });
@@ -43,7 +43,7 @@ describe('at most one version of an owner is active', () => {
     const registry = new FakeProceduralMemory();
     await storeAt(registry, skillOf({ status: 'active' }));
     await storeAt(registry, skillOf({ status: 'active', scope: { ...SCOPE, user: 'ann' } }));
-    expect(await registry.versions(SCOPE, 'sum_even', 'active')).toHaveLength(2);
+    expect(await registry.versions({ tenant: 'acme', agent: 'coder' }, 'sum_even', 'active')).toHaveLength(2);
   });
 
   it('and of two that roll back at once one is told', async () => {

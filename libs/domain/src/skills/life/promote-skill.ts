@@ -55,12 +55,10 @@ function requireWider(skill: Skill, scope: SkillScope): void {
 /** The same content where the new readers see it. A pin is of content, so the proof holds for it as well. */
 async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
   const views = [owner, ...(['tenant', 'global'] as const).map((scope) => ownerOf(scope, owner))].filter((one) => isReadBy(one, owner));
-  for (const { tenant, agent, user } of views) {
-    const versions = await procedural.versions({ tenant, agent }, pin.name);
-    const same = versions.find(
-      ({ digest, status, scope }) => digest === pin.digest && scope.user === user && (status === 'active' || status === 'deprecated'),
-    );
-    if (same !== undefined) return { ...pin, tenant, agent, version: same.version };
+  for (const view of views) {
+    const versions = await procedural.versions(view, pin.name);
+    const same = versions.find(({ digest, status }) => digest === pin.digest && (status === 'active' || status === 'deprecated'));
+    if (same !== undefined) return { ...pin, ...view, version: same.version };
   }
   throw new EtudeError(
     'FAILED_PRECONDITION',

@@ -113,7 +113,7 @@ describe('promoteSkill', () => {
     await expect(share()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('"parse"') as string });
     await storeAt(procedural, skillOf({ name: 'parse', status: 'active', scope: shared }));
     const copy = await share();
-    expect(copy.dependencies).toEqual([{ ...pin, agent: '@tenant' }]);
+    expect(copy.dependencies).toEqual([{ ...pin, agent: '@tenant', user: null }]);
     expect(copy).toMatchObject({ digest: own.digest });
   });
 });

@@ -5,6 +5,7 @@ import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
 import { differingWords, distinctTests, knownVersion } from './known-version.js';
+import { requireEnabled } from './may-learn.js';
 import { otherKindReason } from './other-kind.js';
 import { needsRoom, requireRoom } from './skill-room.js';
 
@@ -32,6 +33,7 @@ const MODULES = new Set(
  * there, with the sources of both; the same content in other words (description, tags, category, examples, held-out tests) is the next
  * version, which is verified and approved like any other. Held-out tests of the version before go on with it.
  *
+ * @param options.setAside as `StoreSkillOptions` say: no room is asked for
  * @param options.baseVersion the version that was edited; left out: whatever is newest
  * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
  *   since; FAILED_PRECONDITION where skills are switched off, there are too many, the version in use is of
@@ -43,9 +45,10 @@ export async function registerSkill(
   deps: RegistrationDeps,
 ): Promise<Skill> {
   const { procedural, settings } = deps;
-  const { given, versions } = await registrable(candidate, deps);
+  const isSetAside = options.setAside !== undefined;
+  const { given, versions } = await registrable(candidate, isSetAside ? { ...deps, settings: { ...settings, maxSkills: 0 } } : deps);
   const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
-  requireLiving(stored, given, versions);
+  if (!isSetAside) requireLiving(stored, given, versions);
   return stored;
 }
 
@@ -62,14 +65,14 @@ export async function requireRegistrable(
   planned: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
   const { given, versions, isNew } = await registrable(candidate, deps, planned);
-  const known = knownVersion(given, ownOf(candidate, versions), 'edited');
+  const known = knownVersion(given, versions, 'edited');
   if (known !== null) requireLiving(known.version, given, versions);
   return isNew;
 }
 
 interface Registrable {
   readonly given: Skill;
-  /** All of the name that the agent has. */
+  /** All of the name that its owner has. */
   readonly versions: readonly Skill[];
   readonly isNew: boolean;
 }
@@ -78,26 +81,17 @@ async function registrable(candidate: Skill, deps: RegistrationDeps, planned: Re
   const { procedural, settings, clock } = deps;
   const { scope, name } = candidate;
   requireName(name);
-  if (!settings.enabled)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `agent "${scope.agent}" learns no skills: its setting procedural_memory_settings.enabled is false`,
-      { field: 'enabled' },
-    );
-  const owner = { tenant: scope.tenant, agent: scope.agent };
-  const versions = await procedural.versions(owner, name);
+  requireEnabled(scope.agent, settings);
+  const versions = await procedural.versions(scope, name);
   const isNew = needsRoom(versions) && !planned.has(name);
   if (isNew && settings.maxSkills > 0)
-    requireRoom(owner, (await procedural.countNames(owner, settings.maxSkills)) + planned.size, settings.maxSkills);
-  const own = ownOf(candidate, versions);
-  requireKind(candidate, own.find(({ status }) => status === 'active') ?? null);
-  const heldOut = distinctTests([...(own[0]?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
+    requireRoom(scope, (await procedural.countNames(scope, settings.maxSkills)) + planned.size, settings.maxSkills);
+  requireKind(candidate, versions.find(({ status }) => status === 'active') ?? null);
+  const heldOut = distinctTests([...(versions[0]?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
   const given = { ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) };
   return { given, versions, isNew };
 }
-
-const ownOf = ({ scope }: Skill, versions: readonly Skill[]) => versions.filter((version) => version.scope.user === scope.user);
 
 /** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */
 function requireLiving(stored: Skill, given: Skill, versions: readonly Skill[]): void {
@@ -110,7 +104,7 @@ function requireLiving(stored: Skill, given: Skill, versions: readonly Skill[]):
       { field: 'skill', metadata: { version: String(version), status, not_taken: lost.join(', ') } },
     );
   if (status !== 'deprecated' && status !== 'archived') return;
-  const active = ownOf(given, versions).find((other) => other.status === 'active');
+  const active = versions.find((other) => other.status === 'active');
   const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;
   throw new EtudeError(
     'FAILED_PRECONDITION',

@@ -5,7 +5,6 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { nearestOf } from '../use/nearest-name.js';
 import { activeVersions, type Decision, moveOf } from './approve.js';
-import { calledVersions, versionKey } from './every-skill.js';
 import { findSkill } from './find-skill.js';
 import { knownNames } from './known-names.js';
 import { isProofOf, wasActive, wasBefore } from './skill-life.js';
@@ -47,54 +46,11 @@ async function requireReplacement(procedural: Pick<ProceduralMemory, 'versions' 
  *   run any more
  */
 export async function archiveSkill(
-  procedural: Pick<SkillRegistry, 'move' | 'dependents'>,
+  procedural: Pick<SkillRegistry, 'move'>,
   versions: readonly Skill[],
   decision: Decision,
 ): Promise<readonly Skill[]> {
-  const [first] = versions;
-  if (first === undefined) return [];
-  const callers = await callersOf(procedural, versions);
-  if (callers.length > 0)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `skill "${first.name}" is called by ${callers.join(', ')}; archive what calls it first, or store it without that call. A poisoned source is withdrawn with all that calls it by RevokeSource.`,
-      { field: 'name' },
-    );
   return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
-}
-
-/** What may run, or is to be approved. */
-const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
-
-/**
- * Who in use calls one of these versions, and through what. A caller keeps the versions that it was verified with, so what lies between
- * is often deprecated; what is archived between them was in the way already.
- */
-async function callersOf(procedural: Pick<SkillRegistry, 'dependents'>, versions: readonly Skill[]): Promise<readonly string[]> {
-  const seen = new Set(versions.map(versionKey));
-  const callers: string[] = [];
-  let level = versions.map((skill) => ({ skill, through: '' }));
-  while (level.length > 0) {
-    const next: typeof level = [];
-    for (const { skill, through } of level) {
-      for (const caller of await callersOfVersion(procedural, skill)) {
-        if (seen.has(versionKey(caller)) || caller.status === 'archived' || caller.status === 'rejected') continue;
-        seen.add(versionKey(caller));
-        if (IN_USE.has(caller.status)) callers.push(`${calledText(caller)} (${caller.status}${through})`);
-        else next.push({ skill: caller, through: `${through === '' ? ', through ' : `${through}, `}${caller.name}@${caller.version}` });
-      }
-    }
-    level = next;
-  }
-  return callers;
-}
-
-const calledText = ({ name, version, scope }: Skill) => `${name}@${version} of "${scope.agent}"`;
-
-async function callersOfVersion(procedural: Pick<SkillRegistry, 'dependents'>, skill: Skill): Promise<readonly Skill[]> {
-  const { tenant, agent } = skill.scope;
-  const callers = await procedural.dependents({ tenant, agent, name: skill.name }, { all: true });
-  return callers.filter((caller) => calledVersions(caller).includes(versionKey(skill)));
 }
 
 /**
@@ -103,9 +59,15 @@ async function callersOfVersion(procedural: Pick<SkillRegistry, 'dependents'>, s
  * be verified again.
  *
  * @param versions archived ones of one owner's skill
- * @throws EtudeError ABORTED for what is not archived
+ * @param decision.namesMax how many skills its owner may have; 0: any number
+ * @throws EtudeError ABORTED for what is not archived; FAILED_PRECONDITION where it calls what is archived, and would be in use again, and
+ *   where its owner has as many as they may
  */
-export async function restoreSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
+export async function restoreSkill(
+  procedural: SkillRegistry,
+  versions: readonly Skill[],
+  { namesMax = 0, ...decision }: Decision & { readonly namesMax?: number },
+): Promise<readonly Skill[]> {
   const moves: SkillMove[] = [];
   let isFree: boolean | null = null;
   for (const skill of versions.toSorted((a, b) => b.version - a.version)) {
@@ -118,7 +80,7 @@ export async function restoreSkill(procedural: SkillRegistry, versions: readonly
     if (to === 'active') isFree = false;
     moves.push(moveOf(skill, { ...decision, to, from: ['archived'] }));
   }
-  return procedural.move(moves);
+  return procedural.move(moves, { namesMax });
 }
 
 function restoredStatus(skill: Skill, isFree: boolean): SkillStatus {

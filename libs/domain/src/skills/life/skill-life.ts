@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { StoreSkillOptions } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
 import { canonicalJson } from '../content-digest.js';
@@ -47,13 +48,16 @@ export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean 
 /**
  * A skill as it is first stored, whatever its author says of it: a candidate that nothing is known of, but what its sources say against it.
  *
- * @param by who stored it; where it came from by default
+ * @param options.by who stored it; where it came from by default
+ * @param options.setAside why it is archived at once
  */
-export function newSkill(given: Skill, version: number, by?: string): Skill {
+export function newSkill(given: Skill, version: number, { by, setAside }: Pick<StoreSkillOptions, 'by' | 'setAside'> = {}): Skill {
   const { proof: _proof, contract: _contract, usage: _usage, replacedBy: _replacedBy, ...skill } = structuredClone(given);
   const origin = skill.origin ?? 'rollout';
-  const stored: SkillChange = { at: skill.createdAt, by: by ?? origin, from: null, to: 'candidate', reason: skill.statusReason };
-  return { ...withMarks(skill), version, status: 'candidate', evidence: [], digest: skillDigest(skill), history: [stored] };
+  const who = { at: skill.createdAt, by: by ?? origin };
+  const stored: SkillChange = { ...who, from: null, to: 'candidate', reason: skill.statusReason };
+  const made: Skill = { ...withMarks(skill), version, status: 'candidate', evidence: [], digest: skillDigest(skill), history: [stored] };
+  return setAside === undefined ? made : changedBy(made, { ...who, key: keyOf(made), to: 'archived', reason: setAside });
 }
 
 /**
@@ -167,8 +171,8 @@ export function wasRejectedByPerson({ history = [] }: Pick<Skill, 'history'>): b
   return said?.to === 'rejected';
 }
 
-export function keyOf({ scope: { tenant, agent }, name, version, digest }: Skill): SkillKey {
-  return { tenant, agent, name, version, digest };
+export function keyOf({ scope: { tenant, agent, user }, name, version, digest }: Skill): SkillKey {
+  return { tenant, agent, user, name, version, digest };
 }
 
 export function noSuchSkill({ name, version }: Pick<SkillKey, 'name' | 'version'>): EtudeError {

@@ -1,13 +1,30 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillOwner } from '../../ports/skill-registry.js';
+import { isVersionOf } from './one-active.js';
+import { GONE } from './skill-status.js';
 
-/** Of versions that take up no room. */
-const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
-
-/** @param versions of the name that an agent has, whoever the user is. Whether the next one of them takes up room that none has yet. */
+/** @param versions of the name that the owner has. Whether the next one of them takes up room that none has yet. */
 export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
   return versions.every(({ status }) => GONE.has(status));
+}
+
+/**
+ * Whose names take up room that they did not before, each once.
+ *
+ * @param versions all of them, before, of the name and owner of a skill
+ */
+export async function namesThatReturn(
+  moved: ReadonlyArray<{ readonly before: Skill; readonly after: Skill }>,
+  versions: (skill: Skill) => Promise<readonly Skill[]>,
+): Promise<readonly Skill[]> {
+  const returning: Skill[] = [];
+  for (const { before, after } of moved) {
+    if (!GONE.has(before.status) || GONE.has(after.status) || returning.some((one) => isVersionOf(one, after))) continue;
+    if (needsRoom(await versions(before))) returning.push(before);
+  }
+  return returning;
 }
 
 /** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where there are as many as there may be */
@@ -24,6 +41,5 @@ const ROOM_FIELD = 'max_skills';
 
 /** Whether this is the refusal of `requireRoom`, in whichever process. */
 export function isWithoutRoom(error: unknown): boolean {
-  const { code, details } = (error ?? {}) as { code?: unknown; details?: { field?: unknown } };
-  return code === 'FAILED_PRECONDITION' && details?.field === ROOM_FIELD;
+  return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === ROOM_FIELD;
 }

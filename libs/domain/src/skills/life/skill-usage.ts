@@ -1,8 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
-import type { SkillOwner } from '../../ports/skill-registry.js';
 
 export const UNUSED: SkillUsage = {
   offered: 0,
@@ -20,8 +19,16 @@ export function afterOffer(skill: Skill): Skill {
   return { ...skill, usage: { ...usage, offered: usage.offered + 1 } };
 }
 
-/** Whose skill was used. @throws EtudeError PERMISSION_DENIED for one of another tenant that is not everybody's */
-export function ownerOfUse({ scope, owner = scope }: Extract<MemoryWrite, { kind: 'skill_use' }>): SkillOwner {
-  if (owner.tenant === scope.tenant || owner.tenant === GLOBAL_TENANT) return { tenant: owner.tenant, agent: owner.agent };
-  throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${owner.tenant}"`);
+/**
+ * Whose skill was used, the likeliest first: where the use names no user it is nobody's, or was stored before versions were counted for each
+ * user and is the user's own.
+ *
+ * @throws EtudeError PERMISSION_DENIED for one of another tenant that is not everybody's
+ */
+export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skill_use' }>): readonly Scope[] {
+  const { tenant, agent } = owner ?? scope;
+  if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
+    throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${tenant}"`);
+  const users = owner?.user === undefined ? [...new Set([null, scope.user])] : [owner.user];
+  return users.map((user) => ({ tenant, agent, user }));
 }

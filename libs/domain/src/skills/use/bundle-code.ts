@@ -6,13 +6,14 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { findSkill } from '../life/find-skill.js';
 import type { SkillReader } from '../life/owners.js';
+import { pinnedVersion } from '../life/pins.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { behindSkills, moduleName, skillsModule, type LoadedSkill } from './skills-module.js';
 
 /** More are not brought in for one skill. */
 const NEEDED_MAX = 200;
 
-type Named = Pick<SkillDependency, 'tenant' | 'agent' | 'name'>;
+type Named = Pick<SkillDependency, 'tenant' | 'agent' | 'user' | 'name'>;
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 /** What of a skill is brought in. */
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
@@ -94,11 +95,13 @@ export async function neededSkills(
       if (found.has(pinOf(dependency))) continue;
       if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
       const needed = await pinnedSkill(registry, dependency, caller, isProven);
-      await visit(needed, [...path, dependency]);
+      // Whose it is, also where its pin does not say so.
+      refuseCircle({ ...needed.scope, name: needed.name }, path);
+      await visit(needed, [...path, { ...needed.scope, name: needed.name }]);
       found.set(pinOf(dependency), needed);
     }
   };
-  await visit(skill, [{ tenant: skill.scope.tenant, agent: skill.scope.agent, name: skill.name }]);
+  await visit(skill, [{ ...skill.scope, name: skill.name }]);
   return [...found.values()];
 }
 
@@ -111,7 +114,7 @@ async function pinnedSkill(
   const { tenant, agent, name, version, digest } = dependency;
   if (tenant !== caller.scope.tenant && tenant !== GLOBAL_TENANT)
     throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
-  const skill = (await registry.versions({ tenant, agent }, name)).find((one) => one.version === version);
+  const skill = pinnedVersion(await registry.versions({ tenant, agent }, name), dependency, caller);
   const what = `${caller.name} needs ${name}@${version}`;
   if (skill !== undefined && skill.scope.user !== null && skill.scope.user !== caller.scope.user)
     throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
@@ -145,7 +148,7 @@ function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDepend
   for (const skill of needed) {
     const module = moduleName(skill, taken);
     taken.add(module);
-    modules.set(pinOf({ ...skill.scope, ...skill }), module);
+    modules.set(contentOf({ ...skill.scope, ...skill }), module);
     loaded.push({ module, code: skill.code, entryPoint: entryPointOf(skill), sees: sees(skill.dependencies ?? []) });
   }
   return { loaded, sees: sees(direct ?? needed.map((skill) => dependencyOn(skill))) };
@@ -153,11 +156,11 @@ function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDepend
 
 /** A skill as another one pins it. */
 export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name' | 'scope' | 'version' | 'digest'>): SkillDependency {
-  return { name, tenant: scope.tenant, agent: scope.agent, version, digest };
+  return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
 function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDependency): string {
-  const module = modules.get(pinOf(dependency));
+  const module = modules.get(contentOf(dependency));
   if (module === undefined)
     throw new EtudeError('INTERNAL', `${dependency.name}@${dependency.version} is called and not brought in before its caller`);
   return module;
@@ -173,6 +176,11 @@ function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string 
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
-const ownNameOf = ({ tenant, agent, name }: Named) => JSON.stringify([tenant, agent, name]);
+const ownNameOf = ({ tenant, agent, user = null, name }: Named) => JSON.stringify([tenant, agent, user, name]);
 
-const pinOf = (pin: Named & { readonly version: number }) => JSON.stringify([pin.tenant, pin.agent, pin.name, pin.version]);
+type Pinned = Named & Pick<SkillDependency, 'version' | 'digest'>;
+
+const pinOf = (pin: Pinned) => JSON.stringify([pin.user ?? null, contentOf(pin)]);
+
+/** What is brought in for a pin; of two owners' versions with one number and one content, either. */
+const contentOf = ({ tenant, agent, name, version, digest }: Pinned) => JSON.stringify([tenant, agent, name, version, digest]);

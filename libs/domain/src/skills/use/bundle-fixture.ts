@@ -38,9 +38,10 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
 
 /** Skills as a registry would give them. */
 export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 'versions'> {
-  const versions: ProceduralMemory['versions'] = async ({ tenant, agent }, name, status?: SkillStatus) =>
+  const versions: ProceduralMemory['versions'] = async ({ tenant, agent, user }, name, status?: SkillStatus) =>
     skills
       .filter((skill) => skill.name === name && skill.scope.tenant === tenant && skill.scope.agent === agent)
+      .filter((skill) => user === undefined || skill.scope.user === user)
       .filter((skill) => status === undefined || skill.status === status)
       .toSorted((a, b) => b.version - a.version);
   return { versions };

@@ -45,6 +45,14 @@ describe('a skill that is used by names', () => {
     expect((await called(code, parameters)).result).toEqual(result);
   });
 
+  it.each([
+    ['def f(n: int, key: tuple = (1, 2)): return {(1, 2): 5}[key] * n', { n: 2 }, 10],
+    ['def f(name: str, ratio: float = 1.0): return name + str(ratio)', { name: 'x' }, 'x1.0'],
+    ['def f(n: int, seen: set = {1}): return n in seen', { n: 1 }, true],
+  ])('leaves defaults to Python, which has some that JSON has not: %s', async (code, parameters, result) => {
+    expect((await called(code, parameters)).result).toEqual(result);
+  });
+
   it('says which one is needed where Python alone could fill it in', async () => {
     expect(await fieldsOf(called('def f(a, b=frozenset(), c=1, /): return c', { a: 1, c: 2 }))).toEqual(['parameters.b']);
     expect(await fieldsOf(called('def f(a, b=frozenset(), *rest): return rest', { a: 1, rest: [2] }))).toEqual(['parameters.b']);

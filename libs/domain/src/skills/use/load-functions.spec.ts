@@ -1,4 +1,5 @@
 import type { EtudeError } from '@etude/contracts/errors';
+import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import { registryOf, skillOf } from './bundle-fixture.js';
@@ -11,7 +12,10 @@ const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b:
 const TWICE = provenSkillOf('twice', 'import skills\ndef twice(x):\n    return skills.add(x, x)', { x: {} }, { needs: [ADD] });
 const PROGRAM = provenSkillOf('shout', 'print(1)', {}, { entryPoint: null });
 const SHOWN = provenSkillOf('shown', 'def shown(): return 1', {}, { kind: 'snippet' });
-const deps = { procedural: registryOf(ADD, TWICE, PROGRAM, SHOWN, skillOf('unproven', 'def unproven(): ...')), checker: TEST_SIGNER };
+const registry = registryOf(ADD, TWICE, PROGRAM, SHOWN, skillOf('unproven', 'def unproven(): ...'));
+const offers: SkillOffer[] = [];
+const procedural = { ...registry, countOffers: async (more: readonly SkillOffer[]) => void offers.push(...more) };
+const deps = { procedural, checker: TEST_SIGNER, clock: { now: () => 7 } };
 
 async function printed(code: string): Promise<string> {
   const runs = [{ kind: 'program' as const, code, stdin: '' }];
@@ -46,6 +50,14 @@ describe('loadFunctions', () => {
     expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
   });
 
+  it('counts each that was asked for once, and nothing of what is refused', async () => {
+    offers.length = 0;
+    await errorOf(loadFunctions(reader, ['add', 'unproven'], deps));
+    expect(offers).toEqual([]);
+    await loadFunctions(reader, ['twice', 'twice'], deps);
+    expect(offers).toEqual([{ ...TWICE.scope, name: 'twice', version: 1, loadedAt: 7 }]);
+  });
+
   it('loads nothing where nothing is asked for', async () => {
     expect(await loadFunctions(reader, [], deps)).toEqual({ functions: [], pins: [], code: '' });
   });
@@ -73,7 +85,7 @@ describe('pinDependencies', () => {
   it('pins what there is now, by version and digest', async () => {
     const newer = { ...ADD, version: 3 };
     expect(await pinDependencies(registryOf(ADD, newer), reader, ['add', 'add'], self)).toEqual([
-      { name: 'add', tenant: 'acme', agent: 'solver', version: 3, digest: ADD.digest },
+      { name: 'add', tenant: 'acme', agent: 'solver', user: null, version: 3, digest: ADD.digest },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
@@ -27,13 +28,19 @@ export interface LoadedFunctions {
   readonly code: string;
 }
 
-interface LoadDeps {
+interface FunctionDeps {
   readonly procedural: Pick<ProceduralMemory, 'versions'>;
   readonly checker: ProofChecker;
 }
 
+interface LoadDeps extends FunctionDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions' | 'countOffers'>;
+  readonly clock: Clock;
+}
+
 /**
- * Functions for code that is yet to be written, with all that they need, in the versions that were verified together.
+ * Functions for code that is yet to be written, with all that they need, in the versions that were verified together. Each that was asked
+ * for counts as offered and loaded; of one that is refused nothing is counted.
  *
  * @throws EtudeError NOT_FOUND naming all that are not there; FAILED_PRECONDITION where one has nothing to call or is not proven
  */
@@ -50,6 +57,8 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const pins = skills.map((skill) => dependencyOn(skill));
   const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
   const needed = await neededOf(pins, reader, deps);
+  const loadedAt = deps.clock.now();
+  await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
   return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
 }
 
@@ -58,13 +67,13 @@ export async function codeWithFunctions(
   reader: SkillReader,
   pins: readonly SkillDependency[],
   code: string,
-  deps: LoadDeps,
+  deps: FunctionDeps,
 ): Promise<string> {
   return bundledCode(code, await neededOf(pins, reader, deps), pins);
 }
 
 /** As for a skill that calls all of them. */
-function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: SkillReader, { procedural, checker }: LoadDeps) {
+function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: SkillReader, { procedural, checker }: FunctionDeps) {
   const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
   return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
 }

@@ -7,7 +7,7 @@ type Value = CallArguments['args'][number];
 
 /**
  * Arguments that were given by name, as Python takes them: what stands before a "/" by its place, the list of what follows a "*" behind all
- * that stands before it, the rest by name.
+ * that stands before it, the rest by name. A default is filled in only where a place before another needs a value.
  *
  * @param given as `validateArguments` answers them
  * @throws EtudeError INVALID_ARGUMENT where one was left out that stands before another which is passed by its place
@@ -25,7 +25,7 @@ export function placedArguments(
   if (last === undefined) return { args: [], kwargs };
   const before = parameters.slice(0, parameters.indexOf(last) + (last === rest ? 0 : 1));
   const args = before.map(({ name }) => {
-    const value = Object.hasOwn(kwargs, name) ? kwargs[name] : undefined;
+    const value = Object.hasOwn(kwargs, name) ? kwargs[name] : defaultOf(contract, name);
     if (value === undefined) throw leftOut(skill, name, last.name);
     delete kwargs[name];
     return value;
@@ -33,6 +33,13 @@ export function placedArguments(
   return { args: [...args, ...follow], kwargs };
 }
 
+function defaultOf(contract: Skill['contract'], name: string): Value | undefined {
+  const properties = objectOf(contract?.inputSchema.properties);
+  return Object.hasOwn(properties, name) ? objectOf(properties[name]).default : undefined;
+}
+
+const objectOf = (value: Value | undefined) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, Value>>) : {};
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
 
 /** Its default is none that JSON has, so that nobody but Python can fill it in. */

@@ -1,19 +1,48 @@
+import { escapedText } from './exact-text.js';
+
 /**
  * What a call returned, as plain JSON: sets as lists, dictionaries with other keys than text as lists of pairs, complex numbers as
- * pairs, bytes as base64, numbers that JSON does not have as texts. See `RunResult.value`; keys that begin with "$" are always the
- * sandbox's own. A skill's `outputSchema` describes this.
+ * pairs, bytes as base64, numbers that JSON does not have as texts, and halves of surrogate pairs as their escapes. See
+ * `RunResult.value`; keys that begin with "$" are always the sandbox's own. A skill's `outputSchema` describes this.
  */
 export function plainValue(value: unknown): unknown {
+  if (typeof value === 'string') return escapedText(value);
   if (Array.isArray(value)) return value.map(plainValue);
   if (value === null || typeof value !== 'object') return value;
   const entries = Object.entries(value);
   const [key, content] = entries[0] ?? [];
-  if (key === '$dict' && isTexted(content)) return Object.fromEntries(content.map(([name, item]) => [name, plainValue(item)]));
+  if (key === '$dict' && isTexted(content)) return objectOf(content);
   if (key?.startsWith('$') && entries.length === 1) return plainValue(content);
-  return Object.fromEntries(entries.map(([name, item]) => [name, plainValue(item)]));
+  return objectOf(entries);
 }
+
+const objectOf = (pairs: ReadonlyArray<readonly [string, unknown]>) =>
+  Object.fromEntries(pairs.map(([name, item]) => [escapedText(name), plainValue(item)]));
 
 /** Pairs whose keys are all texts: one of them begins with "$", which the sandbox does not write as a key. */
 function isTexted(pairs: unknown): pairs is ReadonlyArray<readonly [string, unknown]> {
   return Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && typeof pair[0] === 'string');
+}
+
+const NOTES: Readonly<Record<string, string>> = {
+  $int: 'whole numbers beyond 2^53 are texts',
+  $float: 'nan and infinities are texts',
+  text: 'halves of surrogate pairs are escapes such as \\ud800',
+};
+
+/** What numbers and texts of a returned value became in `plainValue`, in a sentence; empty where all are what they were. */
+export function noteOfPlainValue(value: unknown): string {
+  const found = new Set<string>();
+  const left: unknown[] = [value];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === 'string' && !one.isWellFormed()) found.add('text');
+    if (typeof one !== 'object' || one === null) continue;
+    const entries = Object.entries(one);
+    const [key = ''] = entries[0] ?? [];
+    if (entries.length === 1 && (key === '$int' || key === '$float')) found.add(key);
+    for (const [name, item] of entries) left.push(name, item);
+  }
+  const said = Object.entries(NOTES).filter(([kind]) => found.has(kind));
+  return said.length === 0 ? '' : `In the result ${said.map(([, note]) => note).join(', and ')}.`;
 }

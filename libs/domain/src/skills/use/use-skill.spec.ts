@@ -10,7 +10,7 @@ import { proven, provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
 import { type MeantVersion, type SkillCall, type UseClaim, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
-const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
+const ADD = provenSkillOf('add', 'def add(a, b=10):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
 
 function world(skills: readonly Skill[], sandboxes: UseSkillDeps['sandboxes'] = new PythonSandboxes()) {
   const outbox = new FakeMemoryOutbox();
@@ -147,8 +147,7 @@ describe('useSkill', () => {
   it('tells what the code did wrong, with the input', async () => {
     const { use, uses } = failing({ exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no', line: 2 } });
     expect(await use()).toMatchObject({ success: false, result: null, error: 'ValueError: no, line 2' });
-    expect(uses()).toMatchObject([{ success: false, failure: { input: '{"a":1,"b":10}', error: 'ValueError: no, line 2' } }]);
-    expect(uses()[0]).not.toHaveProperty('outputDigest');
+    expect(uses()).toMatchObject([{ success: false, failure: { input: '{"a":1}', error: 'ValueError: no, line 2' } }]);
   });
 
   it.each([
@@ -156,7 +155,23 @@ describe('useSkill', () => {
     ['oom', 'it ran out of memory'],
     ['kernel_lost', 'its sandbox was lost while it ran'],
   ] as const)('answers a use that ended by %s', async (exit, error) => {
-    expect(await failing({ exit, exitCode: null }).use()).toMatchObject({ success: false, exit, error });
+    const { use, uses } = failing({ exit, exitCode: null, error: { type: 'MemoryError', message: '', line: 1 } });
+    expect(await use()).toMatchObject({ success: false, exit, error });
+    expect(uses()[0]).not.toHaveProperty('outputDigest');
+  });
+
+  it.each([
+    ['a value', { value: 1 }, true],
+    ['another exception', { exit: 'nonzero', error: { type: 'KeyError', message: 'no', line: 2 } }, true],
+    ['other words of the same exception', { exit: 'nonzero', error: { type: 'ValueError', message: 'at 0x7f', line: 2 } }, false],
+    ['a limit', { exit: 'wall', error: { type: 'KeyError', message: 'no', line: 2 } }, false],
+    ['a kill', { exit: 'signal', signal: 9 }, false],
+  ] as const)('compares an exception with %s, of the same input', async (_, second, nondeterministic) => {
+    const first = { exit: 'nonzero', error: { type: 'ValueError', message: 'no', line: 2 } } as const;
+    let runs = 0;
+    const { use, uses } = world([ADD], new FakeSandboxes(() => ((runs += 1) === 1 ? first : second)));
+    for (const useId of ['u1', 'u2']) await use({ useId });
+    expect(uses().reduce(afterUse, ADD).usage).toMatchObject({ used: 2, nondeterministic });
   });
 
   it('throws where the infrastructure failed, and counts nothing', async () => {

@@ -11,7 +11,7 @@ import { contentDigest } from '../content-digest.js';
 import { findSkill } from '../life/find-skill.js';
 import type { SkillReader } from '../life/owners.js';
 import { placedArguments } from './placed-arguments.js';
-import { plainValue } from './plain-value.js';
+import { noteOfPlainValue, plainValue } from './plain-value.js';
 import { isProven } from '../verification/proof.js';
 import { requireCallable, validateArguments } from './validate-arguments.js';
 
@@ -65,6 +65,8 @@ export type UseOutcome =
       readonly version: number;
       /** What the function returned, as plain JSON; null for a program, and where it failed. */
       readonly result: unknown;
+      /** Which numbers and texts of it are not as they were returned; empty where all are. */
+      readonly resultNote: string;
       readonly output: string;
       /** Empty where it succeeded. */
       readonly error: string;
@@ -102,6 +104,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
     name: skill.name,
     version: skill.version,
     result: error === '' && result.value !== undefined ? plainValue(result.value) : null,
+    resultNote: error === '' ? noteOfPlainValue(result.value) : '',
     output: result.stdout,
     error,
     exit: result.exit,
@@ -247,6 +250,10 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
+function ownerOf({ scope: { tenant, agent, user } }: Skill) {
+  return { tenant, agent, ...(user === null ? {} : { user }) };
+}
+
 /** Names reader and use, so that a repeat is the same write. */
 function writeIdOf({ reader: { agent, user }, useId }: SkillCall): string {
   return `use-${contentDigest({ agent, user, useId })}`;
@@ -261,7 +268,7 @@ function useOf(
   return {
     kind: 'skill_use',
     scope: { tenant, agent, user },
-    owner: { tenant: skill.scope.tenant, agent: skill.scope.agent },
+    owner: ownerOf(skill),
     name: skill.name,
     version: skill.version,
     success,
@@ -269,8 +276,17 @@ function useOf(
     cue: '',
     at,
     inputDigest: contentDigest(input),
-    ...(success
-      ? { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) }
-      : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } }),
+    ...outputDigestOf(result, success),
+    ...(success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } }),
   };
+}
+
+/**
+ * What the same input is to give again: value and print, or the kind of the code's own exception. Not its message, which may hold
+ * addresses, and nothing of a limit or a kill, which a busy machine may bring about.
+ */
+function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
+  if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };
+  const { type } = crashOf(result);
+  return type === null || LIMIT_MET[result.exit] !== undefined ? {} : { outputDigest: contentDigest({ error: type }) };
 }

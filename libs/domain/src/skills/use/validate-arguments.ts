@@ -22,7 +22,8 @@ const parsers = new Map<string, z.ZodType>();
 const SHOWN_MAX = 8;
 
 /**
- * Arguments as the skill's contract takes them, with what was left out filled in.
+ * Arguments as the skill's contract takes them. What was left out stays so: Python has the default, exactly, and JSON may not (a tuple,
+ * 1.0).
  *
  * @throws EtudeError INVALID_ARGUMENT with a line for each argument that is wrong, named "parameters.NAME"; FAILED_PRECONDITION for a
  *   skill that can't be called
@@ -34,8 +35,7 @@ export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoi
   const parsed = parserOf(contract.inputSchema).safeParse(own, { reportInput: true });
   const told = parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, own, known, contract));
   const violations = Object.hasOwn(own, UNNAMEABLE) && told.length === 0 ? [NO_NAME] : told;
-  // What was given stays as it is: the parser leaves keys out that JavaScript has a meaning for.
-  if (parsed.success && violations.length === 0) return { ...(parsed.data as Arguments), ...own };
+  if (parsed.success && violations.length === 0) return own;
   const lines = violations.map(({ field, description }) => `${field} ${description.replace(/\.+$/, '')}`).join('; ');
   throw new EtudeError(
     'INVALID_ARGUMENT',

@@ -54,12 +54,7 @@ function memoryOf(...skills: Skill[]) {
 }
 
 function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMode = 'automatic') {
-  const { name, version, digest } = skill;
-  return admitSkill(
-    { tenant: 'acme', agent: 'solver', name, version, digest },
-    admissionDeps(procedural, { approvalMode: approval }),
-    signal,
-  );
+  return admitSkill(keyOf(skill), admissionDeps(procedural, { approvalMode: approval }), signal);
 }
 
 describe('admitSkill', () => {
@@ -136,9 +131,28 @@ describe('admitSkill', () => {
   it("lets no version replace, or be held to the tests of, what is another user's", async () => {
     const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
     const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });
-    const { procedural, statuses } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), { ...ofBob, version: 3 });
-    await admit({ ...ofBob, version: 3 }, procedural);
-    expect(await statuses()).toEqual(['active', 'active', 'active']);
+    const { procedural } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), ofBob);
+    await admit(ofBob, procedural);
+    const all = await procedural.versions({ tenant: 'acme', agent: 'solver' }, ofBob.name);
+    expect(all.map(({ status, scope: { user } }) => [status, user])).toEqual([
+      ['active', null],
+      ['active', 'bob'],
+      ['active', 'ann'],
+    ]);
+  });
+
+  it('verifies what a job from before versions were counted for each user means', async () => {
+    const nobodys = candidate();
+    const ofBob = candidate({ code: 'n = int(input())\nprint(n + n)', scope: { ...scope, user: 'bob' } });
+    const { procedural } = memoryOf(nobodys, ofBob);
+    const { name, version, digest } = ofBob;
+    const verified = await admitSkill(
+      { tenant: 'acme', agent: 'solver', name, version, digest },
+      admissionDeps(procedural),
+      new AbortController().signal,
+    );
+    expect(verified).toMatchObject({ status: 'active', scope: { user: 'bob' } });
+    expect(await procedural.versions(nobodys.scope, name)).toMatchObject([{ status: 'candidate' }]);
   });
 
   it('ends the same wherever it was killed', async () => {

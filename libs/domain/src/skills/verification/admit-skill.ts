@@ -1,4 +1,4 @@
-import { EtudeError, errorCode } from '@etude/contracts/errors';
+import { EtudeError, errorCode, errorDetails } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../../ports/agent-settings.js';
@@ -8,6 +8,7 @@ import type { SkillKey } from '../../ports/skill-registry.js';
 import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/approve.js';
 import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
+import { versionOfKey } from '../life/version-of-key.js';
 import { isProven, signProof } from './proof.js';
 import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
 
@@ -107,10 +108,11 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
 
 /** Nothing that is tried again changes that. */
 const OTHER_CONTENT = 'digest';
-const isOtherContent = (error: unknown) => (error as { details?: { field?: string } } | null)?.details?.field === OTHER_CONTENT;
+const isOtherContent = (error: unknown) => errorDetails(error).field === OTHER_CONTENT;
 
-async function loadSkill({ tenant, agent, name, version, digest }: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
-  const skill = await procedural.get({ tenant, agent }, name, version);
+async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
+  const { name, version, digest } = key;
+  const skill = await versionOfKey(procedural, key);
   if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
   if (skill.digest !== digest)
     throw new EtudeError(
@@ -137,11 +139,6 @@ export async function settledStatus(
   procedural: ProceduralMemory,
   { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
 ): Promise<SkillStatus | null> {
-  const owner = { tenant: scope.tenant, agent: scope.agent };
-  const newest = await procedural.get(owner, name);
-  for (let version = newest?.version ?? 0; version >= 1; version -= 1) {
-    const skill = version === newest?.version ? newest : await procedural.get(owner, name, version);
-    if (skill?.digest === digest && skill.scope.user === scope.user) return SETTLED.has(skill.status) ? skill.status : null;
-  }
-  return null;
+  const skill = (await procedural.versions(scope, name)).find((one) => one.digest === digest);
+  return skill !== undefined && SETTLED.has(skill.status) ? skill.status : null;
 }

@@ -43,12 +43,12 @@ async function likeness(
   const { name, version, scope, digest, code, entryPoint, tests } = other;
   const load = (text: string) => bundledCode(text, needed, other.dependencies ?? []);
   const theirs: Trial = { step: '', code, entryPoint, tests, load };
-  const id = contentDigest([scope.tenant, scope.agent, name, version, digest]).slice(0, 16);
+  const id = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16);
   const [passesTheirs, theyPass] = await Promise.all([
     passes(own, theirs, `on-${id}`, place, signal),
     passes(theirs, { ...own, tests: skill.tests }, `by-${id}`, place, signal),
   ]);
-  return { name, agent: scope.agent, version, similarity, passesTheirs, theyPass };
+  return { name, agent: scope.agent, user: scope.user, version, similarity, passesTheirs, theyPass };
 }
 
 /** Whether this code passes those tests, under the name by which they call it. */

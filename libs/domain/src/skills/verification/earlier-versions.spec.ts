@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { rollbackSkill } from '../life/approve.js';
+import { rollbackSkill } from '../life/rollback.js';
 import { keyOf } from '../life/skill-life.js';
 import { skillOf } from '../use/bundle-fixture.js';
 import { admissionDeps } from './admission-fixture.js';

@@ -1,6 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { isPruning } from '../hygiene/prune.js';
+import { isPinOf } from '../life/pins.js';
 
 /** Versions, and their tests together, that a new version is held to beside the one that it replaces. */
 const VERSIONS_MAX = 20;
@@ -15,8 +16,7 @@ const TESTS_MAX = 1_000;
  */
 export async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {
   if (keptOf(skill).length === 0) return [];
-  const { tenant, agent } = skill.scope;
-  const versions = new Map((await registry.versions({ tenant, agent }, skill.name)).map((version) => [version.version, version]));
+  const versions = new Map((await registry.versions(skill.scope, skill.name)).map((version) => [version.version, version]));
   const found = new Map<number, Skill>();
   for (let open = keptOf(skill); open.length > 0;) {
     const next = open.flatMap(({ version, digest }) => {
@@ -31,8 +31,8 @@ export async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry
 }
 
 /** Its own versions, of those whose tests passed with it. */
-function keptOf({ proof, scope, name }: Skill) {
-  return (proof?.kept ?? []).filter((pin) => pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent);
+function keptOf(skill: Skill) {
+  return (skill.proof?.kept ?? []).filter((pin) => isPinOf(pin, skill));
 }
 
 function isWithdrawn({ status, history = [] }: Skill): boolean {

@@ -38,6 +38,25 @@ describe('code that does things when it is loaded', () => {
     ['an inherited metaclass', 'class M(type):\n    def __init__(c, *a):\n        print(1) #\nclass A(metaclass=M): ...\nclass B(A): ...'],
     ['a function as metaclass', 'def m(n, b, d):\n    print(1) #\n    return type(n, b, d)\nclass A(metaclass=m): ...'],
     [
+      'an attribute of an instance',
+      'def g():\n    print(1) #\nclass A:\n    def __init__(self):\n        self.go = g\n        self.go()\nx = A()',
+    ],
+    [
+      'an attribute that is set by its name',
+      'def g():\n    print(1) #\nclass A:\n    def __init__(self):\n        setattr(self, "go", g)\nx = A()\ny = x.go()',
+    ],
+    [
+      'an attribute whose name is not known',
+      'def g():\n    print(1) #\nclass A:\n    def __init__(self, name):\n        object.__setattr__(self, name, g)\nx = A("go")\ny = x.go()',
+    ],
+    ['a lambda in an attribute', 'class A:\n    def __init__(self):\n        self.go = lambda: print(1) #\nx = A()\ny = x.go()'],
+    [
+      'a method that is set on a class',
+      'def g(self):\n    print(1) #\nclass A: ...\ndef mark(c):\n    setattr(c, "__init__", g)\n    return c\n@mark\nclass B(A): ...\nx = B()',
+    ],
+    ['an attribute that was given', 'class A:\n    def __init__(self, go):\n        self.go = go\n        self.go() #\nx = A(1)'],
+    ['an attribute of a constant', 'def g():\n    print(1) #\nclass A: ...\nx = A()\nx.go = g\ny = x.go()'],
+    [
       'a metaclass that prepares',
       'class M(type):\n    def __prepare__(n, b):\n        return {"a": print(1)} #\nclass A(metaclass=M): ...',
     ],
@@ -93,6 +112,12 @@ describe('code that only defines', () => {
     'class A:\n    known = []\n    def __init_subclass__(cls, **more):\n        super().__init_subclass__(**more)\n        A.known.append(cls)\nclass B(A): ...',
     'class A:\n    def __class_getitem__(cls, x):\n        return cls\nX = A[1]',
     'from typing import Generic, TypeVar\nT = TypeVar("T")\nclass Box(Generic[T]):\n    def __init__(self, x: T):\n        self.x = x\nONE: Box[int] = Box(1)',
+    'class A:\n    def __init__(self, **more):\n        for name, value in more.items():\n            setattr(self, name, value)\nx = A(a=1)',
+    'class A:\n    def __init__(self, items):\n        self.items = list(items)\n        self.items.append(1)\nx = A([1])',
+    'def g():\n    print(1)\ndef h(): ...\nh.helper = g',
+    'def g():\n    print(1)\nclass A:\n    def __init__(self):\n        self.go = g\nx = A()',
+    'class A:\n    def __init__(self, get):\n        self.get = get\nx = {"a": 1}\ny = x.get("a")',
+    'class B:\n    def __call__(self): ...\nclass A:\n    def __init__(self, name):\n        setattr(self, name, B())\n        self.__init__ = A\nx = A("b")\ny = x.b()',
     'class Unit:\n    def __init__(self, name):\n        self.name = name.strip()\n    def __enter__(self):\n        print(1)\nMETRE = Unit("m")',
     'from enum import Enum\nclass Colour(Enum):\n    RED = 1\n    @property\n    def dark(self): print(1)\nNAMES = {Colour.RED: "red"}',
     'def a(x): print(x)\ndef b(x): return open(x)\nTABLE = {"a": a, "b": b}',

@@ -118,7 +118,7 @@ async function failureOfDependent(
 ): Promise<string | null> {
   const load = (code: string) => bundledCode(code, needed, repinned.dependencies ?? []);
   const { code, entryPoint, tests, name, version, digest, scope } = skill;
-  const step = `of-${contentDigest([scope.tenant, scope.agent, name, version, digest]).slice(0, 16)}`;
+  const step = `of-${contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16)}`;
   const { passed, reason } = await runTrial({ step, code, entryPoint, tests, load }, place, signal);
   return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
 }

@@ -45,8 +45,24 @@ def called_arguments(call):
         return call.args[1:] + named, True
     return (call.args[:2] + named if name in ("sub", "subn") else []), False
 
+def kept_in_attributes(module):
+    """Values that are stored as attributes anywhere, by the attribute's name; None is one that is only known when it runs."""
+    kept = {}
+    for node in ast.walk(module):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)):
+            value = node.iter if isinstance(node, ast.For) else node.value
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for part in ast.walk(target) if value is not None else []:
+                    if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
+                        kept.setdefault(part.attr, []).append(value)
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and (dotted(node.func) or "").split(".")[-1] in ("setattr", "__setattr__"):
+            name = node.args[-2].value if isinstance(node.args[-2], ast.Constant) else None
+            kept.setdefault(name, []).append(node.args[-1])
+    return kept
+
 class OwnCode:
     def __init__(self, module, rule):
+        self.kept = kept_in_attributes(module)
         self.rule, self.done, self.known = rule, set(), {}
         self.bindings, self.classes, self.functions = {}, {}, {}
         inside = {id(method) for node in ast.walk(module) if isinstance(node, ast.ClassDef) for method in node.body}
@@ -142,6 +158,20 @@ class OwnCode:
 
     def named(self, owner, *names, depth=0):
         self.run_members(owner, lambda name, _: name in names, depth)
+        for name in names:
+            self.stored(name)
+
+    def stored(self, name, at=None):
+        """What may be called as an attribute because it was stored there; with a call, also what that was given."""
+        for value in self.kept.get(name, []) + self.kept.get(None, []):
+            # Once each: what is called may lead here again.
+            if (name, id(value)) not in self.done:
+                self.done.add((name, id(value)))
+                for found in self.reach(value):
+                    self.start(found, value)
+        for value in self.kept.get(name, []) if at is not None else []:
+            if isinstance(value, ast.Name) and not self.reach(value) and value.id not in self.bindings:
+                self.rule.refuse(at, "it calls what is stored as " + name)
 
     def operate(self, owner):
         self.run_members(owner, lambda name, _: is_special(name) and name not in SILENT)
@@ -208,6 +238,7 @@ class OwnCode:
             for kind, what in self.reach(function.value):
                 if kind in ("instance", "class"):
                     self.named(what, function.attr)
+                    self.stored(function.attr, at)
                 elif kind == "outside" and function.attr not in QUIET_METHODS:
                     self.rule.refuse(at, "it calls " + self.rule.named(function))
         elif isinstance(function, ast.Name):

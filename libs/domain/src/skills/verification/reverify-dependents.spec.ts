@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { admissionDeps } from './admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
-import { rollbackSkill } from '../life/approve.js';
+import { rollbackSkill } from '../life/rollback.js';
 import { dependencyOn } from '../use/bundle-code.js';
 import { skillOf, type SkillGiven } from '../use/bundle-fixture.js';
 import { proven } from '../use/proven-fixture.js';

@@ -6,7 +6,7 @@ import { judge } from '../../evaluation/judge.js';
 import { planRuns } from '../../evaluation/plan-runs.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { evaluatorsOf } from '../writing/skill-tests.js';
-import { failedCall } from './failed-call.js';
+import { failedCall, shownPrints } from './failed-call.js';
 
 /** Runs of one execution: few enough to leave the sandboxes to others in between. */
 const RUNS_MAX = 200;
@@ -130,15 +130,28 @@ export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSign
   return { passed: true, reason: '', results };
 }
 
-/** Whether two runs of the same tests gave the same, also where a test would take either. */
-export function sameResults(first: readonly RunResult[], second: readonly RunResult[]): boolean {
-  if (first.length !== second.length) return false;
-  return first.every((run, at) => {
-    const other = second[at];
-    if (run.passed !== undefined) return run.passed === other?.passed;
-    if (run.value !== undefined) return sameValue(run.value, other?.value, 0);
-    return run.stdout === other?.stdout;
-  });
+/**
+ * What the same tests gave otherwise a second time, also where a test would take either: "test 1 of 2: it printed something else"; null
+ * where all is the same. Printed counts as in a use, of a stream that was cut what is left of it; times don't. What a test in Python
+ * prints by itself is thrown away where it runs.
+ */
+export function differenceOf(trial: Pick<Trial, 'tests' | 'isAuthors'>, first: readonly RunResult[], second: readonly RunResult[]) {
+  for (const [at, run] of first.entries()) {
+    const what = changeOf(run, second[at]);
+    if (what === null) continue;
+    const how = trial.isAuthors === true && what === PRINTED ? `; ${shownPrints(run.stdout, second[at]?.stdout ?? '')}` : '';
+    return `test ${at + 1} of ${trial.tests.length}: ${what}${how}`;
+  }
+  return null;
+}
+
+const PRINTED = 'it printed something else';
+
+function changeOf(run: RunResult, other: RunResult | undefined): string | null {
+  if (run.passed !== other?.passed) return 'it did not end the same';
+  const isSame = run.value === undefined ? other?.value === undefined : sameValue(run.value, other?.value, 0);
+  if (!isSame) return 'it gave another value';
+  return run.stdout === other?.stdout ? null : PRINTED;
 }
 
 /** The owner of executions for this skill's verification. */

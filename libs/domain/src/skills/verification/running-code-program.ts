@@ -91,6 +91,8 @@ class Running:
             return self.rule.refuse(at, "it calls " + self.rule.named(function))
         for method in owned:
             self.own.run(method)
+        if not isinstance(function.value, (ast.Constant, ast.JoinedStr)):
+            self.own.stored(function.attr, None if owned else at)
         if self.rule.root(function) not in self.locals and function.attr not in QUIET_METHODS:
             if any(kind == "outside" for kind, _ in self.own.reach(function.value)):
                 self.rule.refuse(at, "it calls " + self.rule.named(function))

@@ -1,5 +1,4 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { activeVersion } from '../life/approve.js';
@@ -7,6 +6,7 @@ import { earlierVersions } from './earlier-versions.js';
 import { dependencyOn, neededSkills } from '../use/bundle-code.js';
 import { searchSkills } from '../life/find-skill.js';
 import { isReadBy } from '../life/owners.js';
+import { isPinOf, pinnedVersion } from '../life/pins.js';
 
 /** Everything that a verification looks at beside the skill. */
 export interface VerificationGround {
@@ -80,15 +80,12 @@ async function dependentsOf(
 /** Active skills that call a version of this one, which the same user has. */
 export async function activeDependents(skill: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
   const { tenant, agent, user } = skill.scope;
-  const calling = (await registry.dependents({ tenant, agent, name: skill.name })).filter(({ status }) => status === 'active');
+  const calling = (await registry.dependents({ tenant, agent, user, name: skill.name })).filter(({ status }) => status === 'active');
   if (calling.length === 0) return [];
   const versions = await registry.versions({ tenant, agent }, skill.name);
-  const own = new Set(versions.filter(({ scope }) => scope.user === user).map(({ version }) => version));
-  return calling.filter(({ dependencies = [] }) => dependencies.some((pin) => isPinOf(pin, skill) && own.has(pin.version)));
-}
-
-export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
-  return pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent;
+  return calling.filter((caller) =>
+    (caller.dependencies ?? []).some((pin) => isPinOf(pin, skill) && pinnedVersion(versions, pin, caller)?.scope.user === user),
+  );
 }
 
 function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {

@@ -121,8 +121,41 @@ describe('verifySkill', () => {
     );
     expect(await verify(skill, seeded)).toMatchObject({
       passed: false,
-      reason: 'its tests give other results under another hash seed and clock',
+      reason: 'its tests give other results under another hash seed and clock: test 1 of 1: it gave another value',
     });
+  });
+
+  it('rejects what prints something else under another hash seed, in tests of every kind', async () => {
+    const hashed = 'def hashd(text):\n    print("start")\n    print(*set(text))\n    return len(text)';
+    const python: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("ab") == 2' };
+    const letters: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("abcdefgh") == 8' };
+    const reason = 'its tests give other results under another hash seed and clock: test 2 of 2: it printed something else';
+    const skill = skillOf(hashed.replace('*set(text)', '*set(text) if len(text) > 2 else text'), [python, letters], 'hashd');
+    expect(await verify(skill)).toMatchObject({ passed: false, reason });
+    expect((await verify({ ...skill, origin: 'person' })).reason).toMatch(
+      /something else; "[a-h ]{15}" the first time, "[a-h ]{15}" the second$/,
+    );
+  });
+
+  it.each([
+    ['printed beside a value', { value: 4 }],
+    ['printed and cut', { value: 4, stdoutCutBytes: 9 }],
+  ])('rejects what is %s and changes, and looks at no times', async (_, run) => {
+    const runsOf = (second: string): Sandboxes => {
+      const python = new PythonSandboxes();
+      return {
+        async execute(request: ExecutionRequest) {
+          const answer = await python.execute(request);
+          if (request.runs.some(({ kind }) => kind !== 'call') || request.runs.length > 1) return answer;
+          const isSecond = request.hashSeed !== undefined;
+          const given = { ...CLEAN_RUN, ...run, stdout: isSecond ? second : 'now\n', wallMs: isSecond ? 9 : 1 };
+          return { ...answer, runs: [given] };
+        },
+      };
+    };
+    const skill = { ...skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double'), origin: 'person' as const };
+    expect((await verify(skill, runsOf('then\n'))).reason).toMatch(/printed something else; "now" the first time, "then" the second$/);
+    expect((await verify(skill, runsOf('now\n'))).reason).not.toMatch(/other results/);
   });
 
   it('holds a new version to the tests of the old one', async () => {
@@ -318,8 +351,8 @@ describe('skills that call a skill', () => {
     expect({ passed, alike: found.alike }).toEqual({
       passed: true,
       alike: [
-        { name: 'plus_one', agent: 'solver', version: 1, similarity: 0.9, passesTheirs: true, theyPass: true },
-        { name: 'plus_two', agent: 'solver', version: 1, similarity: 0.9, passesTheirs: false, theyPass: false },
+        { name: 'plus_one', agent: 'solver', user: null, version: 1, similarity: 0.9, passesTheirs: true, theyPass: true },
+        { name: 'plus_two', agent: 'solver', user: null, version: 1, similarity: 0.9, passesTheirs: false, theyPass: false },
       ],
     });
   });

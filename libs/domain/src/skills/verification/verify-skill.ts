@@ -20,9 +20,10 @@ import { compareAlike } from './compare-alike.js';
 import { underOtherClock } from './other-clock.js';
 import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings } from './proof.js';
 import { keepWhatWorked } from './keep-what-worked.js';
-import { ownerOfExecutions, runTrial, sameResults, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
+import { differenceOf, ownerOfExecutions, runTrial, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { secretFindings } from './secret-findings.js';
+import { hasHiddenTests } from '../life/hidden-tests.js';
 import { otherKindReason } from '../life/other-kind.js';
 import { isInWords } from '../life/skill-digest.js';
 import type { VerificationGround } from './verification-ground.js';
@@ -205,7 +206,7 @@ async function runStages(
     entryPoint: inspected.entryPoint,
     tests: skill.tests,
     load,
-    isAuthors: isByAuthor(skill),
+    isAuthors: !hasHiddenTests(skill),
   };
   const first = await runTrial(trial, place, signal);
   if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
@@ -216,9 +217,6 @@ async function runStages(
     compareAlike(skill, trial, ground.similar, place, signal),
   ]);
 }
-
-/** Tests of rollouts and of consolidation are a task's cases, and hidden ones among them. */
-const isByAuthor = ({ origin = 'rollout' }: Skill) => origin !== 'rollout' && origin !== 'consolidation';
 
 /** All of them, ended: nothing goes on behind an answer. The first error in this order is thrown. */
 async function inOrder(stages: ReadonlyArray<Promise<Stage>>): Promise<readonly Stage[]> {
@@ -231,7 +229,8 @@ async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace, si
   const second = await runTrial({ ...trial, step: 'second', hashSeed: OTHER_HASH_SEED, load }, place, signal);
   const where = 'under another hash seed and clock';
   if (!second.passed) return { evidence: [], reason: `its tests fail ${where}: ${second.reason}` };
-  if (!sameResults(first.results, second.results)) return { evidence: [], reason: `its tests give other results ${where}` };
+  const difference = differenceOf(trial, first.results, second.results);
+  if (difference !== null) return { evidence: [], reason: `its tests give other results ${where}: ${difference}` };
   const testsPassed = trial.tests.length;
   return { evidence: [`its tests pass twice with the same results (${testsPassed})`], found: { testsPassed } };
 }

@@ -1,4 +1,5 @@
-import { errorCode, type ErrorCode, type EtudeError } from '@etude/contracts/errors';
+import { errorCode, isOnlyThisAnswer } from '@etude/contracts/errors';
+import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../../ports/model.js';
 
@@ -15,9 +16,6 @@ const TRIES = 3;
 const DESCRIPTION_CHARS = 4_000;
 const EXAMPLE_CHARS = 8_000;
 const CODE_MAX_CHARS = 100_000;
-const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
-/** What a server answers to a request that it takes offence at; any other refusal (a wrong key, no credit) is one of all requests. */
-const REQUEST_REFUSED: ReadonlySet<string | undefined> = new Set(['400', '413', '422']);
 
 export const WrittenSkill = z.strictObject({
   code: z.string().trim().min(1).max(CODE_MAX_CHARS),
@@ -30,7 +28,7 @@ export const WrittenSkill = z.strictObject({
         type: z.string().max(200).default(''),
         description: z.string().max(2_000).default(''),
         required: z.boolean().default(true),
-        default_value: z.json().optional(),
+        default_value: Json.optional(),
       }),
     )
     .max(64)
@@ -38,9 +36,9 @@ export const WrittenSkill = z.strictObject({
   tests: z
     .array(
       z.strictObject({
-        args: z.array(z.json()).default([]),
-        kwargs: z.record(z.string(), z.json()).default({}),
-        expected: z.json(),
+        args: z.array(Json).default([]),
+        kwargs: z.record(z.string(), Json).default({}),
+        expected: Json,
         tolerance: z.number().min(0).default(0),
       }),
     )
@@ -132,10 +130,8 @@ async function ask(
   try {
     return await model.chat({ messages, temperature: 0 }, signal);
   } catch (error) {
-    const code = errorCode(error);
-    const status = (error as EtudeError).details?.metadata?.['status'];
-    if (!ANSWER_FAILURES.has(code) && !(code === 'MODEL_REFUSED' && REQUEST_REFUSED.has(status))) throw error;
-    return { failure: `${code}: ${(error as Error).message}` };
+    if (!isOnlyThisAnswer(error)) throw error;
+    return { failure: `${errorCode(error)}: ${(error as Error).message}` };
   }
 }
 

@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import type { Owners, RecordStore } from '../../record-store.js';
 import { untilTaken } from '../collisions.js';
@@ -61,8 +61,7 @@ export function erasedError(): EtudeError {
 
 /** Whether a write was refused because its owner was erased: then it is done with, and is not tried again. */
 export function isErased(error: unknown): boolean {
-  const { code, details } = (error ?? {}) as { code?: unknown; details?: { metadata?: { reason?: unknown } } };
-  return code === 'ABORTED' && details?.metadata?.reason === ERASED;
+  return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
 }
 
 async function loadMark(store: RecordStore, owners: Owners) {

@@ -19,6 +19,7 @@ import { skillRecord } from '../skill-records.js';
 import { bodyOf } from '../stored-body.js';
 import { guardedStore } from './guarded-store.js';
 import type { ImportOptions } from './import-lines.js';
+import type { Proposal, ProposeSkill } from './proposed-skill.js';
 import { RecordUpkeep } from './record-upkeep.js';
 
 const DAY_MS = 86_400_000;
@@ -109,6 +110,8 @@ const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIG
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
 const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
+const toldAs = (name: string, description: string) =>
+  skillOf({ name, description, kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' });
 const packedLine = (line: string) => {
   const { layer, kind, key } = JSON.parse(line) as Record<string, unknown>;
   return JSON.stringify({ layer, kind, key, packed: gzipSync(line).toString('base64') });
@@ -238,33 +241,63 @@ describe('a skill of an import', () => {
     await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
     expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
   });
-
-  it('waits for review where somebody imports it for others than their own agent', async () => {
-    const proposed: Skill[] = [];
-    const proposeSkill = async (skill: Skill) => void proposed.push(skill);
-    const shared = { tenant: 'acme', agent: '@tenant', user: null };
-    const lines = [skillOf({ name: 'own' }), skillOf({ name: 'shared', scope: shared })].map((skill) => lineOf(skillRecord(skill, [])));
-    await taken(lines, { proposeSkill });
-    expect(proposed.map(({ name, untrusted }) => [name, untrusted?.length ?? 0])).toEqual([
-      ['own', 0],
-      ['shared', 1],
-    ]);
-  });
 });
 
 describe('a skill that somebody proposes', () => {
-  const proposed: Skill[] = [];
-  const proposeSkill = async (skill: Skill) => void proposed.push(skill);
+  const proposed: Proposal[] = [];
+  const proposeSkill: ProposeSkill = (proposal) => {
+    proposed.push(proposal);
+    return Promise.resolve('added');
+  };
+  const proposedBy = async (...skills: readonly Skill[]) => {
+    proposed.length = 0;
+    const report = await taken(linesOf(...skills), { proposeSkill });
+    return { ...report, skills: proposed.map(({ skill }) => skill) };
+  };
+
+  it('names the import that it came in with, the same for the same lines, and no tasks that it solved', async () => {
+    const skills = [skillOf({ name: 'a', examplePrompts: ['Sum it.'] }), skillOf({ name: 'b', untrusted: ['it was told'] })];
+    const first = await proposedBy(...skills);
+    expect(first.skills.map(({ name, cues, fingerprints, untrusted }) => ({ name, cues, fingerprints, untrusted }))).toEqual([
+      { name: 'a', cues: ['Sum it.'], fingerprints: [], untrusted: undefined },
+      { name: 'b', cues: [], fingerprints: [], untrusted: ['it was told'] },
+    ]);
+    const sources = first.skills.map((skill) => skill.sources);
+    expect(sources[0]).toEqual(['tasks/tabcdefgh', expect.stringMatching(/^imports\/i[0-9a-f]{32}$/)]);
+    expect(sources[1]).toEqual(sources[0]);
+    expect((await proposedBy(...skills)).skills.map((skill) => skill.sources)).toEqual(sources);
+    expect((await proposedBy(...skills.slice(1))).skills[0]?.sources).not.toEqual(sources[0]);
+  });
+
+  it('comes by version, and out of use where it is so where it came from', async () => {
+    const versions = (['deprecated', 'active', 'archived', 'rejected'] as const).map((status, i) =>
+      skillOf({ version: i + 1, status, statusReason: status === 'archived' ? 'harmful' : '', code: `def total(xs): return ${i}` }),
+    );
+    const again = skillOf({ version: 5, status: 'rejected', code: 'def total(xs): return 1', description: 'Other words.' });
+    const { unchanged, added } = await proposedBy(...versions.toReversed(), again);
+    expect({ unchanged, added }).toEqual({ unchanged: 1, added: 4 });
+    expect(proposed.map(({ skill, setAside }) => [skill.version, setAside])).toEqual([
+      [1, 'imported; was deprecated where it came from'],
+      [2, null],
+      [3, 'imported; was archived where it came from: harmful'],
+      [4, 'imported; was rejected where it came from'],
+    ]);
+  });
+
+  it('is a procedure in words as well, as long as one may be', async () => {
+    const words = 'x'.repeat(1_000_000);
+    const { skills, refused } = await proposedBy(toldAs('long', words), toldAs('longer', `${words}x`));
+    expect(skills).toMatchObject([{ name: 'long', kind: 'procedure', status: 'candidate' }]);
+    expect(refused).toMatchObject([{ line: 3, reason: 'body.value.description: must not have more than 1000000 characters' }]);
+  });
 
   it('was never run and has no history', async () => {
-    proposed.length = 0;
     const usage = { offered: 9, used: 9, fellBack: 0, lastUsedAt: NEW_YEAR, failures: [], outputs: [], nondeterministic: false };
     const history = [{ at: NEW_YEAR, by: 'the boss', from: null, to: 'active', reason: 'approved' }] as const;
-    await taken(linesOf(skillOf({ executionCount: 1_000_000, successRate: 0.99, usage, history: [...history], origin: 'person' })), {
-      proposeSkill,
-    });
-    expect(proposed).toMatchObject([{ executionCount: 0, successRate: 1, origin: 'import', status: 'candidate' }]);
-    for (const name of ['usage', 'history', 'proof']) expect(proposed[0]).not.toHaveProperty(name);
+    const said = skillOf({ executionCount: 1_000_000, successRate: 0.99, usage, history: [...history], origin: 'person' });
+    const { skills } = await proposedBy(said);
+    expect(skills).toMatchObject([{ executionCount: 0, successRate: 1, origin: 'import', status: 'candidate' }]);
+    for (const name of ['usage', 'history', 'proof']) expect(skills[0]).not.toHaveProperty(name);
   });
 
   it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {

@@ -4,17 +4,16 @@ import type { Skill } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
-import type { MemoryRecord, RecordStore } from '../../record-store.js';
+import type { MemoryRecord, RecordStore, StoredRecord } from '../../record-store.js';
 import type { ImportReport, Progress } from '../memory-upkeep.js';
-import { everyRecord } from '../every-record.js';
 import { insertsOf } from '../record-inserts.js';
 import { isErased } from './erasure-marks.js';
 import { type ExportLine, LINE_BYTES_MAX, readHeader, readLine, UNPACKED_BYTES_MAX } from './line-format.js';
-import { type ProposeSkill, runnableSkill, tooLarge } from './proposed-skill.js';
+import { importOf, inOrder, proposalOf, type ProposeSkill, type ToldSkill, toldSkill, tooLarge } from './proposed-skill.js';
 import { readRecord } from './read-record.js';
+import { earlierKey } from '../skill-records.js';
+import { parseBody } from '../stored-body.js';
 import { areToldAlike } from './told-content.js';
-
-const VERSIONS_PAGE = 64;
 
 export interface ImportDeps {
   readonly store: RecordStore;
@@ -27,8 +26,8 @@ export interface ImportOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
   /**
-   * Takes skills that could run, as candidates, in place of memory: whoever imports them is not believed that they were verified.
-   * Absent: they are stored as they are.
+   * Takes skills, as candidates, in place of memory, once all lines were read: whoever imports them is not believed that they were verified
+   * or approved. Absent: they are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
   /** What packed lines may unpack to, together. Absent: only each of them is bounded. */
@@ -46,14 +45,20 @@ interface Numbered {
 
 const NOT_REGISTERED: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
-/** Why a skill may not be registered; null where it is. @throws whatever else fails */
-async function refusalOf(proposed: Promise<void>): Promise<string | null> {
+/** What became of a skill, or why it may not be registered. @throws whatever else fails */
+async function outcomeOf(
+  told: Skill,
+  source: string,
+  propose: ProposeSkill,
+): Promise<'added' | 'unchanged' | { readonly refused: string }> {
+  const refused = tooLarge(told);
+  if (refused !== null) return { refused };
   try {
-    await proposed;
-    return null;
+    return await propose(proposalOf(told, source));
   } catch (error) {
-    if (!NOT_REGISTERED.has(errorCode(error) ?? '') || !(error instanceof Error)) throw error;
-    return error.message;
+    const isRefusal = NOT_REGISTERED.has(errorCode(error) ?? '') || isErased(error);
+    if (!isRefusal || !(error instanceof Error)) throw error;
+    return { refused: error.message };
   }
 }
 
@@ -93,6 +98,7 @@ class Intake {
   #chars = 0;
   #unpacked = 0;
   #batch: Numbered[] = [];
+  readonly #skills: ToldSkill[] = [];
   readonly #refused: Array<{ line: number; reason: string }> = [];
 
   readonly #deps: ImportDeps;
@@ -136,8 +142,8 @@ class Intake {
     const read = readRecord({ tenant: this.#tenant, now: clock.now(), ...(proofChecker && { proofChecker }) }, line);
     if ('refused' in read) return this.#refuse(this.#lines, read.refused);
     if (this.#options.proposeSkill !== undefined && read.record.kind === 'skill') {
-      const skill = runnableSkill(read.record);
-      if (skill !== null) return this.#propose(skill, this.#options.proposeSkill);
+      this.#skills.push(toldSkill(this.#lines, read.record));
+      return;
     }
     this.#batch.push({ line: this.#lines, record: read.record });
     this.#chars += chars;
@@ -150,6 +156,7 @@ class Intake {
         field: 'lines',
       });
     await this.#flush();
+    if (this.#options.proposeSkill !== undefined) await this.#proposeAll(this.#options.proposeSkill);
     return { lines: this.#lines, added: this.#added, unchanged: this.#unchanged, refused: this.#refused };
   }
 
@@ -163,43 +170,61 @@ class Intake {
   /** Where one of them belongs to somebody who was erased, each is tried by itself. */
   async #insert(batch: readonly Numbered[]): Promise<void> {
     const { store, embedder } = this.#deps;
+    const isKnown = await this.#underEarlierKeys(batch);
+    const fresh = batch.filter((one) => !isKnown.has(one));
+    for (const [one, known] of isKnown) this.#compareWith(known, one);
     const changes = await insertsOf(
       embedder,
-      batch.map(({ record }) => record),
+      fresh.map(({ record }) => record),
     );
     try {
       const done = await store.write(this.#tenant, changes);
-      for (const [i, one] of batch.entries()) {
+      for (const [i, one] of fresh.entries()) {
         if (done[i] === true) this.#added += 1;
         else await this.#compare(one);
       }
     } catch (error) {
       if (!isErased(error)) throw error;
-      const [only] = batch;
-      if (batch.length > 1 || only === undefined) for (const one of batch) await this.#insert([one]);
+      const [only] = fresh;
+      if (fresh.length > 1 || only === undefined) for (const one of fresh) await this.#insert([one]);
       else this.#refuse(only.line, (error as Error).message);
     }
   }
 
-  /** The same code and tests under the same name are there already, whatever became of them. */
-  async #propose(skill: Skill, propose: ProposeSkill): Promise<void> {
-    const { tenant, agent, user } = skill.scope;
-    const filter = { kinds: ['skill'], where: { name: skill.name, digest: skill.digest } } as const;
-    const known = everyRecord(this.#deps.store, { tenant, agent }, 'procedural', filter, { size: VERSIONS_PAGE });
-    let isKnown = false;
-    for await (const { scope } of known) isKnown ||= scope.user === user;
-    if (isKnown) {
-      this.#unchanged += 1;
-      return;
+  async #proposeAll(propose: ProposeSkill): Promise<void> {
+    const source = importOf(this.#skills);
+    for (const { line, told, isToldElsewhere } of inOrder(this.#skills)) {
+      this.#options.signal?.throwIfAborted();
+      const outcome = isToldElsewhere ? 'unchanged' : await outcomeOf(told, source, propose);
+      if (outcome === 'added') this.#added += 1;
+      else if (outcome === 'unchanged') this.#unchanged += 1;
+      else this.#refuse(line, outcome.refused);
     }
-    const refused = tooLarge(skill) ?? (await refusalOf(propose(skill)));
-    if (refused === null) this.#added += 1;
-    else this.#refuse(this.#lines, refused);
   }
 
-  async #compare({ line, record }: Numbered): Promise<void> {
-    const { layer, kind, key } = record;
+  /** Versions of skills that are there since before versions were counted for each user. */
+  async #underEarlierKeys(batch: readonly Numbered[]): Promise<ReadonlyMap<Numbered, StoredRecord>> {
+    const skills = batch.flatMap((one) => (one.record.kind === 'skill' ? [{ one, skill: parseBody<Skill>(one.record).value }] : []));
+    const keyOf = ({ skill: { name, scope, version } }: (typeof skills)[number]) => earlierKey({ name, agent: scope.agent, version });
+    const keys = [...new Set(skills.map(keyOf))];
+    const found = keys.length === 0 ? [] : await this.#deps.store.load({ tenant: this.#tenant, agent: null }, 'procedural', 'skill', keys);
+    const stored = new Map(found.map((record) => [`${record.key} ${record.scope.user ?? ''}`, record]));
+    return new Map(
+      skills.flatMap((named) => {
+        const known = stored.get(`${keyOf(named)} ${named.skill.scope.user ?? ''}`);
+        return known === undefined ? [] : [[named.one, known]];
+      }),
+    );
+  }
+
+  async #compare(numbered: Numbered): Promise<void> {
+    const { layer, kind, key } = numbered.record;
     const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
+    this.#compareWith(known, numbered);
+  }
+
+  #compareWith(known: StoredRecord | undefined, { line, record }: Numbered): void {
+    const { kind } = record;
     if (known !== undefined && areToldAlike(known, record)) this.#unchanged += 1;
     else this.#refuse(line, `a ${kind} of its key is there with other content; it was left as it is`);
   }

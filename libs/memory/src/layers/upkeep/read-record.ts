@@ -20,6 +20,9 @@ export interface Reader {
 /** Found by more than one text each. */
 const MANY_TEXTS: readonly RecordKind[] = ['fact', 'skill'];
 
+/** As deep as Python reads JSON. */
+const NESTING_MAX = 1_000;
+
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
 }
@@ -30,19 +33,11 @@ interface Owned {
  *
  * @returns why not, where it is none
  */
-export function readRecord(reader: Reader, line: ExportLine): Rebuilt {
-  try {
-    return recordOf(reader, line);
-  } catch (error) {
-    if (error instanceof RangeError && /call stack/i.test(error.message)) return { refused: 'body: is nested too deep' };
-    throw error;
-  }
-}
-
-function recordOf({ tenant, now, proofChecker }: Reader, line: ExportLine): Rebuilt {
+export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLine): Rebuilt {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return { refused: `kind: ${line.kind} is no kind of the ${line.layer} layer` };
   const raw = parseJson(line.body);
+  if (isDeeper(raw, NESTING_MAX)) return { refused: 'body: is nested too deep' };
   const parsed = storedBodyOf(line.kind).safeParse(raw);
   if (!parsed.success) return { refused: `body.${reasonOf(parsed.error)}` };
   const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };
@@ -63,4 +58,10 @@ function recordOf({ tenant, now, proofChecker }: Reader, line: ExportLine): Rebu
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   return isAsSaid ? { record: { ...made.record, body: line.body } } : made;
+}
+
+/** Whoever reads a record calls itself for each level. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

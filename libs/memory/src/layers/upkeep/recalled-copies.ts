@@ -30,20 +30,20 @@ async function namesOf(store: RecordStore, owners: Owners, before: number, signa
   for (const layer of LAYERS)
     for await (const page of store.each(owners, layer, { createdBefore: before })) {
       signal?.throwIfAborted();
-      for (const record of page) names.add(nameOf(record.scope.agent, layer, idOf(record)));
+      for (const record of page) names.add(nameOf(record.scope, layer, idOf(record)));
     }
   return names;
 }
 
 function withoutRecalled(record: StoredRecord, erased: ReadonlySet<string>): MemoryRecord | null {
   const { value, taken } = parseBody<Transition>(record);
-  const recalled = value.recalled.filter(({ layer, id }) => !erased.has(nameOf(value.scope.agent, layer, id)));
+  const recalled = value.recalled.filter(({ layer, id }) => !erased.has(nameOf(value.scope, layer, id)));
   return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
 }
 
-/** A task recalls what is its agent's. */
-function nameOf(agent: string, layer: string, id: string): string {
-  return `${agent} ${layer} ${id}`;
+/** A task recalls what is its agent's; and of skills, which are numbered for each user, no other user's. */
+function nameOf({ agent, user }: StoredRecord['scope'], layer: string, id: string): string {
+  return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
 }
 
 function isOwner({ agent, user }: Owners, scope: StoredRecord['scope']): boolean {

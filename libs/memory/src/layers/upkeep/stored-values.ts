@@ -5,7 +5,14 @@ import type { RecordKind } from '../../record-store.js';
 export type StoredKind = Exclude<RecordKind, 'erasure'>;
 
 /** As `EpisodeNote`. */
-const Note = z.strictObject({ id: z.string(), scope: Scope, rolloutId: z.string(), text: z.string(), createdAt: z.number().int() });
+const Note = z.strictObject({
+  id: z.string(),
+  scope: Scope,
+  rolloutId: z.string(),
+  text: z.string(),
+  touched: z.array(z.string()).optional(),
+  createdAt: z.number().int(),
+});
 
 /** What may stand as the value in a body, by the kind of its record. */
 const VALUES: { readonly [kind in StoredKind]: z.ZodType } = {

@@ -5,7 +5,7 @@ import { parseBody } from '../stored-body.js';
 /** What memory itself changes in a record after it was told, by kind: counts, evidence, and what became of it. */
 const CHANGING: { readonly [kind in RecordKind]?: readonly string[] } = {
   transition: ['recalled'],
-  fact: ['support', 'confidence', 'episodes', 'accessCount', 'subject', 'wordings', 'validTo', 'supersededBy', 'updatedAt'],
+  fact: ['support', 'confidence', 'episodes', 'accessCount', 'subject', 'wordings', 'validTo', 'supersededBy', 'updatedAt', 'touched'],
   document: ['createdAt'],
   chunk: ['createdAt'],
   skill: [

@@ -196,12 +196,15 @@ async function* given(lines: readonly string[]) {
 
 const refusal = (line: string) => upkeep.importLines('acme', given([line]), {}).catch((error: { code: string }) => error.code);
 
+/** Of what they were made in sight of. */
+const TOUCHED = ['episodes/taaaaaaaa-r1', 'documents/d1'];
+
 const fill = () =>
   write(
-    factRecord({ id: 'f1' }),
-    transitionRecord(transitionOf({ feedback: '\u0001"\\\n\ud800'.repeat(800_000) })),
-    episodeRecord(episodeOf({ skillsUsed: ['a'], reflection: 'Look twice.' })),
-    ...noteRecords(episodeOf({ reflection: 'Look twice.' })),
+    factRecord({ id: 'f1', touched: TOUCHED }),
+    transitionRecord(transitionOf({ touched: TOUCHED, feedback: '\u0001"\\\n\ud800'.repeat(800_000) })),
+    episodeRecord(episodeOf({ touched: TOUCHED, skillsUsed: ['a'], reflection: 'Look twice.' })),
+    ...noteRecords(episodeOf({ touched: TOUCHED, reflection: 'Look twice.' })),
     skillRecord(skillOf(), ['w1']),
   );
 

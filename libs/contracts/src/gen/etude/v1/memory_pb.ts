@@ -212,7 +212,7 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
   sources: string[];
 
   /**
-   * Where it was learned, by kind and id: "episodes/{id}", "documents/{id}", "skills/{name}@{version}"; "facts/{id}" where somebody told it.
+   * Where it was learned, by kind and id: "episodes/{id}", "documents/{id}", "skills/{name}@{version}"; "facts/{id}" and "procedures/{id}" where somebody told it.
    *
    * @generated from field: repeated string origins = 12;
    */
@@ -1704,7 +1704,9 @@ export const Memory: GenService<{
     output: typeof ListFactHistoryResponseSchema;
   },
   /**
-   * A procedure in words. An existing name gets the new prompt and keeps its history.
+   * A procedure in words, in use at once. Other words under its name are its next version, with its counts. Where somebody decided on what
+   * has that name, and for words that are marked in the tenant, it is a candidate and waits for review; `fields.status` says which.
+   * Words that were taken out of use: FAILED_PRECONDITION.
    *
    * @generated from rpc etude.v1.Memory.StoreProcedure
    */
@@ -1751,7 +1753,7 @@ export const Memory: GenService<{
   },
   /**
    * Lines of an export, of any database. The same lines again change nothing, so a long export is sent in pieces and can be resumed.
-   * Skills that could run become candidates, and are verified before they do; with the role "operator" they stay what they were.
+   * Skills are registered, and wait for review once they are verified; with the role "operator" they stay what they were.
    *
    * @generated from rpc etude.v1.Memory.ImportMemory
    */

@@ -1160,7 +1160,7 @@ export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 29);
 
 /**
- * Another worker took the rollout over.
+ * The rollout was taken up again: by another worker, or by the same one after an error.
  *
  * @generated from message etude.v1.WorkerChanged
  */

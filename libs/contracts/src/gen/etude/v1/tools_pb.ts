@@ -11,7 +11,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/tools.proto.
  */
 export const file_etude_v1_tools: GenFile = /*@__PURE__*/
-  fileDesc("ChRldHVkZS92MS90b29scy5wcm90bxIIZXR1ZGUudjEiyAEKDlRvb2xEZWZpbml0aW9uEgwKBG5hbWUYASABKAkSDQoFdGl0bGUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSLQoMaW5wdXRfc2NoZW1hGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIuCg1vdXRwdXRfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCglyZWFkX29ubHkYBiABKAgSEgoKaWRlbXBvdGVudBgHIAEoCCIvChBMaXN0VG9vbHNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkiPAoRTGlzdFRvb2xzUmVzcG9uc2USJwoFdG9vbHMYASADKAsyGC5ldHVkZS52MS5Ub29sRGVmaW5pdGlvbiKNAQoPQ2FsbFRvb2xSZXF1ZXN0EgwKBHRvb2wYASABKAkSKgoJYXJndW1lbnRzGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBINCgVhZ2VudBgDIAEoCRIMCgR1c2VyGAQgASgJEg8KB3Nlc3Npb24YBSABKAkSEgoKcmVxdWVzdF9pZBgGIAEoCSJbChBDYWxsVG9vbFJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSJwoGcmVzdWx0GAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBINCgVlcnJvchgDIAEoCTKQAQoFVG9vbHMSRAoJTGlzdFRvb2xzEhouZXR1ZGUudjEuTGlzdFRvb2xzUmVxdWVzdBobLmV0dWRlLnYxLkxpc3RUb29sc1Jlc3BvbnNlEkEKCENhbGxUb29sEhkuZXR1ZGUudjEuQ2FsbFRvb2xSZXF1ZXN0GhouZXR1ZGUudjEuQ2FsbFRvb2xSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_struct]);
+  fileDesc("ChRldHVkZS92MS90b29scy5wcm90bxIIZXR1ZGUudjEiyAEKDlRvb2xEZWZpbml0aW9uEgwKBG5hbWUYASABKAkSDQoFdGl0bGUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSLQoMaW5wdXRfc2NoZW1hGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIuCg1vdXRwdXRfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCglyZWFkX29ubHkYBiABKAgSEgoKaWRlbXBvdGVudBgHIAEoCCIvChBMaXN0VG9vbHNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkiPAoRTGlzdFRvb2xzUmVzcG9uc2USJwoFdG9vbHMYASADKAsyGC5ldHVkZS52MS5Ub29sRGVmaW5pdGlvbiKNAQoPQ2FsbFRvb2xSZXF1ZXN0EgwKBHRvb2wYASABKAkSKgoJYXJndW1lbnRzGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBINCgVhZ2VudBgDIAEoCRIMCgR1c2VyGAQgASgJEg8KB3Nlc3Npb24YBSABKAkSEgoKcmVxdWVzdF9pZBgGIAEoCSLFAQoQQ2FsbFRvb2xSZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEicKBnJlc3VsdBgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDQoFZXJyb3IYAyABKAkSJAoXc2tpbGxfcmVxdWVzdF9zdWJtaXR0ZWQYBCABKAhIAIgBARIXCgpyZXF1ZXN0X2lkGAUgASgJSAGIAQFCGgoYX3NraWxsX3JlcXVlc3Rfc3VibWl0dGVkQg0KC19yZXF1ZXN0X2lkMpABCgVUb29scxJECglMaXN0VG9vbHMSGi5ldHVkZS52MS5MaXN0VG9vbHNSZXF1ZXN0GhsuZXR1ZGUudjEuTGlzdFRvb2xzUmVzcG9uc2USQQoIQ2FsbFRvb2wSGS5ldHVkZS52MS5DYWxsVG9vbFJlcXVlc3QaGi5ldHVkZS52MS5DYWxsVG9vbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct]);
 
 /**
  * @generated from message etude.v1.ToolDefinition
@@ -163,6 +163,18 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
    * @generated from field: string error = 3;
    */
   error: string;
+
+  /**
+   * Of a skill that there is not, as in `result`: whether it was asked for, and as what.
+   *
+   * @generated from field: optional bool skill_request_submitted = 4;
+   */
+  skillRequestSubmitted?: boolean | undefined;
+
+  /**
+   * @generated from field: optional string request_id = 5;
+   */
+  requestId?: string | undefined;
 };
 
 /**

@@ -1,0 +1,178 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '@etude/test-support/ports';
+import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { etude, ROOT, succeeds } from './etude.js';
+
+const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
+const STACK_TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 120_000;
+const PREFIX = `cli${process.pid}`;
+const LEXICAL = 'lexical-hash-1';
+
+const source = await findQdrant();
+console.log(describeQdrant(source));
+
+/** A stack that `etude up` started, and `etude memory` against it. */
+class MemoryStack {
+  readonly home = mkdtempSync(join(tmpdir(), 'etude-memory-'));
+
+  constructor(private readonly adapter: 'sqlite' | 'qdrant') {}
+
+  async start(env: Readonly<Record<string, string>>): Promise<void> {
+    const port = String(await freePort());
+    await succeeds(
+      etude(['up', '--memory', this.adapter, '--scripted', SCRIPT, '--detach', '--home', this.home], { ETUDE_GRPC_PORT: port, ...env }),
+    );
+  }
+
+  run = (...args: string[]) => etude(['memory', ...args, '--home', this.home]);
+
+  /** What it prints with --json, where it succeeds. */
+  async json<Answer>(...args: string[]): Promise<Answer> {
+    const { stdout } = await succeeds(this.run(...args, '--json'));
+    return JSON.parse(stdout) as Answer;
+  }
+
+  /** Answers its id. */
+  async storeFact(text: string, user: string): Promise<string> {
+    const { fact } = await this.json<{ fact: { id: string } }>('store', 'fact', text, '--user', user);
+    return fact.id;
+  }
+
+  /** What facts say that a search finds for a user, best first. */
+  async factsFound(query: string, user: string): Promise<readonly string[]> {
+    const { hits } = await this.json<{ hits: ReadonlyArray<{ text: string }> }>('search', query, '--user', user, '--kind', 'fact');
+    return hits.map(({ text }) => text);
+  }
+
+  async export(...whose: string[]): Promise<readonly string[]> {
+    const path = join(this.home, 'exported.jsonl');
+    await succeeds(this.run('export', '-o', path, ...whose));
+    // The first line says of which tenant it is; records have no order.
+    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(1).toSorted();
+  }
+
+  async stop(): Promise<void> {
+    await etude(['down', '--home', this.home]);
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+describe.skipIf(source.kind === 'none')('etude memory', () => {
+  const stacks = { sqlite: new MemoryStack('sqlite'), qdrant: new MemoryStack('qdrant') };
+  let server: TestQdrant | undefined;
+
+  beforeAll(async () => {
+    server = await startQdrant(source);
+    const { url, apiKey, caPath } = server;
+    await stacks.sqlite.start({});
+    await stacks.qdrant.start({
+      ETUDE_QDRANT_URL: url,
+      ETUDE_QDRANT_COLLECTION_PREFIX: PREFIX,
+      ...(apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: apiKey }),
+      ...(caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: caPath }),
+    });
+  }, STACK_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await stacks.sqlite.stop();
+    await stacks.qdrant.stop();
+    await server?.drop(PREFIX);
+    await server?.stop();
+  }, STACK_TIMEOUT_MS);
+
+  describe.each(['sqlite', 'qdrant'] as const)('over %s', (adapter) => {
+    const stack = stacks[adapter];
+
+    it(
+      'stores, finds, replaces, changes and tells the history of a fact',
+      async () => {
+        const first = await stack.storeFact('The favourite editor of Ann is Vim.', 'ann');
+        const id = await stack.storeFact('The favourite editor of Ann is Emacs.', 'ann');
+        expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
+        await succeeds(stack.run('update', id, '--text', 'The favourite editor of Ann is Helix.', '--confidence', '0.9'));
+        expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
+        expect(await stack.json('get', id)).toMatchObject({
+          id,
+          fields: { text: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
+        });
+        expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { supersededBy: id } }] });
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'recalls, explains and counts an episode, a procedure and a document',
+      async () => {
+        await succeeds(stack.run('store', 'episode', '{"context": ["fog in the channel"], "outcomes": [{"type": "passed"}]}'));
+        await succeeds(stack.run('store', 'procedure', 'moor_boat', 'Throw the bow line first, then the stern line.'));
+        const page = join(stack.home, 'knots.md');
+        writeFileSync(page, '# Knots\n\n## Bowline\n\nA bowline loop does not slip.\n');
+        expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^added /m);
+        expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^unchanged /m);
+        const context = 'fog in the channel, throw the bow line, a bowline loop does not slip';
+        expect((await succeeds(stack.run('recall', context))).stdout).toMatch(/^facts:[^]*Bowline[^]*^procedures:[^]*moor_boat/m);
+        expect((await succeeds(stack.run('search', 'fog in the channel'))).stdout).toMatch(/^episodic episode .*fog in the channel/m);
+        expect((await succeeds(stack.run('explain', 'bow line'))).stdout).toMatch(/score: similarity .* fused .* recency .* worth /);
+        expect((await succeeds(stack.run('recent'))).stdout).toContain('fog in the channel');
+        expect((await succeeds(stack.run('get', 'moor_boat'))).stdout).toContain('Throw the bow line first');
+        expect(await stack.run('get', 'nothing')).toMatchObject({ exit: 3, stderr: expect.stringContaining('no layer of memory has') });
+        expect((await succeeds(stack.run('stats'))).stdout).toMatch(new RegExp(`^${adapter}, vectors of ${LEXICAL} [^]*document +1`));
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'erases a user for good and nobody else, with a receipt, and takes nothing of them back',
+      async () => {
+        for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
+        const copy = join(stack.home, 'bo.jsonl');
+        await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
+        expect(await stack.run('erase', '--user', 'bo')).toMatchObject({ exit: 2, stderr: expect.stringContaining('--yes') });
+        expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/memory\.semantic\.fact +1 +0/);
+        expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('2 refused') });
+        expect(await stack.factsFound('who likes tea', 'bo')).not.toContain('bo likes tea.');
+        expect(await stack.factsFound('who likes tea', 'carl')).toContain('carl likes tea.');
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'archives and restores, embeds again, and finds nothing half-written',
+      async () => {
+        await succeeds(stack.run('store', 'fact', 'Dora keeps bees.', '--user', 'dora', '--confidence', '0.1'));
+        const archive = ['archive', '--user', 'dora', '--score-max', '1', '--older-than-days', '0'];
+        expect((await succeeds(stack.run(...archive, '--dry-run'))).stdout).toMatch(/^1 of 1 record would be archived/);
+        expect((await succeeds(stack.run(...archive))).stdout).toMatch(/^1 of 1 record archived/);
+        expect(await stack.factsFound('who keeps bees', 'dora')).not.toContain('Dora keeps bees.');
+        await succeeds(stack.run('restore', '--user', 'dora'));
+        expect(await stack.factsFound('who keeps bees', 'dora')).toContain('Dora keeps bees.');
+        expect((await succeeds(stack.run('reembed'))).stdout).toContain('nothing is being embedded again');
+        expect((await succeeds(stack.run('reconcile'))).stdout).toContain('nothing is wrong');
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  it.each([
+    ['sqlite', 'qdrant'],
+    ['qdrant', 'sqlite'],
+  ] as const)(
+    'moves a user from %s to %s without loss',
+    async (from, to) => {
+      const user = `mover-${from}`;
+      for (const text of ['Moves on Mondays.', 'Keeps the piano in C♯ minor.'])
+        await succeeds(stacks[from].run('store', 'fact', text, '--user', user));
+      await succeeds(stacks[from].run('store', 'procedure', `tune_${from}`, 'Loosen the pin, then tighten it slowly.', '--user', user));
+      const told = await stacks[from].export('--user', user);
+      expect(told.length).toBeGreaterThanOrEqual(3);
+      const moved = await succeeds(stacks[to].run('import', join(stacks[from].home, 'exported.jsonl')));
+      expect(moved.stdout).toContain(`${told.length} added, 0 were there, 0 refused`);
+      expect(await stacks[to].export('--user', user)).toEqual(told);
+    },
+    TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,62 @@
+import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
+import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
+import { Producer } from '@etude/queue/jobs/producer';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ControllerChannels } from '../src/sandboxes/controller-channels.js';
+import { SandboxRouter } from '../src/sandboxes/sandbox-router.js';
+import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
+import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
+
+const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 'report' };
+const never = new AbortController().signal;
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis({ durable: false });
+});
+afterAll(() => server.stop());
+
+async function start(prefix: string) {
+  const producer = new Producer(server.url, prefix);
+  onTestFinished(() => producer.close());
+  const { redis, keys } = producer;
+  const controller = await new FakeController(producer, new FakeWorld()).start();
+  onTestFinished(() => controller.kill());
+  const known = new SandboxSessionStore(redis, keys);
+  const channels = new ControllerChannels(TOKEN);
+  const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
+  onTestFinished(() => router.close());
+  const claims = new RedisToolSessions(redis, keys);
+  const sessions = new SandboxCodeSessions({ router, sandboxes: known, sessions: claims, openMax: 6, log: () => undefined });
+  return { controller, claims, open: (template: string) => sessions.open(KEY, template, never) };
+}
+
+describe('the claim of a session of tools on a sandbox that was not opened', () => {
+  it.each<ErrorCode>(['INVALID_ARGUMENT', 'NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])(
+    'is given back where the controller answered %s, so that the next call may ask for another template',
+    async (code) => {
+      const { controller, claims, open } = await start(`given-back-${code}`);
+      controller.refusal = new EtudeError(code, 'there is no such template');
+      await expect(open('gone')).rejects.toMatchObject({ code });
+      expect(await claims.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
+      expect((await claims.claimSandbox(KEY, null, { requestId: 'next', template: 'default' })).template).toBe('default');
+    },
+  );
+
+  it.each<ErrorCode>(['SANDBOX_UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL'])(
+    'is kept where the answer %s leaves open whether one came of it, so that the next call gets that one',
+    async (code) => {
+      const { controller, claims, open } = await start(`kept-${code}`);
+      controller.refusal = new EtudeError(code, 'who knows');
+      await expect(open('default')).rejects.toMatchObject({ code });
+      const { requestId } = await claims.readSandbox(KEY);
+      expect(requestId).toMatch(/^tool-/);
+      controller.refusal = null;
+      expect(await open('default')).toMatchObject({ isReplaced: false });
+      expect(await claims.readSandbox(KEY)).toMatchObject({ requestId });
+    },
+  );
+});

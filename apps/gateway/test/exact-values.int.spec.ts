@@ -1,0 +1,154 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { freePort } from '@etude/test-support/ports';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { KEYS } from './gateway.harness.js';
+import { skillsForFile } from './skill-workers.js';
+
+const agent = 'coder';
+interface Answered {
+  readonly result?: unknown;
+  readonly error?: string | { readonly code: number | string; readonly message: string };
+  readonly id?: unknown;
+}
+
+let rest = '';
+let mcp = '';
+const rig = skillsForFile(async () => {
+  const [restPort, mcpPort] = [await freePort(), await freePort()];
+  rest = `http://127.0.0.1:${restPort}`;
+  mcp = `http://127.0.0.1:${mcpPort}/mcp`;
+  return { ETUDE_REST_PORT: String(restPort), ETUDE_MCP_PORT: String(mcpPort), ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-this-test' };
+});
+
+const HEADERS = { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+/** The body as it is written. */
+async function post(url: string, body: string, more: Readonly<Record<string, string>> = {}) {
+  const response = await fetch(url, { method: 'POST', body, headers: { ...HEADERS, ...more } });
+  const text = await response.text();
+  const data = text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? '{}');
+  return { status: response.status, body: JSON.parse(data) as Answered };
+}
+
+const wordsOf = ({ error = '' }: Answered) => (typeof error === 'string' ? error : error.message);
+
+interface CallToolResult {
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean;
+  readonly content: ReadonlyArray<{ readonly text: string }>;
+}
+
+interface Outcome {
+  readonly error: string;
+  readonly result: unknown;
+}
+
+/** Arguments as JSON text, and a call of a tool by each wire. */
+const WIRES: Readonly<Record<string, (tool: string, args: string, session: string) => Promise<Outcome>>> = {
+  async gRPC(tool, args, session) {
+    const request = { tool, arguments: JSON.parse(args) as never, agent, session };
+    const { error, result } = await rig.client(Tools).callTool(request);
+    return { error, result };
+  },
+  async REST(tool, args, session) {
+    const { body } = await post(`${rest}/v1/tools/${tool}:call`, `{"arguments":${args},"agent":"${agent}","session":"${session}"}`);
+    return { error: wordsOf(body), result: body.result };
+  },
+  async MCP(tool, args, session) {
+    const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"${tool}","arguments":${args}}}`;
+    const answer = (await post(mcp, body, { 'etude-agent': agent, 'etude-session': session })).body;
+    const { structuredContent: result, isError, content } = (answer.result ?? {}) as CallToolResult;
+    return { error: isError === true ? (content[0]?.text ?? '') : wordsOf(answer), result };
+  },
+};
+const overEach = Object.entries(WIRES);
+
+const CODE = String.raw`{"__proto__": {"a": [1]}, "n": [2**53 + 1, 2**53, 1e300], "t": "x\ud800", "k": {"\udc00": 1}}`;
+const VALUE = '{"__proto__":{"a":[1]},"n":[{"$int":"9007199254740993"},9007199254740992,1e+300],';
+
+/** What it is given, and as text what Python makes of that. */
+const ECHO = `def echo(value: object, large: bool = False) -> object:
+    """Gives back what it is given, and how Python writes it."""
+    if large:
+        return {"__proto__": {"n": 2 ** 60}, "t": "a\\ud800"}
+    return [value, repr(value)]
+`;
+
+beforeAll(async () => {
+  const examples: JsonObject[] = [{ args: ['a'] }, { args: [{ b: [1, null] }] }, { args: [''], kwargs: { large: true } }];
+  const registered = await rig.client(Tools).callTool({
+    tool: 'register_skill',
+    agent,
+    arguments: { name: 'echo', description: 'Gives back what it is given.', code: ECHO, examples },
+  });
+  if (registered.result?.['status'] !== 'registered') throw new Error(JSON.stringify(registered));
+});
+
+describe.each(overEach)('values over %s', (wire, use) => {
+  it('come out of fresh and kept sandboxes as code gave them', async () => {
+    const fresh = JSON.stringify(
+      ((await use('execute_code', JSON.stringify({ code: CODE }), 'default')).result as { result: unknown }).result,
+    );
+    expect(fresh).toContain(VALUE);
+    expect(fresh).toContain(String.raw`"t":{"$repr":"\"x\\ud800\""}`);
+    expect(fresh).toContain(String.raw`"k":{"$dict":[[{"$repr":"\"\\udc00\""},1]]}`);
+    const list = `[${CODE.replace(/, "k".*/, '')}}]`;
+    const kept = (await use('code_interpreter', JSON.stringify({ prompt: list }), `kept-${wire}`)).result as { results: unknown[] };
+    expect(JSON.stringify(kept.results)).toBe(`[[${VALUE}${String.raw`"t":{"$repr":"'x\\ud800'"}}`}]]`);
+  });
+
+  it('go into skills with every key, and come out with a word on what is a text', async () => {
+    const given = await use('use_skill', '{"skill_id":"echo","parameters":{"value":{"__proto__":{"a":9007199254740992}}}}', 'default');
+    expect(given.error).toBe('');
+    expect(JSON.stringify((given.result as { result: unknown }).result)).toBe(
+      `[{"__proto__":{"a":9007199254740992}},"{'__proto__': {'a': 9007199254740992}}"]`,
+    );
+    expect(given.result).not.toHaveProperty('note');
+    for (const [tool, name, args] of [
+      ['use_skill', 'skill_id', 'parameters'],
+      ['code_interpreter', 'skill_name', 'skill_parameters'],
+    ] as const) {
+      const more = tool === 'use_skill' ? {} : { prompt: 'x', operation: 'use_skill' };
+      const large = await use(tool, JSON.stringify({ ...more, [name]: 'echo', [args]: { value: 1, large: true } }), 'default');
+      expect(JSON.stringify(large.result)).toContain(String.raw`{"__proto__":{"n":"1152921504606846976"},"t":"a\\ud800"}`);
+      expect(large.result).toMatchObject({
+        note: 'In the result whole numbers beyond 2^53 are texts, and halves of surrogate pairs are escapes such as \\ud800.',
+      });
+    }
+  });
+
+  it('are refused as arguments under a name that no argument has', async () => {
+    const args = '{"skill_id":"echo","parameters":{"value":1,"__proto__":2}}';
+    expect(await use('use_skill', args, 'default')).toMatchObject({
+      error: expect.stringContaining('"parameters.__proto__" is no name of an argument'),
+    });
+  });
+});
+
+describe('values that JSON writes and numbers do not hold', () => {
+  it.each([
+    ['9007199254740993', /"value": 9007199254740993 is a whole number beyond 2\^53.*send it as a text/],
+    ['1e999', /larger than any number/],
+    ['"\\ud800"', /half of a surrogate pair/],
+  ])('are refused and not changed over REST and MCP: %s', async (value, message) => {
+    const args = `{"skill_id":"echo","parameters":{"value":${value}}}`;
+    for (const [wire, use] of overEach.filter(([name]) => name !== 'gRPC'))
+      expect({ wire, ...(await use('use_skill', args, 'default')) }).toMatchObject({ wire, error: expect.stringMatching(message) });
+    const direct = await post(`${rest}/v1/skills/echo:use`, `{"agent":"${agent}","parameters":{"value":${value}}}`);
+    expect(direct).toMatchObject({ status: 400, body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } } });
+  });
+
+  it('are refused over MCP in the name of the request that has them', async () => {
+    const call = '{"jsonrpc":"2.0","id":"nine","method":"tools/call","params":{"name":"use_skill","arguments":{"n":9007199254740993}}}';
+    expect(await post(mcp, call)).toMatchObject({ status: 400, body: { id: 'nine', error: { code: -32_602 } } });
+    expect(await post(mcp, '{')).toMatchObject({ status: 400, body: { id: null, error: { code: -32_700 } } });
+  });
+
+  it('are told of in the answers of etude.v1.Skills', async () => {
+    const used = await rig.client(Skills).useSkill({ name: 'skills/echo', agent, parameters: { value: 1, large: true } });
+    expect(used).toMatchObject({ success: true, note: expect.stringContaining('beyond 2^53 are texts') });
+    expect(await rig.client(Skills).useSkill({ name: 'skills/echo', agent, parameters: { value: 1 } })).toMatchObject({ note: '' });
+  });
+});

@@ -1,0 +1,162 @@
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { status } from '@grpc/grpc-js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { ADD, ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft, number } from './skill-drafts.js';
+import { skillsForFile } from './skill-workers.js';
+
+const rig = skillsForFile();
+const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
+const agent = 'coder';
+const register = (skill: Draft) => skills().registerSkill({ skill, wait: true });
+const use = (more: object = {}, key: KeyName = 'acme') =>
+  skills(key).useSkill({ name: 'skills/add_numbers', agent, parameters: { a: 2, b: 3 }, ...more });
+const listOf = (...members: number[]) => ({ kind: { case: 'listValue', value: { values: members.map(number) } } }) as const;
+const resultOf = (answer: { result?: { kind: { value?: unknown } } | undefined }) => answer.result?.kind.value;
+
+beforeAll(async () => {
+  for (const draft of [ADD_NUMBERS, ADD_THREE, DOUBLE_IT]) await register(draft);
+});
+
+describe('a use', () => {
+  it('runs the skill with no model, and fills in what has a default', async () => {
+    const used = await use();
+    expect(used).toMatchObject({ success: true, name: 'skills/add_numbers', version: 1, error: '' });
+    expect(resultOf(used)).toBe(5);
+    expect(resultOf(await use({ parameters: { a: 4 } }))).toBe(5);
+    expect(resultOf(await use({ agent: '' }))).toBe(5);
+    const three = await use({ name: 'skills/add_three', parameters: { a: 1, b: 2, c: 3 } });
+    expect(resultOf(three)).toBe(6);
+    const program = await use({ name: 'skills/double_it', parameters: {}, stdin: '4' });
+    expect(program).toMatchObject({ success: true, output: expect.stringContaining('8') as string });
+  });
+
+  it('names the argument that is wrong', async () => {
+    const refused = await refusal(use({ parameters: { a: 'two' } }));
+    expect(refused.status).toBe(status.INVALID_ARGUMENT);
+    expect(refused.message).toContain('a');
+    expect((await refusal(use({ parameters: { b: 2 } }))).status).toBe(status.INVALID_ARGUMENT);
+  });
+
+  it('is counted once per request id, whose body stays the same', async () => {
+    const code = 'def halve(x: int) -> float:\n    if x < 0:\n        raise ValueError("negative")\n    return x / 2\n';
+    await register(addingDraft('halve', { code, tests: [callOf([4], 2), callOf([10], 5)] }));
+    const request = { name: 'skills/halve', parameters: { x: 8 }, requestId: 'use-1' };
+    expect(resultOf(await use(request))).toBe(4);
+    expect(resultOf(await use(request))).toBe(4);
+    expect(await refusal(use({ ...request, parameters: { x: 9 } }))).toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect(await refusal(use({ ...request, user: 'bob' }))).toMatchObject({ code: 'ALREADY_EXISTS' });
+    const failed = await use({ name: 'skills/halve', parameters: { x: -1 } });
+    expect(failed).toMatchObject({ success: false, error: expect.stringContaining('negative') as string });
+    await expect
+      .poll(async () => skills().getSkill({ name: 'skills/halve', agent }))
+      .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
+  });
+
+  it('that was refused leaves its request id to the call that is put right', async () => {
+    const requestId = 'use-put-right';
+    expect(await refusal(use({ parameters: { a: 'x' }, requestId }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await use({ parameters: { a: 2, b: 7 }, requestId })).toMatchObject({ success: true, version: 1 });
+    expect(await refusal(use({ parameters: { a: 2, b: 8 }, requestId }))).toMatchObject({ code: 'ALREADY_EXISTS' });
+  });
+
+  it('that comes again runs the version that it ran first', async () => {
+    const name = 'add_again';
+    const first = await register(addingDraft(name));
+    const again = { name: `skills/${name}`, requestId: 'use-again' };
+    expect(await use(again)).toMatchObject({ version: 1 });
+    const draft = addingDraft(name, { code: ADD.replace('Adds two', 'Adds up two') });
+    const second = await skills().registerSkill({ skill: draft, baseVersion: first.version, wait: true });
+    expect(second).toMatchObject({ version: 2, status: SkillStatus.ACTIVE });
+    expect(await use(again)).toMatchObject({ version: 1 });
+    expect(await use({ name: `skills/${name}` })).toMatchObject({ version: 2 });
+  });
+
+  it('puts what has no name for Python in its place, and answers as the schema says', async () => {
+    const code = 'def spread(least: int, /, *more: int) -> set[int]:\n    return {least + one for one in more}\n';
+    const calls = [
+      { args: [1, 2, 3], expected: listOf(3, 4) },
+      { args: [5, 0, 0], expected: listOf(5) },
+    ];
+    const tests = calls.map(
+      ({ args, expected }) => ({ test: { case: 'call', value: { args: { values: args.map(number) }, expected } } }) as const,
+    );
+    const spread = await register(addingDraft('spread', { code, tests }));
+    expect(spread).toMatchObject({ status: SkillStatus.ACTIVE, outputSchema: { type: 'array', items: { type: 'integer' } } });
+    const parameters = { least: 10, more: [1, 2, 2] };
+    expect(resultOf(await use({ name: 'skills/spread', parameters }))).toMatchObject({ values: [11, 12].map(number) });
+    expect((await refusal(use({ name: 'skills/spread', parameters: { least: 1, more: ['x'] } }))).fields).toEqual(['parameters.more.0']);
+  });
+
+  it('of a skill that is missing asks for it', async () => {
+    const missing = await use({ name: 'skills/nothing_such' });
+    expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
+    expect(missing.wantedSkill).toMatch(/^wantedSkills\/w/);
+    expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
+  });
+
+  it('of a misspelled name asks for nothing, and says what was meant', async () => {
+    const near = await use({ name: 'skills/add_nubmers' });
+    expect(near).toMatchObject({ success: false, error: expect.stringContaining('did you mean "add_numbers"?') as string });
+    expect(near).toMatchObject({ skillRequestSubmitted: false, wantedSkill: '' });
+  });
+
+  it('tells a reviewer alone whose the skill is, where it is of users', async () => {
+    const name = 'skills/kept_private';
+    for (const user of ['bob', 'ann']) await register(addingDraft('kept_private', { agent: 'shy', user }));
+    const told = { success: false, error: expect.stringContaining('(ann, bob)') as string, skillRequestSubmitted: false, wantedSkill: '' };
+    expect(await use({ name, agent: 'shy' }, 'rev')).toMatchObject(told);
+    const untold = { success: false, error: 'Skill not found', skillRequestSubmitted: true };
+    expect(await use({ name, agent: 'shy' })).toMatchObject(untold);
+    expect(await use({ name, agent: 'shy', user: 'cid' }, 'rev')).toMatchObject(untold);
+    expect(resultOf(await use({ name, agent: 'shy', user: 'ann' }, 'rev'))).toBe(5);
+  });
+
+  it('makes its agent an active one, whose wishes go before those of others', async () => {
+    const wish = (name: string) => skills().requestSkill({ name, agent: 'waking', description: '' });
+    expect(await wish('asked_before')).toMatchObject({ priority: 5 });
+    const { wantedSkill } = await use({ name: 'skills/nothing_there', agent: 'waking' });
+    expect(await skills().getWantedSkill({ name: wantedSkill })).toMatchObject({ priority: 7, agent: 'waking' });
+    expect(await wish('asked_behind')).toMatchObject({ priority: 7 });
+  });
+
+  it('of another tenant’s skill finds nothing', async () => {
+    expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
+    expect(await use({ agent: 'other' })).toMatchObject({ success: false });
+  });
+
+  it('is refused where skills are switched off', async () => {
+    const off = { name: 'agents/off', proceduralMemorySettings: { enabled: false, approvalMode: 'review' } };
+    await rig.client(Agents, 'rev').updateAgent({ agent: off });
+    expect(await refusal(use({ agent: 'off', requestId: 'no name' }))).toMatchObject({ fields: ['request_id'] });
+    const refused = await refusal(use({ agent: 'off' }));
+    expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION });
+    expect(refused.message).toContain('enabled');
+  });
+});
+
+describe('functions to load', () => {
+  it('come as code with all that they need', async () => {
+    const loaded = await skills().loadFunctions({ names: ['add_three', 'skills/add_numbers'], agent });
+    expect(loaded.functions).toMatchObject([{ name: 'skills/add_three', version: 1 }, { name: 'skills/add_numbers' }]);
+    expect(loaded.functions[0]?.signature).toContain('def add_three(a: int');
+    expect(loaded.code).toContain('add_numbers');
+  });
+
+  it('count as offered, move the last use, and are no use', async () => {
+    await register(addingDraft('only_loaded'));
+    const before = await skills().getSkill({ name: 'skills/only_loaded', agent });
+    expect(before.lastUseTime).toBeUndefined();
+    await skills().loadFunctions({ names: ['only_loaded'], agent });
+    const { lastUseTime, offeredCount, usedCount } = await skills().getSkill({ name: 'skills/only_loaded', agent });
+    expect([offeredCount - before.offeredCount, usedCount, lastUseTime !== undefined]).toEqual([1n, 0n, true]);
+  });
+
+  it('that are missing are named', async () => {
+    const refused = await refusal(skills().loadFunctions({ names: ['add_three', 'nothing_such'], agent }));
+    expect(refused).toMatchObject({ status: status.NOT_FOUND });
+    expect(refused.message).toContain('nothing_such');
+    expect((await refusal(skills().loadFunctions({ names: [], agent }))).fields).toEqual(['names']);
+  });
+});

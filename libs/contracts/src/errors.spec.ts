@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { errorDetails, EtudeError, isOnlyThisAnswer } from './errors.js';
+
+const refused = (status: string) => new EtudeError('MODEL_REFUSED', 'no', { metadata: { status } });
+
+it('finds the details of an error, also of one that crossed a queue', () => {
+  const error = new EtudeError('INVALID_ARGUMENT', 'it is wrong', { field: 'name' });
+  expect(errorDetails(error)).toEqual({ field: 'name' });
+  expect(errorDetails(JSON.parse(JSON.stringify(error)))).toEqual({ field: 'name' });
+});
+
+it.each([[undefined], [null], ['thrown'], [new Error('other')], [{ details: null }], [{ details: 'text of a failed call' }]])(
+  'finds none in %o',
+  (error) => expect(errorDetails(error)).toEqual({}),
+);
+
+it('tells a request that a model took offence at from what all requests are refused for', () => {
+  const errors = [refused('400'), refused('401'), new EtudeError('MODEL_ANSWER_EMPTY', 'no'), new EtudeError('MODEL_UNAVAILABLE', 'no')];
+  expect(errors.map(isOnlyThisAnswer)).toEqual([true, false, true, false]);
+});

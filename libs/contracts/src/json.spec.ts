@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Json, parseExactJson } from './json.js';
+
+describe('a JSON value', () => {
+  it.each(['{"__proto__":1,"a":[{"__proto__":{"b":null}}]}', '[]', 'null', '1.5', '"a"', '{"constructor":true}'])(
+    'keeps all of %s',
+    (text) => {
+      expect(JSON.stringify(z.strictObject({ value: Json }).parse({ value: JSON.parse(text) as unknown }).value)).toBe(text);
+    },
+  );
+
+  it.each([[undefined], [Number.NaN], [Infinity], [() => 1], [{ a: [1n] }], [Symbol.iterator]])('is not %s', (value) => {
+    expect(Json.safeParse(value).success).toBe(false);
+  });
+
+  it('is taken however deep it is', () => {
+    const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) as unknown;
+    expect(Json.safeParse(deep).success).toBe(true);
+  });
+
+  it('has to be there where it is not optional', () => {
+    expect(z.strictObject({ value: Json }).safeParse({}).success).toBe(false);
+    expect(z.strictObject({ value: Json.optional() }).parse({})).toEqual({});
+  });
+});
+
+describe('JSON that is taken as it is written', () => {
+  it.each([
+    '9007199254740992',
+    '-9007199254740991',
+    '100000000000000000000',
+    '1e300',
+    '0.1234567890123456789',
+    '"9007199254740993"',
+    '"\\ud83d\\ude00"',
+  ])('is %s', (text) => {
+    expect(parseExactJson(`{"n":[${text}]}`)).toEqual({ n: [JSON.parse(text)] });
+  });
+
+  it.each([
+    [
+      '{"a":{"n":9007199254740993}}',
+      /"n": 9007199254740993 is a whole number beyond 2\^53.*rounded to 9007199254740992; send it as a text/,
+    ],
+    ['[-9007199254740993]', /-9007199254740993 is a whole number/],
+    ['{"n":1e400}', /"n": 1e400 is larger than any number/],
+    [`{"n":${'9'.repeat(400)}}`, /"n": 9{40}\.\.\. is larger/],
+    ['{"t":"a\\ud800"}', /"t": the text "a\\ud800" has half of a surrogate pair/],
+    ['{"\\udc00":1}', /half of a surrogate pair/],
+  ])('is not %.30s', (text, message) => {
+    expect(() => parseExactJson(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }) as Error,
+    );
+  });
+
+  it('is JSON in the first place', () => {
+    expect(() => parseExactJson('{')).toThrow(SyntaxError);
+  });
+});

@@ -1,0 +1,44 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DECISIONS_ON_CALLERS, decideOnCallers } from '../../testing/callers-property.js';
+import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
+import { storeAt } from '../../testing/skill-lives.js';
+import { dependencyOn } from '../use/bundle-code.js';
+import { settleVerified } from './approve.js';
+import { archiveSkill } from './retire.js';
+
+const DECISION = { by: 'ann', reason: 'harmful', at: NEW_YEAR + 5 };
+
+describe('what is in use can call what it was verified with', () => {
+  it('whoever decides what at once', async () => {
+    let [callers, refused] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(DECISIONS_ON_CALLERS, async (turns) => {
+        const registry = new FakeProceduralMemory();
+        const found = await decideOnCallers([registry, registry], turns);
+        callers += found.callers;
+        refused += found.refused;
+      }),
+      { numRuns: 200 },
+    );
+    console.info(`${callers} callers in use were looked at, ${refused} decisions were refused`);
+    expect(callers).toBeGreaterThan(100);
+    expect(refused).toBeGreaterThan(50);
+  });
+
+  it('so what was archived while its caller was verified leaves that rejected', async () => {
+    for (const approvalMode of ['automatic', 'review'] as const) {
+      const registry = new FakeProceduralMemory();
+      const called = await storeAt(registry, skillOf({ name: 'base', status: 'active' }));
+      const caller = await storeAt(registry, skillOf({ name: 'caller', status: 'verified', dependencies: [dependencyOn(called)] }));
+      await archiveSkill(registry, [called], DECISION);
+      const settled = await settleVerified(registry, caller, { approvalMode, skillRegistrationConfidenceThreshold: 0.5 }, NEW_YEAR + 6);
+      expect(settled).toMatchObject({
+        status: 'rejected',
+        statusReason: expect.stringContaining('caller needs base@1, which is archived (harmful)') as string,
+      });
+      expect(await registry.versions(SCOPE, 'caller')).toEqual([settled]);
+    }
+  });
+});

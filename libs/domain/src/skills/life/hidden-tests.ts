@@ -1,0 +1,6 @@
+import type { Skill } from '@etude/contracts/memory';
+
+/** Whether its tests were made from a task's cases, some of which are hidden, and not by whoever wrote it. */
+export function hasHiddenTests({ origin = 'rollout' }: Pick<Skill, 'origin'>): boolean {
+  return origin === 'rollout' || origin === 'consolidation';
+}

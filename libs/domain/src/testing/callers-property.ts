@@ -1,0 +1,111 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import type { ProceduralMemory } from '../ports/memory.js';
+import { deprecateSkill, archiveSkill, restoreSkill } from '../skills/life/retire.js';
+import { rejectSkill, settleVerified } from '../skills/life/approve.js';
+import { rollbackSkill } from '../skills/life/rollback.js';
+import { IN_USE } from '../skills/life/skill-status.js';
+import { dependencyOn, neededSkills } from '../skills/use/bundle-code.js';
+import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
+import { storeAt } from './skill-lives.js';
+
+/** Each calls those named behind it. */
+const SKILLS = {
+  base: { status: 'active', calls: [] },
+  between: { status: 'deprecated', calls: ['base'] },
+  top: { status: 'verified', calls: ['between'] },
+  beside: { status: 'verified', calls: ['base'] },
+  once: { status: 'deprecated', calls: ['base'] },
+} as const;
+type Name = keyof typeof SKILLS;
+const NAMES = Object.keys(SKILLS) as Name[];
+
+const DECISION = fc.record({
+  what: fc.constantFrom('settle', 'settle', 'archive', 'archive', 'restore', 'rollback', 'deprecate', 'reject'),
+  name: fc.constantFrom<Name>('base', 'base', ...NAMES),
+  review: fc.boolean(),
+  /** Which of the registries. */
+  by: fc.nat(1),
+});
+type Decided = typeof DECISION extends fc.Arbitrary<infer T> ? T : never;
+
+/** Decisions of one turn are made at the same time. */
+export const DECISIONS_ON_CALLERS = fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 2, maxLength: 8 });
+
+/**
+ * Whoever decides about skills that call each other, at once, over however many registries: what is in use, or waits for review, can run
+ * behind it.
+ *
+ * @param registries over one store
+ * @returns how many callers in use were looked at, and how many decisions were refused since something calls what they were about, or what it
+ *   calls is not there
+ */
+export async function decideOnCallers(
+  registries: readonly [ProceduralMemory, ...ProceduralMemory[]],
+  turns: ReadonlyArray<readonly Decided[]>,
+): Promise<{ readonly callers: number; readonly refused: number }> {
+  const [registry] = registries;
+  const found = { callers: 0, refused: 0 };
+  await storeSkills(registry);
+  for (const [i, turn] of turns.entries()) {
+    const skills = await versionsOf(registry);
+    const outcomes = await Promise.allSettled(
+      turn.map((decided, j) =>
+        decide(registries[decided.by % registries.length] ?? registry, decided, skills, NEW_YEAR + 100 + i * 10 + j),
+      ),
+    );
+    for (const outcome of outcomes) found.refused += outcome.status === 'rejected' ? refusal(outcome.reason) : 0;
+    const used = (await versionsOf(registry)).filter(({ status, dependencies = [] }) => IN_USE.has(status) && dependencies.length > 0);
+    for (const skill of used) await requireRunnable(registry, skill, turn);
+    found.callers += used.length;
+  }
+  return found;
+}
+
+async function storeSkills(registry: ProceduralMemory): Promise<void> {
+  const stored = new Map<Name, Skill>();
+  for (const name of NAMES) {
+    const { status, calls } = SKILLS[name];
+    const dependencies = calls.flatMap((called) => stored.get(called) ?? []).map(dependencyOn);
+    stored.set(name, await storeAt(registry, skillOf({ name, status, dependencies })));
+  }
+}
+
+async function versionsOf(registry: ProceduralMemory): Promise<readonly Skill[]> {
+  return (await Promise.all(NAMES.map((name) => registry.versions(SCOPE, name)))).flat();
+}
+
+async function decide(registry: ProceduralMemory, decided: Decided, skills: readonly Skill[], at: number): Promise<unknown> {
+  const skill = skills.find(({ name }) => name === decided.name);
+  if (skill === undefined) return null;
+  const decision = { by: 'ann', reason: '', at };
+  const approval = { approvalMode: decided.review ? 'review' : 'automatic', skillRegistrationConfidenceThreshold: 0.5 } as const;
+  switch (decided.what) {
+    case 'settle':
+      return settleVerified(registry, skill, approval, at);
+    case 'archive':
+      return archiveSkill(registry, [skill], decision);
+    case 'restore':
+      return restoreSkill(registry, [skill], decision);
+    case 'rollback':
+      return rollbackSkill(registry, skill, { ...decision, toVersion: skill.version });
+    case 'deprecate':
+      return deprecateSkill(registry, skill, decision);
+    default:
+      return rejectSkill(registry, skill, decision);
+  }
+}
+
+async function requireRunnable(registry: ProceduralMemory, skill: Skill, turn: readonly Decided[]): Promise<void> {
+  await neededSkills(registry, skill).catch((error: unknown) => {
+    throw new Error(`${skill.status} ${skill.name} can't run, by ${JSON.stringify(turn)}`, { cause: error });
+  });
+}
+
+/** Nobody is refused but for what somebody else decided; 1 where that was about what is called. */
+function refusal(error: unknown): number {
+  const code = errorCode(error);
+  if (code !== 'ABORTED' && code !== 'FAILED_PRECONDITION') throw error;
+  return code === 'FAILED_PRECONDITION' ? 1 : 0;
+}

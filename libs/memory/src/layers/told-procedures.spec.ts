@@ -1,0 +1,193 @@
+import type { Skill } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import { describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import type { Change, RecordStore } from '../record-store.js';
+import { RecordProceduralLayer } from './procedural-layer.js';
+import { insertsOf } from './record-inserts.js';
+import { skillRecord } from './skill-records.js';
+
+const embedder = new LexicalEmbedder();
+const ALL = { tenant: 'acme', agent: null };
+
+function imported(over: Partial<Skill>): Skill {
+  const words: Partial<Skill> = { kind: 'procedure', code: '', entryPoint: null, tests: [], description: 'Throw the bow line first.' };
+  const skill = skillOf({ name: 'moor', ...words, sources: ['imports/i1'], untrusted: ['it came in with imports/i1'], ...over });
+  return { ...skill, digest: skillDigest(skill) };
+}
+const decided = (...moves: ReadonlyArray<Skill['status']>) =>
+  moves.map((to, at) => ({ at, by: to === 'active' ? 'ann' : 'verification', from: moves[at - 1] ?? null, to, reason: '' }));
+
+async function layerWith(skills: readonly Skill[] = [], store: RecordStore = modelStore()) {
+  await store.write(
+    'acme',
+    await insertsOf(
+      embedder,
+      skills.map((skill) => skillRecord(skill, [])),
+    ),
+  );
+  const layer = new RecordProceduralLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
+  let writes = 0;
+  const tell = (words: string, name = 'moor', writeId = `w${(writes += 1)}`) =>
+    layer.storeProcedure(writeId, SCOPE, name, words, { by: 'platform' });
+  return { layer, tell, versions: (name = 'moor') => layer.versions(SCOPE, name) };
+}
+
+/** `meanwhile` is done once, behind what the next telling read and before what it writes. */
+async function layerWithOthers() {
+  const store = modelStore();
+  let other: (() => Promise<unknown>) | null = null;
+  const write: RecordStore['write'] = async (...args) => {
+    const first = other;
+    other = null;
+    await first?.();
+    return store.write(...args);
+  };
+  return { ...(await layerWith([], { ...store, write })), meanwhile: (act: () => Promise<unknown>) => (other = act) };
+}
+const livesOf = (versions: readonly Skill[]) => versions.map(({ version, status, description }) => [version, status, description]);
+
+describe('a procedure that is told', () => {
+  it('is in use at once, marked, and names itself', async () => {
+    const { tell } = await layerWith();
+    const stored = await tell('Throw the bow line first.');
+    const source = stored.sources[0] ?? '';
+    expect(source).toMatch(/^procedures\/[0-9a-f]{16}$/);
+    expect(stored).toMatchObject({ status: 'active', successRate: 0.5, untrusted: [expect.stringContaining(source)] });
+  });
+
+  it('gets other words in a version of its own, with who and when', async () => {
+    const { tell, versions, layer } = await layerWith();
+    await tell('Throw the bow line first.');
+    await tell('Throw the stern line first.');
+    const [newest, oldest] = await versions();
+    expect(livesOf(await versions())).toEqual([
+      [2, 'active', 'Throw the stern line first.'],
+      [1, 'deprecated', 'Throw the bow line first.'],
+    ]);
+    expect(newest?.history).toEqual([{ at: NEW_YEAR, by: 'platform', from: null, to: 'active', reason: 'told in words' }]);
+    expect(oldest?.history?.at(-1)).toMatchObject({
+      from: 'active',
+      to: 'deprecated',
+      by: 'platform',
+      reason: expect.stringContaining('version 2'),
+    });
+    expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
+  });
+
+  it('is the version that is there where its words are the same', async () => {
+    const { tell, versions } = await layerWith();
+    await tell('Throw the bow line first.');
+    await tell('Throw the bow line first.');
+    expect(await versions()).toHaveLength(1);
+  });
+
+  it('is the version that is there where its words were told before there were versions', async () => {
+    const {
+      history: _history,
+      untrusted: _untrusted,
+      ...told
+    } = imported({ status: 'active', sources: [], statusReason: 'told in words' });
+    const { tell, versions } = await layerWith([told]);
+    expect(await tell('Throw the bow line first.')).toMatchObject({ version: 1, status: 'active' });
+    expect(livesOf(await versions())).toEqual([[1, 'active', 'Throw the bow line first.']]);
+  });
+
+  it('has one version in use, however many tell it at once', async () => {
+    const { tell, versions } = await layerWith();
+    await Promise.all(Array.from({ length: 8 }, (_, i) => tell(`Words ${i}.`)));
+    const all = await versions();
+    expect(all).toHaveLength(8);
+    expect(all.filter(({ status }) => status === 'active').map(({ version }) => version)).toEqual([8]);
+  });
+
+  it.each([
+    ['the repeat', 'lost', 'Throw the stern line first.', ['active', 'deprecated']],
+    ['the next telling', 'next', 'Throw no line.', ['active', 'deprecated', 'deprecated']],
+    ['the next telling of the same words', 'next', 'Throw the stern line first.', ['active', 'deprecated']],
+  ])('leaves one in use where its writer was lost between, and %s finishes it', async (_what, writeId, words, after) => {
+    const store = modelStore();
+    let isLost = false;
+    const losing: RecordStore = {
+      ...store,
+      async write(tenant, changes: readonly Change[]) {
+        const done = await store.write(tenant, changes);
+        if (isLost) throw new Error('lost');
+        return done;
+      },
+    };
+    const { tell, versions } = await layerWith([], losing);
+    await tell('Throw the bow line first.');
+    isLost = true;
+    await expect(tell('Throw the stern line first.', 'moor', 'lost')).rejects.toThrow('lost');
+    isLost = false;
+    expect((await versions()).map(({ status }) => status)).toEqual(['active', 'active']);
+    expect(await tell(words, 'moor', writeId)).toMatchObject({ status: 'active', description: words });
+    expect((await versions()).map(({ status }) => status)).toEqual(after);
+  });
+
+  it('takes the place of what was told where somebody registers a version at the same time', async () => {
+    const { layer, tell, versions, meanwhile } = await layerWithOthers();
+    await tell('Throw the bow line first.');
+    meanwhile(() => layer.store(imported({ description: 'Ask the harbour master.' }), { by: 'ann', words: 'edited' }));
+    expect(await tell('Throw the stern line first.')).toMatchObject({ version: 3, status: 'active' });
+    expect(livesOf(await versions())).toEqual([
+      [3, 'active', 'Throw the stern line first.'],
+      [2, 'candidate', 'Ask the harbour master.'],
+      [1, 'deprecated', 'Throw the bow line first.'],
+    ]);
+  });
+
+  it('waits for review where somebody brings another version back at the same time', async () => {
+    const { layer, tell, versions, meanwhile } = await layerWithOthers();
+    const first = await tell('Throw the bow line first.');
+    const second = await tell('Throw the stern line first.');
+    const by = { by: 'ann', at: NEW_YEAR + 1, reason: 'better' };
+    const moves = [
+      { ...by, key: keyOf(second), to: 'deprecated' },
+      { ...by, key: keyOf(first), to: 'active' },
+    ] as const;
+    meanwhile(() => layer.move(moves));
+    expect(await tell('Throw no line.')).toMatchObject({ version: 3, status: 'candidate' });
+    expect((await versions()).map(({ status }) => status)).toEqual(['candidate', 'deprecated', 'active']);
+  });
+});
+
+describe('words that are told for a name on which somebody decided', () => {
+  it.each([
+    ['what a reviewer approved', 'active', decided('candidate', 'pending_review', 'active')],
+    ['what waits for review', 'pending_review', decided('candidate', 'pending_review')],
+    ['what was archived', 'archived', decided('candidate', 'active', 'archived')],
+    ['what was deprecated', 'deprecated', decided('candidate', 'active', 'deprecated')],
+    ['what was rejected', 'rejected', decided('candidate', 'rejected')],
+  ] as const)('leave %s as it is, and wait beside it', async (_what, status, history) => {
+    const before = imported({ status, history: [...history] });
+    const { tell, versions } = await layerWith([before]);
+    expect(await tell('EVIL words.')).toMatchObject({ version: 2, status: 'candidate', history: [{ by: 'platform', to: 'candidate' }] });
+    expect((await versions())[1]).toEqual(before);
+  });
+
+  it.each(['archived', 'deprecated', 'rejected'] as const)('are refused where they are those that were %s', async (status) => {
+    const before = imported({ status, history: decided('candidate', 'active', status) });
+    const { tell, versions } = await layerWith([before]);
+    await expect(tell(before.description)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    expect(await versions()).toEqual([before]);
+  });
+});
+
+it('holds words that are those of a marked procedure of the tenant, whatever they are called', async () => {
+  const { tell } = await layerWith([imported({ status: 'pending_review', history: decided('candidate', 'pending_review') })]);
+  expect(await tell('Throw the bow\nline first. ', 'other')).toMatchObject({
+    status: 'candidate',
+    untrusted: expect.arrayContaining([expect.stringContaining('marked skill of this tenant')]),
+  });
+});
+
+it('takes words that others told as well', async () => {
+  const { tell } = await layerWith();
+  await tell('Throw the bow line first.');
+  expect(await tell('Throw the bow line first.', 'other')).toMatchObject({ status: 'active' });
+});

@@ -1,0 +1,110 @@
+import { errorCode } from '@etude/contracts/errors';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../../test/rig.js';
+import { agentSettingsConfig, installationSettings } from './agent-settings-config.js';
+import { AgentSettingsStore } from './agent-settings-store.js';
+
+const file = redisForFile();
+const INSTALLATION = installationSettings(agentSettingsConfig.parse({ ETUDE_SKILLS_ENABLED: 'on', ETUDE_SKILLS_MAX: '9' }));
+
+function start() {
+  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  return { redis, keys, store: new AgentSettingsStore(redis, keys, INSTALLATION) };
+}
+
+const codeOf = (work: Promise<unknown>) => work.then(() => 'none', errorCode);
+
+describe('settings of agents', () => {
+  it('are the installation’s until they are set', async () => {
+    const { store, redis, keys } = start();
+    const before = await store.get('acme', 'coder');
+    expect(before).toMatchObject({ agent: 'coder', settings: INSTALLATION, isSet: false, updatedAt: 0 });
+    const set = await store.update('acme', 'coder', { maxSkills: 3 });
+    expect(set).toMatchObject({ isSet: true, settings: { ...INSTALLATION, maxSkills: 3 } });
+    expect(Math.abs(set.updatedAt - Date.now())).toBeLessThan(60_000);
+    expect(await store.get('acme', 'coder')).toEqual(set);
+    const other = new AgentSettingsStore(redis, keys, { ...INSTALLATION, enabled: false });
+    expect(await other.get('acme', 'coder')).toEqual(set);
+    expect((await other.get('acme', 'tester')).settings.enabled).toBe(false);
+  });
+
+  it('belong to one tenant', async () => {
+    const { store } = start();
+    await store.update('acme', 'coder', { enabled: false });
+    expect((await store.get('other', 'coder')).isSet).toBe(false);
+  });
+
+  it('refuse an edit of what changed since', async () => {
+    const { store } = start();
+    const { etag } = await store.get('acme', 'coder');
+    const first = await store.update('acme', 'coder', { maxSkills: 1 }, etag);
+    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, etag))).toBe('ABORTED');
+    await store.update('acme', 'coder', { maxSkills: 5 }, first.etag);
+    await store.update('acme', 'coder', { maxSkills: 1 });
+    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, first.etag))).toBe('ABORTED');
+  });
+
+  it('lose no change of two at once', async () => {
+    const { store } = start();
+    await Promise.all([
+      store.update('acme', 'coder', { maxSkills: 4 }),
+      store.update('acme', 'coder', { preferSkills: false }),
+      store.update('acme', 'coder', { approvalMode: 'threshold' }),
+    ]);
+    expect((await store.get('acme', 'coder')).settings).toMatchObject({ maxSkills: 4, preferSkills: false, approvalMode: 'threshold' });
+    const { etag } = await store.get('acme', 'coder');
+    const same = [1, 2, 3].map((maxSkills) => codeOf(store.update('acme', 'coder', { maxSkills }, etag)));
+    expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
+  });
+
+  it('refuse what is out of bounds', async () => {
+    const { store } = start();
+    expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
+    expect((await store.get('acme', 'coder')).isSet).toBe(false);
+  });
+
+  it('are listed by name, a page at a time', async () => {
+    const { store } = start();
+    for (const agent of ['b', 'a', 'c']) await store.update('acme', agent, {});
+    expect((await store.list('acme', { limit: 2 })).map(({ agent }) => agent)).toEqual(['a', 'b']);
+    expect((await store.list('acme', { limit: 2, after: 'b' })).map(({ agent }) => agent)).toEqual(['c']);
+    expect(await store.list('other', { limit: 2 })).toEqual([]);
+  });
+});
+
+describe('settings of the installation', () => {
+  it('are those that callers rely on where nothing is set', () => {
+    expect(installationSettings(agentSettingsConfig.parse({}))).toEqual({
+      enabled: false,
+      autoRegisterSkills: false,
+      skillRegistrationConfidenceThreshold: 0.9,
+      maxSkills: 0,
+      skillSearchThreshold: 0.8,
+      preferSkills: true,
+      approvalMode: 'review',
+    });
+  });
+
+  it('are each set by one variable', () => {
+    const env = {
+      ETUDE_SKILLS_ENABLED: 'true',
+      ETUDE_SKILLS_AUTO_REGISTER: 'YES',
+      ETUDE_SKILLS_CONFIDENCE_MIN: '0.5',
+      ETUDE_SKILLS_MAX: '12',
+      ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: '0.7',
+      ETUDE_SKILLS_PREFER: 'off',
+      ETUDE_SKILLS_APPROVAL: 'threshold',
+    };
+    expect(installationSettings(agentSettingsConfig.parse(env))).toEqual({
+      enabled: true,
+      autoRegisterSkills: true,
+      skillRegistrationConfidenceThreshold: 0.5,
+      maxSkills: 12,
+      skillSearchThreshold: 0.7,
+      preferSkills: false,
+      approvalMode: 'threshold',
+    });
+    for (const name of Object.keys(env))
+      expect(agentSettingsConfig.safeParse({ [name]: 'perhaps' }).error?.issues[0]?.path).toEqual([name]);
+  });
+});

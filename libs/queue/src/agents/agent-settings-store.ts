@@ -1,0 +1,98 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { AgentSettings, AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { parseOr } from '../jobs/job-failure.js';
+import type { RedisKeys } from '../redis/keys.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+
+/** Behind the time of the change and a space. The revision makes every change another text, also one that takes the last one back. */
+const Stored = z.strictObject({ revision: z.number().int(), settings: ProceduralMemorySettings });
+
+/**
+ * Settings of agents. Whoever has none of their own has the installation's, which may change until they are changed for the agent.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class AgentSettingsStore implements AgentSettingsReader {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+    /** The installation's; see `installationSettings`. */
+    private readonly installation: ProceduralMemorySettings,
+  ) {}
+
+  async get(tenant: string, agent: string): Promise<AgentSettings> {
+    return this.#read(agent, await this.#text(tenant, agent));
+  }
+
+  /**
+   * Changes some of them; from then on all are the agent's own.
+   *
+   * @param etag of the settings that were looked at; absent: whatever they are
+   * @throws EtudeError ABORTED where they changed since, INVALID_ARGUMENT where one is out of bounds
+   */
+  async update(tenant: string, agent: string, change: Partial<ProceduralMemorySettings>, etag?: string): Promise<AgentSettings> {
+    for (;;) {
+      const before = await this.#text(tenant, agent);
+      const known = this.#read(agent, before);
+      if (etag !== undefined && etag !== known.etag)
+        throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
+          field: 'etag',
+        });
+      const settings = parseOr(
+        ProceduralMemorySettings,
+        { ...known.settings, ...change },
+        'INVALID_ARGUMENT',
+        `settings of agent "${agent}"`,
+      );
+      const next = JSON.stringify({ revision: revisionOf(agent, before) + 1, settings } satisfies z.input<typeof Stored>);
+      const written = await runScript<string | null>(
+        this.redis,
+        'putAgentSettings',
+        [this.keys.agents(tenant)],
+        [agent, before ?? '', next],
+      );
+      if (written !== null) return this.#read(agent, written);
+    }
+  }
+
+  /** Agents that have settings of their own, by name, after the one given. */
+  async list(tenant: string, { limit, after = '' }: { limit: number; after?: string }): Promise<readonly AgentSettings[]> {
+    const all = await whileRedisAnswers(this.redis, this.redis.hgetall(this.keys.agents(tenant)));
+    const names = Object.keys(all).filter((name) => name > after);
+    return names
+      .toSorted()
+      .slice(0, limit)
+      .map((agent) => this.#read(agent, all[agent] ?? null));
+  }
+
+  #text(tenant: string, agent: string): Promise<string | null> {
+    return whileRedisAnswers(this.redis, this.redis.hget(this.keys.agents(tenant), agent));
+  }
+
+  #read(agent: string, text: string | null): AgentSettings {
+    if (text === null) {
+      const settings = this.installation;
+      return { agent, settings, isSet: false, updatedAt: 0, etag: contentDigest(settings) };
+    }
+    const { settings } = storedIn(agent, text);
+    return { agent, settings, isSet: true, updatedAt: updatedAt(text), etag: contentDigest(text) };
+  }
+}
+
+/** ms since 1970 by Redis. */
+export function updatedAt(text: string): number {
+  return Number(text.slice(0, text.indexOf(' ')));
+}
+
+function revisionOf(agent: string, text: string | null): number {
+  return text === null ? 0 : storedIn(agent, text).revision;
+}
+
+function storedIn(agent: string, text: string): z.infer<typeof Stored> {
+  return parseOr(Stored, JSON.parse(text.slice(text.indexOf(' ') + 1)), 'INTERNAL', `the settings of agent "${agent}"`);
+}

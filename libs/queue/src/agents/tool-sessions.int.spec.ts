@@ -1,0 +1,129 @@
+import { SessionRequest } from '@etude/contracts/sandbox-session';
+import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../../test/rig.js';
+import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
+import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.js';
+
+const file = redisForFile();
+const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
+const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', version, digest: 'd'.repeat(64) });
+
+const anew = (requestId: string) => ({ requestId, template: 'default' });
+
+function start() {
+  const rig = startProducer(file.server.url, file.prefix());
+  const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+  const open = async (requestId: string) => {
+    const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
+    return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 9)).stored.session.id;
+  };
+  const end = (id: string) => sandboxes.end('acme', id, 1, 'closed', '');
+  return { ...rig, open, end, sessions: new RedisToolSessions(rig.redis, rig.keys), calls: new ToolCalls(rig.redis, rig.keys) };
+}
+
+describe('RedisToolSessions', () => {
+  it('keeps todos and loaded functions of one session for days', async () => {
+    const { sessions, redis, keys } = start();
+    expect(await sessions.read(KEY)).toEqual({ todos: [], loaded: [] });
+    await sessions.putTodos(KEY, [{ content: 'plan', status: 'in_progress' }]);
+    await sessions.load(KEY, [pin('b'), pin('a')]);
+    expect(await sessions.load(KEY, [pin('a', 2)])).toEqual([pin('a', 2), pin('b')]);
+    expect((await sessions.read(KEY)).todos).toEqual([{ content: 'plan', status: 'in_progress' }]);
+    const leftMs = await redis.pttl(keys.toolSession('acme', 'coder', '', 's1'));
+    expect(leftMs).toBeGreaterThan(SESSION_KEPT_MS - 60_000);
+  });
+
+  it('keeps sessions of others apart', async () => {
+    const { sessions } = start();
+    await sessions.load(KEY, [pin('a')]);
+    const others = [{ tenant: 'globex' }, { agent: 'tester' }, { user: 'bob' }, { session: 's2' }];
+    for (const other of others) expect((await sessions.read({ ...KEY, ...other })).loaded).toEqual([]);
+  });
+
+  it('opens one sandbox for all who ask at once, and another once that was seen to end', async () => {
+    const { sessions, open, end } = start();
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
+    const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, anew(id))));
+    expect(new Set(first.map(({ requestId }) => requestId)).size).toBe(1);
+    const { requestId } = first[0] ?? { requestId: '' };
+    expect(await sessions.claimSandbox(KEY, null, { requestId: 'late', template: 'numbers' })).toEqual(first[0]);
+    const sandbox = await open(requestId);
+    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('kept');
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId, sandbox });
+    await end(sandbox);
+    const next = await Promise.all(['d', 'e'].map((id) => sessions.claimSandbox(KEY, requestId, anew(id))));
+    expect(new Set(next.map((claim) => claim.requestId)).size).toBe(1);
+    expect(next).toMatchObject([{ isReplaced: true }, { isReplaced: true }]);
+    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: next[0]?.requestId, sandbox: null });
+    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('replaced');
+    expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toEqual({ requestId: null, sandbox: null });
+  });
+
+  it('claims anew where no sandbox came of a claim, and not where one did', async () => {
+    const { sessions, open } = start();
+    await sessions.claimSandbox(KEY, null, anew('a'));
+    await sessions.dropClaim(KEY, 'a');
+    expect(await sessions.claimSandbox(KEY, null, anew('b'))).toMatchObject({ requestId: 'b', isReplaced: false });
+    expect(await sessions.keepSandbox(KEY, 'b', await open('b'))).toBe('kept');
+    await sessions.dropClaim(KEY, 'b');
+    expect((await sessions.claimSandbox(KEY, null, anew('c'))).requestId).toBe('b');
+  });
+
+  it('gives a sandbox to one agent and user, and to nobody else', async () => {
+    const { sessions, open, end } = start();
+    const [named, opened] = [await open('mine'), await open('a')];
+    expect(await sessions.ownSandbox(KEY, named, false)).toBe('taken');
+    expect(await sessions.ownSandbox(KEY, named, true)).toBe('own');
+    await sessions.claimSandbox(KEY, null, anew('a'));
+    await sessions.keepSandbox(KEY, 'a', opened);
+    for (const sandbox of [named, opened]) {
+      expect(await sessions.ownSandbox({ ...KEY, session: 's2' }, sandbox, false)).toBe('own');
+      for (const other of [{ agent: 'tester' }, { user: 'bob' }])
+        expect(await sessions.ownSandbox({ ...KEY, ...other }, sandbox, true)).toBe('taken');
+    }
+    await end(named);
+    expect(await sessions.ownSandbox(KEY, named, true)).toBe('ended');
+  });
+});
+
+describe('ToolCalls', () => {
+  const call = { tenant: 'acme', agent: 'coder', user: null, requestId: 'r1', content: { tool: 'use_skill' } };
+  const outcomes: readonly ToolOutcome[] = [
+    { success: true, result: { answer: [1, 'two'] } },
+    { success: false, error: 'no' },
+    { success: false, error: 'no', result: { seen: true } },
+  ];
+
+  it('answers a repeat with the first answer, and refuses its id for another call', async () => {
+    const { calls } = start();
+    for (const [at, outcome] of outcomes.entries()) {
+      const one = { ...call, requestId: `r${at}` };
+      expect(await calls.answered(one)).toBeNull();
+      await calls.keep(one, outcome);
+      await calls.keep(one, { success: true, result: {} });
+      expect(await calls.answered(one)).toEqual(outcome);
+    }
+    await expect(calls.answered({ ...call, requestId: 'r0', content: 'other' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect(await calls.answered({ ...call, requestId: 'r0', user: 'bob' })).toBeNull();
+  });
+
+  it('knows which agents called within ten minutes', async () => {
+    const { calls, redis, keys } = start();
+    expect(await calls.isActive('acme', 'coder')).toBe(false);
+    await calls.note('acme', 'coder');
+    expect(await calls.isActive('acme', 'coder')).toBe(true);
+    expect(await calls.isActive('globex', 'coder')).toBe(false);
+    await redis.zadd(keys.agentsSeen('acme'), Date.now() - 600_001, 'coder');
+    expect(await calls.isActive('acme', 'coder')).toBe(false);
+  });
+
+  it('writes down once a minute that an agent calls', async () => {
+    const { calls, redis, keys } = start();
+    await calls.note('acme', 'coder');
+    await redis.del(keys.agentsSeen('acme'));
+    await calls.note('acme', 'coder');
+    await calls.note('acme', 'writer');
+    expect(await redis.zrange(keys.agentsSeen('acme'), '0', '-1')).toEqual(['writer']);
+  });
+});

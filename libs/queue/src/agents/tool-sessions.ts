@@ -1,0 +1,209 @@
+import { SkillDependency } from '@etude/contracts/skill-proof';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
+import {
+  type SessionKey,
+  type Todo,
+  TODO_STATUSES,
+  type ToolReader,
+  type ToolSession,
+  type ToolSessions,
+} from '@etude/domain/tools/tool-ports';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { parseOr } from '../jobs/job-failure.js';
+import type { RedisKeys } from '../redis/keys.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { memberOf } from '../redis/task-keys.js';
+
+/** A session that is not used for so long is forgotten. */
+export const SESSION_KEPT_MS = 7 * 86_400_000;
+/** How long a repeat is answered with the first answer; as long as the result of an execution is kept. */
+export const ANSWER_KEPT_MS = 3_600_000;
+/** An agent that called within this time is active. */
+export const ACTIVE_MS = 600_000;
+const NOTED_EVERY_MS = 60_000;
+const NOTED_MAX = 10_000;
+
+const Todos = z.array(z.strictObject({ content: z.string(), status: z.enum(TODO_STATUSES) }));
+const Outcome = z.union([
+  z.strictObject({ success: z.literal(true), result: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
+]);
+const Answer = z.strictObject({ digest: z.string(), outcome: Outcome, at: z.number() });
+
+/** Which sandbox a session of tools opened last, and by which request id it opens one; null: none yet. */
+export interface ToolSandbox {
+  readonly requestId: string | null;
+  readonly sandbox: string | null;
+}
+
+/** By which request a session's sandbox is opened: the same for whoever asks, so that all get the same sandbox. */
+export interface ToolSandboxClaim {
+  readonly requestId: string;
+  readonly template: string;
+  /** The session had a sandbox before, which has ended. */
+  readonly isReplaced: boolean;
+}
+
+/** Field of a loaded function; the rest of the hash has other names. */
+const LOADED = 'loaded:';
+
+/** `ToolSessions` in Redis: one hash for each session. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+export class RedisToolSessions implements ToolSessions {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  async read(key: SessionKey): Promise<ToolSession> {
+    const fields = await whileRedisAnswers(this.redis, this.redis.hgetall(this.#of(key)));
+    const todos = parseOr(Todos, JSON.parse(fields['todos'] ?? '[]'), 'INTERNAL', `the todos of session ${key.session}`);
+    return { todos, loaded: loadedOf(fields, key) };
+  }
+
+  async putTodos(key: SessionKey, todos: readonly Todo[]): Promise<void> {
+    await this.#put(key, { todos: JSON.stringify(todos) });
+  }
+
+  async load(key: SessionKey, pins: readonly SkillDependency[]): Promise<readonly SkillDependency[]> {
+    await this.#put(key, Object.fromEntries(pins.map((pin) => [`${LOADED}${pin.name}`, JSON.stringify(pin)])));
+    return (await this.read(key)).loaded;
+  }
+
+  async readSandbox(key: SessionKey): Promise<ToolSandbox> {
+    const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
+    const [requestId = null, sandbox = null] = await whileRedisAnswers(this.redis, read);
+    return { requestId, sandbox };
+  }
+
+  /**
+   * The request to open a sandbox with: `another`, or that of whoever was first.
+   *
+   * @param over the request whose sandbox was seen ended, in whose place another is wanted; null: none
+   */
+  async claimSandbox(
+    key: SessionKey,
+    over: string | null,
+    another: { readonly requestId: string; readonly template: string },
+  ): Promise<ToolSandboxClaim> {
+    const args = [over ?? '', another.requestId, another.template, SESSION_KEPT_MS];
+    const answer = await runScript<[string, string, string]>(this.redis, 'claimToolSandbox', [this.#of(key)], args);
+    return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
+  }
+
+  /** No sandbox came of a claim, and none will. */
+  async dropClaim(key: SessionKey, requestId: string): Promise<void> {
+    await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
+  }
+
+  /**
+   * Records what came of a claim, before it is used. `replaced`: the claim counts no longer, since another took its place or the session
+   * was erased, and the sandbox is the caller's to close.
+   */
+  async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
+    const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
+    return runScript(this.redis, 'keepToolSandbox', keys, [requestId, sandbox, ownerOf(key), SESSION_KEPT_MS]);
+  }
+
+  /**
+   * Makes a sandbox that of the key's agent and user, unless it is another's already.
+   *
+   * @param mayBegin false: only where it is theirs already
+   */
+  async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
+    return runScript(this.redis, 'ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
+  }
+
+  async #put(key: SessionKey, fields: Readonly<Record<string, string>>): Promise<void> {
+    const name = this.#of(key);
+    const write = this.redis.multi().hsetnx(name, 'createdAt', Date.now());
+    await whileRedisAnswers(this.redis, write.hset(name, fields).pexpire(name, SESSION_KEPT_MS).exec());
+  }
+
+  #of({ tenant, agent, user, session }: SessionKey): string {
+    return this.keys.toolSession(tenant, agent, user ?? '', session);
+  }
+}
+
+/** Neither agents nor users hold a ":". */
+const ownerOf = ({ agent, user }: SessionKey) => `${agent}:${user ?? ''}`;
+
+function loadedOf(fields: Readonly<Record<string, string>>, { session }: SessionKey): readonly SkillDependency[] {
+  return Object.entries(fields)
+    .filter(([field]) => field.startsWith(LOADED))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `what is loaded in session ${session}`));
+}
+
+/** One call of a tool, as its caller may repeat it. */
+export interface RepeatableCall extends ToolReader {
+  readonly requestId: string;
+  /** Everything else that the call says. */
+  readonly content: unknown;
+}
+
+/** What calls of tools answered, for repeats, and which agents call at all. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+export class ToolCalls {
+  /** When this process noted each agent. */
+  readonly #noted = new Map<string, number>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  /** null: it was not answered yet. @throws EtudeError ALREADY_EXISTS where the request id was used for another call */
+  async answered(call: RepeatableCall): Promise<ToolOutcome | null> {
+    const text = await whileRedisAnswers(this.redis, this.redis.get(this.#of(call)));
+    if (!text) return null;
+    const { digest, outcome } = parseOr(Answer, JSON.parse(text), 'INTERNAL', `the answer to request ${call.requestId}`);
+    if (digest === contentDigest(call.content)) return withoutAbsent(outcome);
+    throw new EtudeError('ALREADY_EXISTS', `request_id "${call.requestId}" was used for another call; use a new request_id`, {
+      field: 'request_id',
+    });
+  }
+
+  /** The first answer stays. */
+  async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
+    const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() });
+    await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
+  }
+
+  /**
+   * The agent calls now, which is noted once a minute: each note is a write that is on disk before the call goes on. Those who called
+   * longest ago are forgotten on the way.
+   */
+  async note(tenant: string, agent: string): Promise<void> {
+    const key = this.keys.agentsSeen(tenant);
+    const now = Date.now();
+    const member = memberOf(tenant, agent);
+    if (now < (this.#noted.get(member) ?? 0) + NOTED_EVERY_MS) return;
+    await whileRedisAnswers(
+      this.redis,
+      this.redis
+        .multi()
+        .zadd(key, now, agent)
+        .zremrangebyscore(key, '-inf', now - ACTIVE_MS)
+        .exec(),
+    );
+    if (this.#noted.size >= NOTED_MAX) this.#noted.clear();
+    this.#noted.set(member, now);
+  }
+
+  async isActive(tenant: string, agent: string): Promise<boolean> {
+    const at = await whileRedisAnswers(this.redis, this.redis.zscore(this.keys.agentsSeen(tenant), agent));
+    return at !== null && Number(at) > Date.now() - ACTIVE_MS;
+  }
+
+  #of({ tenant, agent, user, requestId }: RepeatableCall): string {
+    return this.keys.toolAnswer(tenant, agent, user ?? '', requestId);
+  }
+}
+
+function withoutAbsent(outcome: z.infer<typeof Outcome>): ToolOutcome {
+  if (outcome.success || outcome.result !== undefined) return outcome;
+  return { success: false, error: outcome.error };
+}

@@ -1,0 +1,202 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SkillRequest } from '@etude/contracts/queues';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { startReconciler } from '../jobs/reconciler.js';
+import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
+
+const file = redisForFile();
+const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: { text: 'a,b' } };
+const asked = (more: Partial<Wish> = {}, requestId = '', priority = 7) => ({ wish: { ...WISH, ...more }, priority, requestId });
+
+function start() {
+  const prefix = file.prefix();
+  const rig = startProducer(file.server.url, prefix);
+  const store = new WantedSkills(rig.producer);
+  const reconciler = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000 });
+  onTestFinished(() => reconciler.close());
+  const queue = rig.producer.queue(SkillRequest.name);
+  return { ...rig, store, reconciler, queue, options: { redisUrl: file.server.url, prefix, concurrency: 1 } };
+}
+type Rig = ReturnType<typeof start>;
+
+/** As if it was written a while ago. */
+const age = ({ redis, keys }: Rig, id: string) => redis.zadd(keys.wantedSkillOutbox, 1, `acme/${id}`);
+
+describe('WantedSkills', () => {
+  it('keeps a wish and adds its job with its priority', async () => {
+    const { store, queue } = start();
+    const wanted = await store.request(asked());
+    expect(wanted).toMatchObject({
+      skill: 'parse_csv',
+      state: 'waiting',
+      asked: 1,
+      priority: 7,
+      example: { text: 'a,b' },
+      registered: null,
+    });
+    expect((await queue.getJob(`acme~${wanted.id}`))?.priority).toBe(3);
+  });
+
+  it('keeps no more words than a model is shown', async () => {
+    const { store } = start();
+    const wanted = await store.request(asked({ description: 'x'.repeat(5_000), example: { text: 'y'.repeat(20_000) } }));
+    expect([wanted.description.length, wanted.example]).toEqual([4_000, null]);
+  });
+
+  it('counts the same wish instead of keeping it twice', async () => {
+    const { store, queue } = start();
+    const first = await store.request(asked({}, '', 5));
+    const second = await store.request(asked({ description: 'Other words.' }));
+    expect(second).toMatchObject({ id: first.id, asked: 2, priority: 7, description: 'Reads CSV.' });
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(1);
+    const others = [{ agent: 'tester' }, { user: 'bob' }, { skill: 'write_csv' }, { tenant: 'globex' }];
+    const ids = await Promise.all(others.map(async (other) => (await store.request(asked(other))).id));
+    expect(new Set([first.id, ...ids]).size).toBe(5);
+  });
+
+  it('takes so many open ones of an agent, and another when one is over', async () => {
+    const { producer, queue } = start();
+    const store = new WantedSkills(producer, 2);
+    const first = await store.request(asked({ skill: 'one' }));
+    await store.request(asked({ skill: 'two', user: 'bob' }));
+    const full = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('"coder" has 2 skills asked for') as string };
+    await expect(store.request(asked({ skill: 'three' }, 'r3'))).rejects.toMatchObject(full);
+    expect(await store.request(asked({ skill: 'one' }))).toMatchObject({ id: first.id, asked: 2 });
+    for (const other of [{ agent: 'tester' }, { tenant: 'globex' }]) await store.request(asked({ skill: 'three', ...other }));
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(4);
+    await store.end({ tenant: 'acme', id: first.id, round: 1 }, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    expect(await store.request(asked({ skill: 'three' }, 'r3'))).toMatchObject({ state: 'waiting', asked: 1 });
+    await expect(store.request(asked({ skill: 'one' }))).rejects.toMatchObject(full);
+  });
+
+  it('answers a repeated request without counting it, and refuses its id for another wish', async () => {
+    const { store } = start();
+    await store.request(asked({}, 'r1'));
+    expect(await store.request(asked({}, 'r1'))).toMatchObject({ asked: 1 });
+    await expect(store.request(asked({ skill: 'other' }, 'r1'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  });
+
+  it('tries a wish again that is over, a few times', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    const round = (number: number) => ({ tenant: 'acme', id, round: number });
+    await store.keepDraft(round(1), '{"first":1}');
+    await store.end(round(1), { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
+    expect(await store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'no JSON' });
+    expect(await store.request(asked())).toMatchObject({ state: 'waiting', reason: '', asked: 2 });
+    expect((await store.load('acme', id))?.draft).toBeNull();
+    const registered = { state: 'registered', reason: '', registered: 'parse_csv', scripted: true } as const;
+    expect(await store.end(round(1), registered)).toBe(false);
+    expect(await store.end(round(2), registered)).toBe(true);
+    expect(await store.request(asked())).toMatchObject({ state: 'waiting', registered: null, asked: 3 });
+    for (let number = 3; number <= ROUNDS_MAX; number += 1) {
+      await store.end(round(number), registered);
+      await store.request(asked());
+    }
+    expect(await store.get('acme', id)).toMatchObject({ ...registered, asked: ROUNDS_MAX + 1 });
+  });
+
+  it('keeps the first draft, and none for a wish that is gone', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    const round = { tenant: 'acme', id, round: 1 };
+    expect(await store.keepDraft(round, 'first')).toBe('first');
+    expect(await store.keepDraft(round, 'second')).toBe('first');
+    expect(await store.keepDraft({ ...round, id: 'w0' }, 'x')).toBeNull();
+    expect(await store.begin({ ...round, id: 'w0' })).toBe(false);
+  });
+
+  it('is withdrawn with its job, makes room for another, and can be asked for again', async () => {
+    const { producer, queue, redis, keys } = start();
+    const store = new WantedSkills(producer, 1);
+    const { id } = await store.request(asked());
+    expect(await store.withdraw('acme', id, 'not needed')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(0);
+    expect(await redis.zcard(keys.wantedSkillOutbox)).toBe(0);
+    expect(await redis.pttl(keys.wantedSkill('acme', id))).toBeGreaterThan(0);
+    expect(await store.withdraw('acme', id, 'again')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
+    await store.request(asked({ skill: 'other' }));
+    await expect(store.withdraw('acme', 'w0', '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(store.withdraw('globex', id, '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const again = new WantedSkills(producer);
+    for (let time = 0; time < ROUNDS_MAX + 1; time += 1) {
+      expect(await again.request(asked())).toMatchObject({ state: 'waiting', reason: '' });
+      await again.withdraw('acme', id, '');
+    }
+  });
+
+  it('drops what is being written for a wish that is withdrawn, and refuses one that is written', async () => {
+    const { store } = start();
+    const { id } = await store.request(asked());
+    const round = { tenant: 'acme', id, round: 1 };
+    const end = { state: 'registered', reason: '', registered: 'parse_csv', scripted: false } as const;
+    expect(await store.begin(round)).toBe(true);
+    expect(await store.withdraw('acme', id, '')).toMatchObject({ state: 'withdrawn' });
+    expect(await store.begin(round, 'answer 1 could not be used')).toBe(false);
+    expect(await store.keepDraft(round, 'late')).toBeNull();
+    expect(await store.request(asked({ description: 'Other words.' }))).toMatchObject({ state: 'waiting', description: 'Other words.' });
+    expect(await store.keepDraft(round, 'late')).toBeNull();
+    expect(await store.end(round, end)).toBe(false);
+    const next = { ...round, round: 2 };
+    expect(await store.keepDraft(next, 'mine')).toBe('mine');
+    const refusal = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('about to be registered') as string };
+    await expect(store.withdraw('acme', id, '')).rejects.toMatchObject(refusal);
+    await store.end(next, end);
+    await expect(store.withdraw('acme', id, '')).rejects.toMatchObject({ message: expect.stringContaining('is registered') as string });
+  });
+
+  it('forgets in its list what has expired', async () => {
+    const { store, redis, keys } = start();
+    const { id } = await store.request(asked());
+    await redis.del(keys.wantedSkill('acme', id));
+    expect((await store.list('acme', { limit: 10 })).wishes).toEqual([]);
+    await store.request(asked({ skill: 'other' }));
+    expect(await redis.zcard(keys.wantedSkills('acme'))).toBe(1);
+  });
+
+  it('lists newest first, a page at a time, for one agent or all', async () => {
+    const { store } = start();
+    for (const skill of ['a', 'b', 'c', 'd']) await store.request(asked({ skill, agent: skill === 'b' ? 'tester' : 'coder' }));
+    const skills = async (options: Parameters<typeof store.list>[1]) => {
+      const { wishes, nextAfter } = await store.list('acme', options);
+      return [wishes.map(({ skill }) => skill).toSorted(), nextAfter] as const;
+    };
+    expect((await skills({ limit: 10 }))[0]).toEqual(['a', 'b', 'c', 'd']);
+    expect((await skills({ limit: 10, agent: 'tester' }))[0]).toEqual(['b']);
+    const seen: string[] = [];
+    for (let after: string | null = null, pages = 0; pages < 5; pages += 1) {
+      const [names, next] = await skills({ limit: 1, agent: 'coder', after });
+      seen.push(...names);
+      if (next === null) break;
+      after = next;
+    }
+    expect(seen.toSorted()).toEqual(['a', 'c', 'd']);
+    expect((await store.list('globex', { limit: 10 })).wishes).toEqual([]);
+    expect(await store.list('acme', { limit: 10, after: 'w0' })).toEqual({ wishes: [], nextAfter: null });
+  });
+});
+
+describe('the reconciler of wishes', () => {
+  it('adds the job of a wish that was accepted without one', async () => {
+    const rig = start();
+    const { id } = await rig.store.request(asked());
+    await (await rig.queue.getJob(`acme~${id}`))?.remove();
+    expect(await rig.reconciler.runOnce()).toBe(0);
+    await age(rig, id);
+    await rig.reconciler.runOnce();
+    expect((await rig.queue.getJob(`acme~${id}`))?.data).toEqual({ v: 1, tenant: 'acme', id });
+  });
+
+  it('says of a wish whose job is dead that it failed, and why', async () => {
+    const rig = start();
+    const { id } = await rig.store.request(asked());
+    startConsumer(SkillRequest, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'a wrong key')), rig.options);
+    await until(async () => (await rig.queue.getJob(`acme~${id}`))?.finishedOn);
+    await age(rig, id);
+    await rig.reconciler.runOnce();
+    expect(await rig.store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'MODEL_REFUSED: a wrong key' });
+    expect(await rig.redis.zcard(rig.keys.wantedSkillOutbox)).toBe(0);
+  });
+});

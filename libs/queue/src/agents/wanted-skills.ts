@@ -1,0 +1,259 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { SkillRequest } from '@etude/contracts/queues';
+import { WantedSkill } from '@etude/contracts/skill-proof';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { z } from 'zod';
+import { parseOr } from '../jobs/job-failure.js';
+import type { Producer } from '../jobs/producer.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { memberOf, RETENTION_MS } from '../redis/task-keys.js';
+
+/** Of an agent that called lately; others wait behind it. */
+export const ACTIVE_PRIORITY = 7;
+export const IDLE_PRIORITY = 5;
+/** What a model is shown of a wish is no more; an example that is longer is left out, since a part of one would mislead. */
+const DESCRIPTION_MAX_CHARS = 4_000;
+const EXAMPLE_MAX_CHARS = 16_000;
+/** A model is asked for the same skill so often; after that a person has to write it. */
+export const ROUNDS_MAX = 5;
+/** Of an agent, waiting or being written: each costs a model's time. */
+export const OPEN_MAX = 20;
+/** Wishes that are over are kept that long. */
+export const WISH_KEPT_MS = 30 * 86_400_000;
+
+/** What somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
+export interface Wish {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly user: string | null;
+  readonly skill: string;
+  readonly description: string;
+  readonly example: WantedSkill['example'];
+  readonly vouchedBy?: string;
+}
+
+export interface WishRequest {
+  readonly wish: Wish;
+  readonly priority: number;
+  /** Empty: none. */
+  readonly requestId: string;
+}
+
+export interface WishPage {
+  readonly wishes: readonly WantedSkill[];
+  /** null: there are no more. */
+  readonly nextAfter: string | null;
+}
+
+const StoredWish = WantedSkill.pick({
+  id: true,
+  tenant: true,
+  agent: true,
+  user: true,
+  skill: true,
+  description: true,
+  example: true,
+}).extend({ vouchedBy: z.string().optional() });
+
+/** A wish, each time that it is to be fulfilled: what an earlier round still does changes nothing of a later one. */
+export interface WishRound {
+  readonly tenant: string;
+  readonly id: string;
+  readonly round: number;
+}
+
+/** A wish as the worker has it. */
+export interface StoredWantedSkill {
+  readonly round: number;
+  readonly wanted: WantedSkill;
+  readonly vouchedBy: string | null;
+  /** JSON of what was written for it; null until then. */
+  readonly draft: string | null;
+}
+
+export type WishEnd = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>;
+
+/** By what a wish was when it was to be withdrawn. */
+const WITHDRAWN_TOO_LATE: Readonly<Record<string, string>> = {
+  written: 'is written, and about to be registered; reject or archive the skill',
+  registered: 'is registered; reject or archive the skill',
+  failed: 'has failed, and is not written any more',
+};
+
+function bounded(wish: Wish): Wish {
+  const isLong = JSON.stringify(wish.example).length > EXAMPLE_MAX_CHARS;
+  return { ...wish, description: wish.description.slice(0, DESCRIPTION_MAX_CHARS), ...(isLong ? { example: null } : {}) };
+}
+
+/** The same wish of the same reader has the same id. */
+export function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
+  return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
+}
+
+/**
+ * Skills that somebody missed: the record first, its job `skill.request` second, and the reconciler closes the gap.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class WantedSkills {
+  /** @param openMax wishes of one agent that are not over */
+  constructor(
+    private readonly producer: Producer,
+    private readonly openMax: number = OPEN_MAX,
+  ) {}
+
+  /**
+   * Durable when this returns. The same wish again answers the first one, which counts how often it was asked for.
+   *
+   * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish; FAILED_PRECONDITION where so many of the agent's are open
+   */
+  async request({ wish: asked, priority, requestId }: WishRequest): Promise<WantedSkill> {
+    const wish = bounded(asked);
+    const { redis, keys } = this.producer;
+    const { tenant } = wish;
+    const id = wishIdOf(wish);
+    const [outcome] = await runScript<[string, string]>(
+      redis,
+      'requestWish',
+      [
+        keys.wantedSkill(tenant, id),
+        keys.wantedSkills(tenant),
+        keys.wantedSkillOutbox,
+        requestId === '' ? '' : keys.request(tenant, 'wish', requestId),
+      ],
+      [
+        id,
+        memberOf(tenant, id),
+        contentDigest(wish),
+        JSON.stringify({ ...wish, id }),
+        priority,
+        RETENTION_MS,
+        ROUNDS_MAX,
+        wish.agent,
+        this.openMax,
+      ],
+    );
+    if (outcome === 'other')
+      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for another wish; use a new request_id`, {
+        field: 'request_id',
+      });
+    if (outcome === 'full')
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `Agent "${wish.agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
+      );
+    if (outcome === 'created') await this.enqueue(tenant, id, priority);
+    const stored = await this.get(tenant, id);
+    if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);
+    return stored;
+  }
+
+  async get(tenant: string, id: string): Promise<WantedSkill | null> {
+    return (await this.load(tenant, id))?.wanted ?? null;
+  }
+
+  /** Newest first. `after`: `nextAfter` of the page before. `user`: who sees theirs and nobody's in particular; null: nobody's; undefined: every user's. */
+  async list(
+    tenant: string,
+    { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
+  ): Promise<WishPage> {
+    const { redis, keys } = this.producer;
+    const index = keys.wantedSkills(tenant);
+    const wishes: WantedSkill[] = [];
+    const rank = after === null ? -1 : await whileRedisAnswers(redis, redis.zrevrank(index, after));
+    // The wish that the page before ended with was erased meanwhile.
+    if (rank === null) return { wishes, nextAfter: null };
+    for (let start = rank + 1; wishes.length <= limit; start += limit) {
+      const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit - 1));
+      const found = await Promise.all(ids.map((id) => this.get(tenant, id)));
+      const known = found.filter((wanted) => wanted !== null);
+      const seen = known.filter((wanted) => user === undefined || wanted.user === null || wanted.user === user);
+      wishes.push(...seen.filter((wanted) => agent === null || wanted.agent === agent));
+      if (ids.length < limit) break;
+    }
+    const page = wishes.slice(0, limit);
+    return { wishes: page, nextAfter: wishes.length > limit ? (page.at(-1)?.id ?? null) : null };
+  }
+
+  /** For the worker. null where there is none. */
+  async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
+    const { redis, keys } = this.producer;
+    const fields = await whileRedisAnswers(redis, redis.hgetall(keys.wantedSkill(tenant, id)));
+    if (fields['wish'] === undefined) return null;
+    const what = `wish ${id}`;
+    const { vouchedBy = null, ...wish } = parseOr(StoredWish, JSON.parse(fields['wish']), 'INTERNAL', what);
+    const wanted = parseOr(
+      WantedSkill,
+      {
+        ...wish,
+        state: fields['state'],
+        reason: fields['reason'] ?? '',
+        priority: Number(fields['priority']),
+        asked: Number(fields['asked']),
+        registered: fields['registered'] || null,
+        scripted: fields['scripted'] === '1',
+        createdAt: Number(fields['createdAt']),
+        updatedAt: Number(fields['updatedAt']),
+      },
+      'INTERNAL',
+      what,
+    );
+    return { round: Number(fields['round']), wanted, vouchedBy, draft: fields['draft'] ?? null };
+  }
+
+  /** For the worker. False: it is gone or over, and nothing is to be done for it. */
+  async begin({ tenant, id, round }: WishRound, reason = ''): Promise<boolean> {
+    const { redis, keys } = this.producer;
+    const fields = ['state', 'writing', 'reason', reason];
+    return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], [round, ...fields])) === 1;
+  }
+
+  /** What was written for it, which from here on can't be withdrawn. The first draft stays; answers it, or null where the round is over. */
+  async keepDraft({ tenant, id, round }: WishRound, draft: string): Promise<string | null> {
+    const { redis, keys } = this.producer;
+    return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [round, draft]);
+  }
+
+  /** False where the round was over before, and nothing changed. */
+  async end({ tenant, id, round }: WishRound, end: WishEnd): Promise<boolean> {
+    const { redis, keys } = this.producer;
+    const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
+    const ended = await runScript<number>(
+      redis,
+      'endWish',
+      [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox],
+      [round, memberOf(tenant, id), WISH_KEPT_MS, ...Object.entries(fields).flat()],
+    );
+    return ended === 1;
+  }
+
+  /**
+   * Takes a wish back, with its job. Where a model is asked for it already, its answer is dropped. Withdrawn before: nothing changes.
+   *
+   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where it is over, or written and about to be registered
+   */
+  async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
+    const { redis, keys } = this.producer;
+    const [record, outbox] = [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox];
+    const was = await runScript<string>(redis, 'withdrawWish', [record, outbox], [memberOf(tenant, id), WISH_KEPT_MS, reason]);
+    const refusal = WITHDRAWN_TOO_LATE[was];
+    if (refusal !== undefined) throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} ${refusal}`);
+    // One that a worker holds stays: it finds that there is nothing left to do.
+    await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
+    const wanted = await this.get(tenant, id);
+    if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
+    return wanted;
+  }
+
+  /** Why a failed `add` is no failure: the record says that there is work, and the reconciler adds its job. */
+  async enqueue(tenant: string, id: string, priority: number): Promise<void> {
+    const payload = { v: 1 as const, tenant, id };
+    try {
+      await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload));
+      await this.producer.add(SkillRequest, payload, { priority });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
+  }
+}

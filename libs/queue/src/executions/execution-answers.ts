@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { RedisKeys } from '../redis/keys.js';
+import { reportOutages } from '../redis/redis.js';
+import { memberOf } from '../redis/task-keys.js';
+
+/** A lost message (a reconnect, a restart of Redis) costs at most this long. */
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * What is heard of an execution: its result as JSON; that it ended without one; or nothing, but that it is time to look at what is
+ * stored.
+ */
+export type Heard = { readonly kind: 'result'; readonly text: string } | { readonly kind: 'ended' | 'look' };
+
+const LOOK: Heard = { kind: 'look' };
+
+/** Of one caller for one execution. What was heard before `next` is kept. */
+export class ExecutionListener {
+  #heard: Heard | null = null;
+  #wake: (() => void) | null = null;
+
+  constructor(readonly release: () => void) {}
+
+  /** Of what is heard between two waits, the most that was said counts. */
+  hear(heard: Heard): void {
+    if (this.#heard === null || this.#heard.kind === 'look' || heard.kind === 'result') this.#heard = heard;
+    this.#wake?.();
+  }
+
+  async next(): Promise<Heard> {
+    if (this.#heard === null) await new Promise<void>((resolve) => (this.#wake = resolve));
+    const heard = this.#heard ?? LOOK;
+    this.#heard = null;
+    this.#wake = null;
+    return heard;
+  }
+}
+
+/**
+ * Answers to the executions that this process waits for: each request names the channel of who asks, and whoever saves the result
+ * says it there. One connection for any number of waiters.
+ */
+export class ExecutionAnswers {
+  readonly channel: string;
+  readonly #listeners = new Map<string, Set<ExecutionListener>>();
+  #subscribed: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly redis: Redis,
+    keys: RedisKeys,
+  ) {
+    this.channel = keys.executionAnswers(randomUUID());
+  }
+
+  /** Resolves once answers are heard; waits for Redis. Where it refuses, the next call asks anew. */
+  async ready(): Promise<void> {
+    await (this.#subscribed ??= this.#subscribe());
+  }
+
+  /** Call its `release` once. */
+  listen(tenant: string, executionId: string): ExecutionListener {
+    const key = memberOf(tenant, executionId);
+    const listener = new ExecutionListener(() => this.#release(key, listener));
+    this.#listeners.set(key, (this.#listeners.get(key) ?? new Set()).add(listener));
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
+    return listener;
+  }
+
+  async #subscribe(): Promise<void> {
+    const subscriber = this.redis.duplicate({ maxRetriesPerRequest: null, commandTimeout: undefined });
+    reportOutages(subscriber);
+    subscriber.on('message', (_channel: string, message: string) => this.#hear(message));
+    // Subscribed again by itself; what was said meanwhile was missed.
+    subscriber.on('ready', () => this.#look());
+    const close = () => {
+      this.#stopTimer();
+      subscriber.disconnect();
+    };
+    this.redis.once('end', close);
+    try {
+      await subscriber.subscribe(this.channel);
+    } catch (error) {
+      this.#subscribed = null;
+      this.redis.off('end', close);
+      subscriber.disconnect();
+      throw error;
+    }
+  }
+
+  /** `<tenant>/<execution>` in one line, and its result in a second where there is one to hand over. */
+  #hear(message: string): void {
+    const cut = message.indexOf('\n');
+    const key = cut < 0 ? message : message.slice(0, cut);
+    const heard: Heard = cut < 0 ? { kind: 'ended' } : { kind: 'result', text: message.slice(cut + 1) };
+    this.#listeners.get(key)?.forEach((listener) => listener.hear(heard));
+  }
+
+  #look(): void {
+    this.#listeners.forEach((listeners) => listeners.forEach((listener) => listener.hear(LOOK)));
+  }
+
+  #release(key: string, listener: ExecutionListener): void {
+    const listeners = this.#listeners.get(key);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) this.#listeners.delete(key);
+    if (this.#listeners.size === 0) this.#stopTimer();
+  }
+
+  #stopTimer(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+}
+
+const ANSWERS = new WeakMap<Redis, ExecutionAnswers>();
+
+/** Those of a connection; closed with it. */
+export function answersOf(redis: Redis, keys: RedisKeys): ExecutionAnswers {
+  const known = ANSWERS.get(redis);
+  if (known) return known;
+  const answers = new ExecutionAnswers(redis, keys);
+  ANSWERS.set(redis, answers);
+  return answers;
+}

@@ -1,0 +1,154 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { CLEAN_RUN } from '@etude/domain/testing/run-results';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, vi } from 'vitest';
+import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { FIRST_LINE_MAX } from './execution-lines.js';
+import { ExecutionStore, QueueSandboxes } from './executions.js';
+import { oldestWaitingMs } from '../jobs/queue-age.js';
+
+const file = redisForFile();
+
+/** A controller that runs one execution at a time, the first one once `open` is called. */
+async function start() {
+  const prefix = file.prefix();
+  const { producer, redis, keys } = startProducer(file.server.url, prefix);
+  const store = new ExecutionStore(redis, keys);
+  const gate = Promise.withResolvers<void>();
+  const taken: string[] = [];
+  const consumer = startConsumer(
+    SandboxExecute,
+    async ({ tenant, executionId }) => {
+      taken.push(executionId);
+      await gate.promise;
+      await store.save(tenant, executionId, { executionId, runs: [CLEAN_RUN] });
+      return { executionId };
+    },
+    { redisUrl: file.server.url, prefix, concurrency: 1 },
+  );
+  await consumer.ready();
+  const sandboxes = new QueueSandboxes(producer);
+  const execute = (tenant: string, executionId: string, asker = sandboxes, signal = never()) =>
+    asker.execute(ExecutionRequest.parse({ executionId, tenant, limits: {}, runs: [{ kind: 'program', code: '1' }] }), signal);
+  const queue = producer.queue(SandboxExecute.name);
+  const isAdded = (count: number) =>
+    until(async () => (await queue.getJobCountByTypes('waiting', 'prioritized', 'active', 'completed')) === count);
+  /** One behind the other. */
+  const send = async (tenant: string, ids: readonly string[]) => {
+    const asked: Array<Promise<unknown>> = [];
+    for (const id of ids) {
+      const before = await queue.getJobCountByTypes('waiting', 'prioritized', 'active', 'completed');
+      asked.push(execute(tenant, id));
+      await isAdded(before + 1);
+    }
+    return asked;
+  };
+  const isFirst = (id: string) => until(async () => (await queue.getJob(id))?.priority === 0);
+  const startOther = () => startProducer(file.server.url, prefix).producer;
+  return { execute, send, isAdded, isFirst, startOther, sandboxes, taken, open: () => gate.resolve(), producer, queue };
+}
+
+const named = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`);
+
+describe('executions of several tenants', () => {
+  it('takes the first one of a tenant before most of another', async () => {
+    const { send, taken, open, producer, queue } = await start();
+    const asked = [...(await send('acme', named('acme', 30))), ...(await send('beta', ['beta-0']))];
+    const { timestamp = 0 } = (await queue.getJob('acme-1')) ?? {};
+    expect(await oldestWaitingMs(producer.redis, queue, timestamp + 5_000)).toBe(5_000);
+    open();
+    await Promise.all(asked);
+    expect(taken.indexOf('beta-0')).toBe(FIRST_LINE_MAX);
+    expect(taken.filter((id) => id.startsWith('acme'))).toEqual(named('acme', 30));
+  });
+
+  it('takes those of two busy tenants in turns', async () => {
+    const { send, taken, open } = await start();
+    const asked = [...(await send('acme', named('acme', 20))), ...(await send('beta', named('beta', 20)))];
+    open();
+    await Promise.all(asked);
+    const half = taken.slice(0, 20);
+    expect(half.filter((id) => id.startsWith('beta')).length).toBeGreaterThanOrEqual(20 / 2 - FIRST_LINE_MAX);
+    expect(taken.filter((id) => id.startsWith('beta'))).toEqual(named('beta', 20));
+  });
+
+  it('gets on with a tenant that sent much while others never stop', async () => {
+    const { execute, send, taken, open } = await start();
+    const asked = await send('acme', named('acme', 8));
+    const enough = new AbortController();
+    const endless = ['beta', 'gamma'].map(async (tenant) => {
+      for (let i = 0; !enough.signal.aborted; i += 1)
+        await Promise.all(named(`${tenant}-${i}`, FIRST_LINE_MAX / 2).map((id) => execute(tenant, id)));
+    });
+    open();
+    await Promise.all(asked);
+    enough.abort();
+    await Promise.all(endless);
+    expect(taken.filter((id) => id.startsWith('acme'))).toEqual(named('acme', 8));
+  });
+
+  it('moves up what is asked for again after its sender died', async () => {
+    const { execute, send, isFirst, taken, open, producer } = await start();
+    const asked = await send('acme', named('acme', 6));
+    asked.push(execute('acme', 'acme-5', new QueueSandboxes(producer)));
+    await isFirst('acme-5');
+    open();
+    await Promise.all(asked);
+    expect(taken).toEqual(['acme-0', 'acme-1', 'acme-2', 'acme-3', 'acme-5', 'acme-4']);
+  });
+
+  it('moves up what another sender put behind in the same instant', async () => {
+    const { execute, send, isFirst, taken, open, queue, startOther } = await start();
+    const asked = await send('acme', named('acme', 5));
+    const other = startOther();
+    const add = other.add.bind(other);
+    vi.spyOn(other, 'add').mockImplementationOnce(async (...args) => {
+      asked.push(...(await send('acme', ['acme-5'])));
+      return add(...args);
+    });
+    asked.push(execute('acme', 'acme-5', new QueueSandboxes(other)));
+    await until(async () => (await queue.getJob('acme-5')) !== undefined);
+    await isFirst('acme-5');
+    open();
+    await Promise.all(asked);
+    expect(taken).toEqual(['acme-0', 'acme-1', 'acme-2', 'acme-3', 'acme-5', 'acme-4']);
+  });
+
+  it('moves up nothing that is given up, however much of it a tenant gives up at once', async () => {
+    const { execute, send, taken, open, isAdded } = await start();
+    const enough = new AbortController();
+    const givenUp = named('acme', FIRST_LINE_MAX + 40).map((id) => execute('acme', id, undefined, enough.signal));
+    await isAdded(givenUp.length);
+    enough.abort();
+    const ends = await Promise.allSettled(givenUp);
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    const asked = await send('beta', ['beta-0']);
+    open();
+    await Promise.all(asked);
+    expect(taken.indexOf('beta-0')).toBe(FIRST_LINE_MAX);
+  });
+
+  it('moves one up at the next look where Redis did not answer', async () => {
+    const { execute, send, isFirst, sandboxes, open, producer } = await start();
+    const asked = await send('acme', ['acme-0']);
+    const enough = new AbortController();
+    const givenUp = execute('acme', 'acme-1', sandboxes, enough.signal);
+    asked.push(...(await send('acme', ['acme-2', 'acme-3', 'acme-4'])));
+    const urge = producer.urge.bind(producer);
+    const urged: string[] = [];
+    vi.spyOn(producer, 'urge').mockImplementation(async (queueName, id) => {
+      const isFirstTry = !urged.includes(id);
+      urged.push(id);
+      if (id === 'acme-4' && isFirstTry) throw new EtudeError('QUEUE_UNAVAILABLE', 'Redis does not answer');
+      return urge(queueName, id);
+    });
+    enough.abort();
+    await expect(givenUp).rejects.toThrow(/abort/i);
+    await isFirst('acme-4');
+    expect(urged.filter((id) => id === 'acme-4')).toHaveLength(2);
+    open();
+    await Promise.all(asked);
+  });
+});

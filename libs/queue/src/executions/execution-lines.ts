@@ -1,0 +1,50 @@
+/** Executions of one tenant that one process has in the first line at once. */
+export const FIRST_LINE_MAX = 4;
+
+/** Of one execution that somebody waits for. */
+export interface PlaceInLine {
+  /** Whether it waits among those that are taken first. */
+  readonly isFirst: boolean;
+  /** Once, when nobody waits any more. */
+  leave(): void;
+}
+
+interface Place {
+  isFirst: boolean;
+  readonly moveUp: () => void;
+}
+
+/**
+ * Two lines for what waits to be run: of each tenant at most a few stand in the first one, whatever else it has sent in the second, which
+ * is served while nobody stands in the first. When one of a tenant's has ended, its oldest in the second line moves up: so whoever sends
+ * little waits behind a few of each tenant, and whoever sends much still gets on.
+ *
+ * Counted in this process alone: each sender has its own few.
+ */
+export class ExecutionLines {
+  readonly #places = new Map<string, Place[]>();
+
+  /** @param moveUp called at most once, when it comes from the second line into the first */
+  enter(tenant: string, moveUp: () => void): PlaceInLine {
+    const places = this.#places.get(tenant) ?? [];
+    const place: Place = { isFirst: places.length < FIRST_LINE_MAX, moveUp };
+    this.#places.set(tenant, places);
+    places.push(place);
+    return {
+      get isFirst() {
+        return place.isFirst;
+      },
+      leave: () => this.#leave(tenant, place),
+    };
+  }
+
+  #leave(tenant: string, place: Place): void {
+    const left = (this.#places.get(tenant) ?? []).filter((one) => one !== place);
+    if (left.length === 0) this.#places.delete(tenant);
+    else this.#places.set(tenant, left);
+    const next = left[FIRST_LINE_MAX - 1];
+    if (next === undefined || next.isFirst) return;
+    next.isFirst = true;
+    next.moveUp();
+  }
+}

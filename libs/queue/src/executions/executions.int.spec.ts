@@ -1,0 +1,282 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
+import { CLEAN_RUN } from '@etude/domain/testing/run-results';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { z } from 'zod';
+import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { CancelBus } from '../tasks/cancel.js';
+import type { JobHandler } from '../jobs/consumer.js';
+import { ExecutionStore, QueueSandboxes } from './executions.js';
+import { LeaseEnded } from '../jobs/lease.js';
+
+const file = redisForFile();
+
+const request = (executionId: string, stdin = '') =>
+  ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
+const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
+
+type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
+
+/** A controller as it is built on this library: load, run, save; a cancelled execution ends without a result. */
+async function start(execute: Execute) {
+  const prefix = file.prefix();
+  const { producer, redis, keys } = startProducer(file.server.url, prefix);
+  const store = new ExecutionStore(redis, keys);
+  const bus = new CancelBus(file.server.url, prefix);
+  onTestFinished(() => bus.close());
+  await bus.ready();
+  const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
+    const stored = await store.load(tenant, executionId);
+    if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept`);
+    if (stored.result) return { executionId };
+    const stop = new AbortController();
+    const release = bus.watch(
+      'execution',
+      { tenant, id: executionId },
+      () => store.cancelRequested(tenant, executionId),
+      () => stop.abort(),
+    );
+    try {
+      await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+      await store.end(tenant, executionId);
+    } finally {
+      release();
+    }
+    return { executionId };
+  };
+  const onDead = async (dead: z.infer<typeof SandboxExecute.payload> | null) => {
+    if (dead) await store.end(dead.tenant, dead.executionId);
+  };
+  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4, onDead });
+  await consumer.ready();
+  return { sandboxes: new QueueSandboxes(producer), store, producer, redis, keys };
+}
+
+const nothing = () => {};
+const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+
+describe('sandboxes over the queue', () => {
+  it('runs an execution once however often it is asked for', async () => {
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
+    const asked = await Promise.all([
+      sandboxes.execute(request('t00000000-r1.a1.execute'), never()),
+      sandboxes.execute(request('t00000000-r1.a1.execute'), never()),
+    ]);
+    const later = await sandboxes.execute(request('t00000000-r1.a1.execute', 'another body'), never());
+    expect([...asked, later].map((result) => result.runs[0]?.stdout)).toEqual(['1', '1', '1']);
+  });
+
+  it('answers a repeat whose job is no longer kept without running it again', async () => {
+    let runs = 0;
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
+    await sandboxes.execute(request('use-1'), never());
+    await producer.forget(SandboxExecute.name, 'use-1');
+    expect((await sandboxes.execute(request('use-1'), never())).runs[0]?.stdout).toBe('1');
+    expect(runs).toBe(1);
+  });
+
+  it('runs an execution whose job died since it came before its request', async () => {
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run('ran')] }));
+    const payload = { v: 1 as const, tenant: 'acme', executionId: 'use-2', taskId: null };
+    await expect(producer.addAndWait(SandboxExecute, payload, never())).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await sandboxes.execute(request('use-2'), never())).runs[0]?.stdout).toBe('ran');
+  });
+
+  it('names the task of a rollout in the job', async () => {
+    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [] }));
+    await sandboxes.execute(request('t00000000-r1.a1.execute'), never());
+    await sandboxes.execute(request('verify.abc'), never());
+    // A result is told where it is saved, before its job has ended.
+    const jobs = () => producer.queue(SandboxExecute.name).getCompleted();
+    await until(async () => (await jobs()).length === 2);
+    const tasks = (await jobs()).map(({ data }) => (data as { taskId: string | null }).taskId);
+    expect(new Set(tasks)).toEqual(new Set(['t00000000', null]));
+  });
+
+  it('carries requests and results of megabytes', async () => {
+    const { sandboxes, redis, keys } = await start(async ({ executionId, runs }) => ({
+      executionId,
+      runs: [run((runs[0] as { stdin: string }).stdin)],
+    }));
+    const text = 'x'.repeat(6 * 1024 * 1024);
+    expect((await sandboxes.execute(request('big', text), never())).runs[0]?.stdout).toBe(text);
+    expect(await redis.pttl(keys.execution('acme', 'big'))).toBeLessThanOrEqual(3_600_000);
+  });
+
+  it('answers with what is saved before its job has ended', async () => {
+    const prefix = file.prefix();
+    const { producer, redis, keys } = startProducer(file.server.url, prefix);
+    const store = new ExecutionStore(redis, keys);
+    let leave = nothing;
+    const answered = new Promise<void>((resolve) => (leave = resolve));
+    const saveAndStay: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await store.save(tenant, executionId, { executionId, runs: [run('saved')] });
+      await answered;
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, saveAndStay, { redisUrl: file.server.url, prefix, concurrency: 1 });
+    expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('saved');
+    expect(await producer.queue(SandboxExecute.name).getActiveCount()).toBe(1);
+    leave();
+  });
+
+  it('answers everybody who waits, whichever process asked first', async () => {
+    let finish = nothing;
+    const { sandboxes, producer, redis, keys } = await start(async ({ executionId }) => {
+      await new Promise<void>((resolve) => (finish = resolve));
+      return { executionId, runs: [run('for all')] };
+    });
+    const other = startProducer(file.server.url, keys.prefix);
+    const asked = [sandboxes.execute(request('e1'), never()), new QueueSandboxes(other.producer).execute(request('e1'), never())];
+    await until(async () => (await redis.hget(keys.execution('acme', 'e1'), 'waiters'))?.trim().split(' ').length === 2);
+    await until(async () => (await producer.queue(SandboxExecute.name).getActiveCount()) === 1);
+    await until(() => finish !== nothing);
+    finish();
+    expect((await Promise.all(asked)).map(({ runs }) => runs[0]?.stdout)).toEqual(['for all', 'for all']);
+    expect(await redis.hget(keys.execution('acme', 'e1'), 'waiters')).toBeNull();
+  });
+
+  it('finds a result of which nobody told', async () => {
+    const prefix = file.prefix();
+    const { producer, redis, keys } = startProducer(file.server.url, prefix);
+    const saveSilently: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await redis.hset(keys.execution(tenant, executionId), 'result', JSON.stringify({ executionId, runs: [run('silent')] }));
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, saveSilently, { redisUrl: file.server.url, prefix, concurrency: 1 });
+    expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('silent');
+  });
+
+  it('subscribes again after it was refused', async () => {
+    const { sandboxes, redis } = await start(async ({ executionId }) => ({ executionId, runs: [run('told')] }));
+    onTestFinished(() => void redis.call('ACL', 'SETUSER', 'default', 'allchannels'));
+    await redis.call('ACL', 'SETUSER', 'default', 'resetchannels');
+    await expect(sandboxes.execute(request('e1'), never())).rejects.toThrow('NOPERM');
+    await redis.call('ACL', 'SETUSER', 'default', 'allchannels');
+    expect((await sandboxes.execute(request('e1'), never())).runs[0]?.stdout).toBe('told');
+  });
+
+  it('throws AbortError after the code was stopped', async () => {
+    let running = false;
+    let stopped = false;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      running = true;
+      await untilAborted(signal);
+      stopped = true;
+      signal.throwIfAborted();
+      return { executionId, runs: [] };
+    });
+    const stop = new AbortController();
+    const executing = sandboxes.execute(request('e1'), stop.signal);
+    await until(() => running);
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    expect(stopped).toBe(true);
+  });
+
+  it('runs again, when asked anew, what the infrastructure spoilt', async () => {
+    let runs = 0;
+    const { sandboxes, store } = await start(async ({ executionId }) => ({
+      executionId,
+      runs: [{ ...run(String(++runs)), exit: runs === 1 ? ('evicted' as const) : ('ok' as const) }],
+    }));
+    const asked = async () => (await sandboxes.execute(request('e1'), never())).runs[0];
+    expect(await asked()).toMatchObject({ exit: 'evicted', stdout: '1' });
+    expect(await store.result('acme', 'e1')).toMatchObject({ runs: [{ exit: 'evicted' }] });
+    expect(await asked()).toMatchObject({ exit: 'ok', stdout: '2' });
+    expect(await asked()).toMatchObject({ exit: 'ok', stdout: '2' });
+  });
+
+  it('runs again what was cancelled before', async () => {
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      if (++runs === 1) await untilAborted(signal);
+      signal.throwIfAborted();
+      return { executionId, runs: [run('second')] };
+    });
+    const stop = new AbortController();
+    const executing = sandboxes.execute(request('e1'), stop.signal);
+    await until(() => runs === 1);
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await sandboxes.execute(request('e1'), never())).runs[0]?.stdout).toBe('second');
+  });
+
+  it('leaves an execution running when only its worker goes', async () => {
+    let finish = nothing;
+    let runs = 0;
+    const { sandboxes } = await start(async ({ executionId }, signal) => {
+      runs++;
+      await new Promise<void>((resolve, reject) => {
+        finish = resolve;
+        signal.addEventListener('abort', () => reject(new Error('stopped')));
+      });
+      return { executionId, runs: [run('kept')] };
+    });
+    for (const lease of ['shutdown', 'lost'] as const) {
+      const stop = new AbortController();
+      const executing = sandboxes.execute(request('e1'), AbortSignal.any([stop.signal]));
+      await until(() => runs === 1);
+      stop.abort(new LeaseEnded(lease));
+      await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+    }
+    const next = sandboxes.execute(request('e1'), never());
+    finish();
+    expect((await next).runs[0]?.stdout).toBe('kept');
+    expect(runs).toBe(1);
+  });
+
+  it('waits for no controller that is gone', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.server.url, prefix);
+    const stop = new AbortController();
+    const executing = new QueueSandboxes(producer).execute(request('e1'), stop.signal);
+    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
+    stop.abort();
+    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('throws the error of the controller', async () => {
+    const { sandboxes } = await start(async () => {
+      throw new EtudeError('SANDBOX_CONTROL_MISSING', 'no user namespaces');
+    });
+    await expect(sandboxes.execute(request('e1'), never())).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
+  });
+});
+
+describe('cancel bus', () => {
+  it('tells a cancel to whoever watches, and what was asked before', async () => {
+    const prefix = file.prefix();
+    const bus = new CancelBus(file.server.url, prefix);
+    onTestFinished(() => bus.close());
+    await bus.ready();
+    const heard: string[] = [];
+    bus.onCancel(({ tenant, id }) => heard.push(`${tenant} ${id}`));
+    let stopped = 0;
+    const release = bus.watch(
+      'task',
+      { tenant: 'acme', id: 't1' },
+      async () => false,
+      () => stopped++,
+    );
+    bus.watch(
+      'task',
+      { tenant: 'acme', id: 't2' },
+      async () => true,
+      () => stopped++,
+    );
+    await until(() => stopped === 1);
+    await bus.publish('acme', 't1');
+    await until(() => stopped === 2);
+    release();
+    await bus.publish('acme', 't1');
+    await until(() => heard.length === 2);
+    expect([heard, stopped]).toEqual([['acme t1', 'acme t1'], 2]);
+  });
+});

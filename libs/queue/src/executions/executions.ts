@@ -1,0 +1,282 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { RolloutId, taskIdOf } from '@etude/contracts/ids';
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import type { Redis } from 'ioredis';
+import { type ExecutionAnswers, answersOf, type ExecutionListener } from './execution-answers.js';
+import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
+import { parseOr } from '../jobs/job-failure.js';
+import type { JobEnd } from '../jobs/job-results.js';
+import type { RedisKeys } from '../redis/keys.js';
+import { abortError, leaseEndOf } from '../jobs/lease.js';
+import type { AddOptions, Producer } from '../jobs/producer.js';
+import { sentTogether, whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { memberOf } from '../redis/task-keys.js';
+
+const RESULT_TTL_MS = 3_600_000;
+const REQUEST_TTL_MS = 24 * 3_600_000;
+/** How long a cancelled caller waits for the code to be stopped. */
+const STOP_WAIT_MS = 1_000;
+const ROUNDS_MAX = 3;
+/** A larger result is read by who waits for it. */
+const HANDED_BYTES_MAX = 64 * 1024;
+
+export interface StoredExecution {
+  readonly request: ExecutionRequest;
+  readonly result: ExecutionResult | null;
+  readonly cancelRequested: boolean;
+}
+
+/** Who asks for an execution: where it is told, and the job that would run it. */
+export interface Asking {
+  readonly channel: string;
+  readonly jobKey: string;
+}
+
+export interface PreparedExecution {
+  /** null where it has to run. */
+  readonly result: ExecutionResult | null;
+  /** The job was there before; it may have ended. */
+  readonly jobKnown: boolean;
+}
+
+/** An execution of this process on its way. */
+interface Errand {
+  readonly request: ExecutionRequest;
+  readonly signal: AbortSignal;
+  readonly answer: ExecutionListener;
+  readonly place: PlaceInLine;
+  /** Settles once its job is there. */
+  added: Promise<unknown>;
+  /** Its job may stand in the second line though its place is in the first: somebody else may have added it, or it could not be moved up. */
+  mayBeBehind: boolean;
+}
+
+/** Taken when nothing without an urgency waits. */
+const SECOND_LINE: AddOptions = { priority: 0 };
+
+/** Nobody waits. */
+const NOBODY: Asking = { channel: '', jobKey: '' };
+
+/** Requests and results of executions, kept beside the queue: they may be megabytes. */
+export class ExecutionStore {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  /** null where the execution is unknown or expired. */
+  async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
+    const [request, result, cancelled] = await whileRedisAnswers(
+      this.redis,
+      this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested'),
+    );
+    if (!request) return null;
+    return {
+      request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
+      result: result ? readResult(result, executionId) : null,
+      cancelRequested: cancelled === '1',
+    };
+  }
+
+  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Whoever waits for it is told. */
+  async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
+    const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
+    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, memberOf(tenant, executionId), HANDED_BYTES_MAX];
+    await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
+  }
+
+  /** Tells whoever waits that it ended, or was stopped, without a result. A message that is lost costs them a second. */
+  async end(tenant: string, executionId: string): Promise<void> {
+    await runScript(this.redis, 'endExecution', [this.keys.execution(tenant, executionId)], [memberOf(tenant, executionId)]);
+  }
+
+  /**
+   * Stores the request unless there is one under this id.
+   *
+   * @throws EtudeError JOURNAL_FENCED where the task that it is for was erased
+   */
+  async prepare(request: ExecutionRequest, { channel, jobKey }: Asking = NOBODY): Promise<PreparedExecution> {
+    const { tenant, executionId } = request;
+    const taskId = taskOfExecution(executionId);
+    const [result, jobKnown] = await runScript<[string, number]>(
+      this.redis,
+      'prepareExecution',
+      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant), jobKey],
+      [JSON.stringify(request), REQUEST_TTL_MS, channel],
+    );
+    if (result === 'gone')
+      throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
+    return { result: result === '' ? null : readResult(result, executionId), jobKnown: jobKnown === 1 };
+  }
+
+  async result(tenant: string, executionId: string): Promise<ExecutionResult | null> {
+    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'result'));
+    return text ? readResult(text, executionId) : null;
+  }
+
+  async cancelRequested(tenant: string, executionId: string): Promise<boolean> {
+    return (await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
+  }
+
+  /** Notes the wish and tells the controllers. @returns whether there was anything to cancel */
+  async cancel(tenant: string, executionId: string): Promise<boolean> {
+    const args = [this.keys.cancelExecution, memberOf(tenant, executionId)];
+    return (await runScript<number>(this.redis, 'cancelExecution', [this.keys.execution(tenant, executionId)], args)) === 1;
+  }
+}
+
+/** `Sandboxes` over the queue `sandbox.execute`: whoever consumes it runs the code. Tenants take turns, see `ExecutionLines`. */
+export class QueueSandboxes implements Sandboxes {
+  readonly #store: ExecutionStore;
+  readonly #answers: ExecutionAnswers;
+  readonly #lines = new ExecutionLines();
+
+  constructor(private readonly producer: Producer) {
+    this.#store = new ExecutionStore(producer.redis, producer.keys);
+    this.#answers = answersOf(producer.redis, producer.keys);
+  }
+
+  async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
+    if (signal.aborted) throw abortError(signal);
+    await whileRedisAnswers(this.producer.redis, this.#answers.ready());
+    const answer = this.#answers.listen(request.tenant, request.executionId);
+    const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
+    const errand: Errand = { request, signal, answer, place, added: Promise.resolve(), mayBeBehind: false };
+    const done = new AbortController();
+    const onAbort = () => void this.#abandon(request, signal, answer, done.signal);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await this.#untilItEnds(errand);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      done.abort();
+      answer.release();
+      place.leave();
+    }
+  }
+
+  async #untilItEnds(errand: Errand): Promise<ExecutionResult> {
+    const { request, signal } = errand;
+    const { executionId } = request;
+    for (let round = 1; round <= ROUNDS_MAX; round++) {
+      if (signal.aborted) throw abortError(signal);
+      const result = await this.#askAndWait(errand);
+      if (result) return result;
+      // Its job ended without one: it was cancelled in an earlier life, came before its request, or the result expired.
+      await this.producer.forget(SandboxExecute.name, executionId);
+    }
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `execution ${executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`,
+    );
+  }
+
+  /** null where its job ended without a result. @throws the EtudeError that the job died of; AbortError */
+  async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
+    const { request, signal, answer } = errand;
+    const askedAt = Date.now();
+    const { result, jobKnown } = await this.#ask(errand);
+    if (result) return result;
+    // It may stand where another sender put it, before or in the same instant, and left it when that died.
+    errand.mayBeBehind ||= errand.place.isFirst;
+    // Or it has ended.
+    if (jobKnown) answer.hear({ kind: 'look' });
+    for (;;) {
+      const heard = await answer.next();
+      if (heard.kind !== 'look' && signal.aborted) throw abortError(signal);
+      if (heard.kind === 'result') return readResult(heard.text, request.executionId);
+      const end = await this.#look(request);
+      if (end === 'running') {
+        if (errand.mayBeBehind) void this.#moveUp(errand);
+        continue;
+      }
+      if (signal.aborted) throw abortError(signal);
+      if (end === null || !('kind' in end)) return end;
+      if (end.kind === 'failed') await this.#forgive(request, end.error, askedAt);
+      return null;
+    }
+  }
+
+  /** The request, and its job behind it. */
+  async #ask(errand: Errand): Promise<PreparedExecution> {
+    const { request } = errand;
+    const { tenant, executionId } = request;
+    const { redis } = this.producer;
+    const taskId = taskOfExecution(executionId);
+    const asking = { channel: this.#answers.channel, jobKey: this.producer.queue(SandboxExecute.name).toKey(executionId) };
+    const prepare = () => this.#store.prepare(request, asking);
+    const options = () => (errand.place.isFirst ? {} : SECOND_LINE);
+    const add = () => (errand.added = this.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId }, options()));
+    if (taskId === null) {
+      const [prepared] = await sentTogether(redis, () => Promise.all([prepare(), add()]));
+      return prepared;
+    }
+    // The job of an erased task must not be added.
+    const prepared = await prepare();
+    if (prepared.result === null) await add();
+    return prepared;
+  }
+
+  /** A job that is not in the second line stays where it is, and one that is given up too: it would only stand before those of others. */
+  async #moveUp(errand: Errand): Promise<void> {
+    if (errand.signal.aborted) return;
+    errand.mayBeBehind = false;
+    try {
+      await errand.added;
+      await this.producer.urge(SandboxExecute.name, errand.request.executionId);
+    } catch {
+      // Redis is away, of which whoever waits hears themselves: the next look tries again.
+      errand.mayBeBehind = true;
+    }
+  }
+
+  /** What is stored: the result, how its job ended, or that it runs. */
+  async #look({ tenant, executionId }: ExecutionRequest): Promise<ExecutionResult | JobEnd | 'running'> {
+    try {
+      const result = await this.#store.result(tenant, executionId);
+      return result ?? (await this.producer.endOf(SandboxExecute.name, executionId)) ?? 'running';
+    } catch (error) {
+      // Redis is away: the next look tells.
+      if (errorCode(error) === 'QUEUE_UNAVAILABLE') return 'running';
+      throw error;
+    }
+  }
+
+  /** Where another try is worth it. @throws EtudeError */
+  async #forgive({ executionId }: ExecutionRequest, error: Error, askedAt: number): Promise<void> {
+    if (errorCode(error) === 'NOT_FOUND') return;
+    if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
+  }
+
+  /** Where only this worker's lease ended, the execution is left running for the next one. */
+  async #abandon(
+    { tenant, executionId }: ExecutionRequest,
+    signal: AbortSignal,
+    answer: ExecutionListener,
+    done: AbortSignal,
+  ): Promise<void> {
+    const giveUp = () => answer.hear({ kind: 'ended' });
+    if (leaseEndOf(signal)) return giveUp();
+    const timer = setTimeout(giveUp, STOP_WAIT_MS);
+    done.addEventListener('abort', () => clearTimeout(timer), { once: true });
+    try {
+      if (!(await this.#store.cancel(tenant, executionId))) giveUp();
+    } catch {
+      // Redis is away: nobody can be told, and the caller is not kept waiting; the execution's own limits end it.
+      giveUp();
+    }
+  }
+}
+
+/** null where it is for no task, such as for verifying a skill. */
+export function taskOfExecution(executionId: string): string | null {
+  const rollout = RolloutId.safeParse(executionId.split('.')[0]);
+  return rollout.success ? taskIdOf(rollout.data) : null;
+}
+
+function readResult(text: string, executionId: string): ExecutionResult {
+  return parseOr(ExecutionResult, JSON.parse(text), 'INTERNAL', `the result of execution ${executionId}`);
+}

@@ -1,0 +1,313 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
+import type { QueueDeclaration } from '@etude/contracts/queues';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { consume } from './consumer.js';
+import type { JobContext } from './consumer.js';
+import type { JobFailure } from './job-failure.js';
+import { leaseEndOf } from './lease.js';
+
+const file = redisForFile();
+
+const payload = z.strictObject({ v: z.literal(1), id: z.string(), text: z.string().default('') });
+const result = z.strictObject({ text: z.string() });
+const Echo: QueueDeclaration<typeof payload, typeof result> = {
+  name: 'test.echo',
+  payload,
+  result,
+  jobId: ({ id }) => id,
+  attemptsMax: 2,
+  backoffMs: 10,
+  timeoutMs: 60_000,
+};
+
+function start(declaration = Echo) {
+  const prefix = file.prefix();
+  const options = { redisUrl: file.server.url, prefix, concurrency: 4 };
+  const { producer } = startProducer(file.server.url, prefix);
+  const dead: Array<[unknown, JobFailure]> = [];
+  const onDead = async (lost: unknown, failure: JobFailure) => void dead.push([lost, failure]);
+  return {
+    producer,
+    options: { ...options, onDead },
+    dead,
+    queue: producer.queue(declaration.name),
+    ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()),
+  };
+}
+
+const nothing = () => {};
+
+/** Resolves when the signal aborts, with the reason's lease. */
+const untilStopped = ({ signal }: JobContext) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+
+describe('add and wait', () => {
+  it('answers with the result of the job', async () => {
+    const { options, ask } = start();
+    startConsumer(Echo, async ({ text }) => ({ text: `${text}!` }), options);
+    expect(await ask('j1', 'hello')).toEqual({ text: 'hello!' });
+  });
+
+  it('answers a repeat with the first result', async () => {
+    const { options, ask } = start();
+    let runs = 0;
+    startConsumer(Echo, async () => ({ text: String(++runs) }), options);
+    expect([await ask('j1'), await ask('j1')]).toEqual([{ text: '1' }, { text: '1' }]);
+    expect(await Promise.all([ask('j2'), ask('j2'), ask('j2')])).toEqual(['2', '2', '2'].map((text) => ({ text })));
+  });
+
+  it('answers two hundred callers over one connection', async () => {
+    const { options, ask } = start();
+    startConsumer(Echo, async ({ text }) => ({ text }), options);
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(`j${i}`, String(i))));
+    expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 200 }, (_, i) => String(i)));
+  });
+
+  it('rejects with the error that the job died of', async () => {
+    const { options, ask } = start();
+    startConsumer(Echo, () => Promise.reject(new EtudeError('SANDBOX_CONTROL_MISSING', 'no bubblewrap', { field: 'x.y' })), options);
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: 'no bubblewrap', details: { field: 'x.y' } });
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
+  });
+
+  it('puts a job that died of a passing cause back to work', async () => {
+    const { options, ask } = start();
+    let runs = 0;
+    startConsumer(
+      Echo,
+      async () => {
+        if (++runs <= Echo.attemptsMax) throw new EtudeError('SANDBOX_UNAVAILABLE', 'not yet');
+        return { text: 'at last' };
+      },
+      options,
+    );
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    expect(await ask('j1')).toEqual({ text: 'at last' });
+  });
+
+  it('rejects with AbortError when the caller gives up', async () => {
+    const { producer } = start();
+    const stop = new AbortController();
+    const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, stop.signal);
+    stop.abort();
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
+
+describe('adding', () => {
+  it('refuses a payload that does not parse, naming the path', async () => {
+    const { producer } = start();
+    await expect(producer.add(Echo, { v: 1, id: 7 } as never)).rejects.toMatchObject({
+      code: 'JOB_PAYLOAD_INVALID',
+      details: { field: 'id' },
+    });
+    await expect(producer.add(Echo, { v: 1, id: 'a:b', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
+    await expect(producer.add(Echo, { v: 1, id: '12', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
+  });
+
+  it('refuses a payload that is too big for a queue', async () => {
+    const { producer } = start();
+    await expect(producer.add(Echo, { v: 1, id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+    });
+  });
+
+  it('makes one job of the same payload', async () => {
+    const { producer, queue } = start();
+    await Promise.all(Array.from({ length: 5 }, () => producer.add(Echo, { v: 1, id: 'j1', text: '' })));
+    expect(await queue.getWaitingCount()).toBe(1);
+  });
+});
+
+describe('consume', () => {
+  it('makes a payload that does not parse a dead letter at once', async () => {
+    const { options, queue, dead } = start();
+    startConsumer(Echo, async () => ({ text: '' }), options);
+    await queue.add(Echo.name, { v: 1, id: 'j1', extra: true }, { jobId: 'bad', attempts: 5 });
+    await until(() => dead.length > 0);
+    expect(dead[0]).toEqual([null, { code: 'JOB_PAYLOAD_INVALID', message: expect.stringContaining('extra'), path: 'extra' }]);
+    expect((await queue.getJob('bad'))?.attemptsMade).toBe(1);
+  });
+
+  it('tries a retryable error as often as declared', async () => {
+    const { producer, options, dead } = start();
+    const seen: Array<[number, boolean]> = [];
+    startConsumer(
+      Echo,
+      async (_, { attempt, isLastAttempt }) => {
+        seen.push([attempt, isLastAttempt]);
+        throw new EtudeError('MODEL_UNAVAILABLE', 'down');
+      },
+      options,
+    );
+    await producer.add(Echo, { v: 1, id: 'j1', text: 'kept' });
+    await until(() => dead.length > 0);
+    expect(seen).toEqual([
+      [1, false],
+      [2, true],
+    ]);
+    expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
+  });
+
+  it('refuses a result that is not as declared', async () => {
+    const { options, ask } = start();
+    startConsumer(Echo, async () => ({ text: 7 }) as never, options);
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'INTERNAL', details: { field: 'text' } });
+  });
+
+  it('aborts a job that runs longer than declared', async () => {
+    const brief = { ...Echo, timeoutMs: 50 };
+    const { options, ask } = start(brief);
+    startConsumer(brief, (_, ctx) => untilStopped(ctx), options);
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+  });
+
+  it('gives running jobs back at once on shutdown', async () => {
+    for (const priority of [undefined, 3]) {
+      const { producer, options: plain, queue } = start();
+      // Whoever waited for the end of its lock would wait longer than this test.
+      const options = { ...plain, lockMs: 600_000 };
+      let lease: string | null = null;
+      let running = false;
+      const first = consume(
+        Echo,
+        async (_, ctx) => {
+          running = true;
+          return untilStopped(ctx).finally(() => (lease = leaseEndOf(ctx.signal)));
+        },
+        options,
+      );
+      await producer.add(Echo, { v: 1, id: 'j1', text: '' }, { priority });
+      await until(() => running);
+      const attempts: number[] = [];
+      const second = startConsumer(Echo, async (_, { attempt }) => ({ text: String(attempts.push(attempt)) }), options);
+      await second.ready();
+      await first.close(600_000);
+      await until(async () => (await queue.getCompletedCount()) === 1);
+      expect([lease, attempts]).toEqual(['shutdown', [1]]);
+    }
+  });
+
+  it('lets a job that ends in time complete on shutdown', async () => {
+    const { producer, options, queue } = start();
+    let stop: AbortSignal | undefined;
+    const last = Promise.withResolvers<void>();
+    const consumer = consume(
+      Echo,
+      async (_, { signal }) => {
+        stop = signal;
+        await last.promise;
+        return { text: 'done' };
+      },
+      options,
+    );
+    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
+    await until(() => stop);
+    const closed = consumer.close(60_000);
+    await until(() => stop?.aborted);
+    last.resolve();
+    await closed;
+    expect(await queue.getCompletedCount()).toBe(1);
+  });
+
+  it('closes in time though a handler does not stop', async () => {
+    const { producer, options } = start();
+    let running = false;
+    const consumer = consume(
+      Echo,
+      () => {
+        running = true;
+        return new Promise<never>(() => undefined);
+      },
+      options,
+    );
+    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
+    await until(() => running);
+    const from = performance.now();
+    await consumer.close(200);
+    expect(performance.now() - from).toBeLessThan(2_000);
+  });
+
+  it('holds a job that runs much longer than its lock', async () => {
+    const { producer, options, queue } = start();
+    let runs = 0;
+    let finish = nothing;
+    startConsumer(
+      Echo,
+      async () => {
+        runs++;
+        await new Promise<void>((resolve) => (finish = resolve));
+        return { text: '' };
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
+    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
+    await until(() => runs === 1);
+    const checks = await countUntil(async () => (await queue.getBackend().client).get(queue.toKey('stalled-check')), 12);
+    expect([checks, runs]).toEqual([12, 1]);
+    finish();
+  });
+
+  it('aborts a run whose lock was lost and runs the job again', async () => {
+    const { producer, options, queue } = start();
+    const leases: Array<string | null> = [];
+    startConsumer(
+      Echo,
+      async (_, ctx) => {
+        if (ctx.stalledCount > 0) return { text: 'second run' };
+        return untilStopped(ctx).finally(() => leases.push(leaseEndOf(ctx.signal)));
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
+    const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, never());
+    await until(async () => (await producer.redis.del(queue.toKey('j1:lock'))) === 1);
+    expect(await waiting).toEqual({ text: 'second run' });
+    expect(leases).toEqual(['lost']);
+  });
+
+  it('buries a job that takes its workers down, and a redrive starts afresh', async () => {
+    const Fragile = { ...Echo, workersLostMax: 1 };
+    const { producer, options, queue, dead, ask } = start(Fragile);
+    let lost = 0;
+    const runs: number[] = [];
+    startConsumer(
+      Fragile,
+      async (_, ctx) => {
+        runs.push(ctx.stalledCount);
+        if (lost >= 2) return { text: 'survived' };
+        await producer.redis.del(queue.toKey(`${ctx.jobId}:lock`));
+        return untilStopped(ctx).finally(() => lost++);
+      },
+      { ...options, lockMs: 300, stalledCheckMs: 100 },
+    );
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST' });
+    await until(() => dead.length === 1);
+    expect([runs, dead[0]?.[1].message]).toEqual([[0, 1], expect.stringContaining('2 workers were lost with test.echo job j1')]);
+    expect(await ask('j1')).toEqual({ text: 'survived' });
+    expect(runs).toEqual([0, 1, 0]);
+  });
+
+  it('says whether it can take jobs', async () => {
+    const { options } = start();
+    const consumer = consume(Echo, async () => ({ text: '' }), options);
+    await consumer.ready();
+    await consumer.check();
+    await consumer.close(1_000);
+    await expect(consumer.check()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+  });
+});
+
+/** Counts `count` distinct values that `read` shows. */
+async function countUntil(read: () => Promise<string | null>, count: number): Promise<number> {
+  const seen = new Set<string>();
+  await until(async () => {
+    const value = await read();
+    if (value) seen.add(value);
+    return seen.size >= count;
+  });
+  return seen.size;
+}

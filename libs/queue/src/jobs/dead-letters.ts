@@ -1,0 +1,184 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { ErrorCode } from '@etude/contracts/errors';
+import { QUEUES, RolloutRun } from '@etude/contracts/queues';
+import type { QueueDeclaration } from '@etude/contracts/queues';
+import type { Job, Queue } from 'bullmq';
+import { parseOr, readFailure } from './job-failure.js';
+import type { Producer } from './producer.js';
+import { oldestWaitingMs } from './queue-age.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import type { TaskStore } from '../tasks/task-store.js';
+
+export interface QueueCounts {
+  readonly name: string;
+  /** Those with a priority included. */
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly dead: number;
+  readonly workers: number;
+  /** Age of the longest waiting job; 0 where none waits. */
+  readonly oldestWaitingMs: number;
+}
+
+export interface DeadLetter {
+  readonly queue: string;
+  readonly id: string;
+  readonly code: ErrorCode;
+  readonly reason: string;
+  /** Where the payload is wrong; empty where it is not about the payload. */
+  readonly path: string;
+  readonly payload: unknown;
+  readonly attempts: number;
+  /** ms since 1970. */
+  readonly failedAt: number;
+}
+
+export interface Redriven {
+  readonly redriven: number;
+  /** One line per dead letter that stays dead, with the reason. */
+  readonly refused: readonly string[];
+}
+
+/** Jobs that ran out of attempts or did not parse: BullMQ's failed set of each queue. @throws EtudeError NOT_FOUND, QUEUE_UNAVAILABLE */
+export class DeadLetters {
+  constructor(
+    private readonly producer: Producer,
+    private readonly tasks: TaskStore,
+  ) {}
+
+  async queues(): Promise<QueueCounts[]> {
+    return this.#bounded(Promise.all(QUEUES.map(({ name }) => countsOf(this.producer, this.producer.queue(name)))));
+  }
+
+  /** Newest first. @param page.after `next` of the page before */
+  async list(
+    queueName: string,
+    page: { readonly pageSize: number; readonly after?: string },
+  ): Promise<{ letters: readonly DeadLetter[]; next: string | null }> {
+    const queue = this.producer.queue(declarationOf(queueName).name);
+    const [score, lastId] = splitToken(page.after);
+    const ids = await this.#bounded(newestDead(this.producer, queue, score, lastId, page.pageSize + 1));
+    const shown = ids.slice(0, page.pageSize);
+    const jobs = await this.#bounded(Promise.all(shown.map(({ id }) => queue.getJob(id) as Promise<Job | undefined>)));
+    const last = shown.at(-1);
+    return {
+      letters: jobs.filter((job) => job !== undefined).map((job) => letterOf(queue.name, job)),
+      next: ids.length > shown.length && last ? `${last.score}/${last.id}` : null,
+    };
+  }
+
+  /** Puts dead letters back to work with a fresh count of attempts. A rollout's task goes back to `queued`. */
+  async redrive(queueName: string, which: { readonly ids: readonly string[] } | { readonly all: true }): Promise<Redriven> {
+    const declaration = declarationOf(queueName);
+    const queue = this.producer.queue(declaration.name);
+    const ids = 'all' in which ? await this.#bounded(this.producer.redis.zrange(queue.toKey('failed'), '0', '-1')) : which.ids;
+    const refused: string[] = [];
+    for (const id of ids) {
+      const reason = await this.#redriveOne(declaration, queue, id);
+      if (reason) refused.push(`${id}: ${reason}`);
+    }
+    return { redriven: ids.length - refused.length, refused };
+  }
+
+  /** @returns why it was refused, or null */
+  async #redriveOne(declaration: QueueDeclaration, queue: Queue, id: string): Promise<string | null> {
+    const job = (await this.#bounded(queue.getJob(id))) as Job | undefined;
+    if (!job) return 'no such job';
+    if (!job.finishedOn || !job.failedReason) return 'is not dead';
+    try {
+      parseOr(declaration.payload, job.data, 'JOB_PAYLOAD_INVALID', 'its payload still');
+    } catch (error) {
+      if (errorCode(error) !== 'JOB_PAYLOAD_INVALID') throw error;
+      return (error as Error).message;
+    }
+    const obstacle = declaration.name === RolloutRun.name ? await this.#requeueTask(RolloutRun.payload.parse(job.data)) : null;
+    if (obstacle) return obstacle;
+    await this.#bounded(reviveJob(this.producer, queue, job));
+    return null;
+  }
+
+  async #requeueTask({ tenant, taskId }: { tenant: string; taskId: string }): Promise<string | null> {
+    const answer = await this.tasks.requeue(tenant, taskId);
+    if (answer === 'queued') return null;
+    return answer === 'gone' ? `task ${taskId} is no longer kept` : `task ${taskId} is ${answer} already`;
+  }
+
+  #bounded<T>(work: Promise<T>): Promise<T> {
+    return whileRedisAnswers(this.producer.redis, work);
+  }
+}
+
+/** Also one that has cost workers: BullMQ goes on counting them. */
+export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
+  await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
+  await retryJob(job);
+}
+
+/** A dead job waits again, as if it were new. */
+export async function retryJob(job: Job): Promise<void> {
+  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+}
+
+function declarationOf(name: string): QueueDeclaration {
+  const declaration = QUEUES.find((queue) => queue.name === name);
+  if (!declaration)
+    throw new EtudeError('NOT_FOUND', `there is no queue "${name}"; the queues are ${QUEUES.map((queue) => queue.name).join(', ')}`, {
+      field: 'queue',
+    });
+  return declaration;
+}
+
+async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts> {
+  const [counts, workers, oldest] = await Promise.all([
+    queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'),
+    queue.getWorkersCount(),
+    oldestWaitingMs(redis, queue),
+  ]);
+  const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
+  return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
+}
+
+interface DeadId {
+  readonly id: string;
+  readonly score: number;
+}
+
+/** Newest first, behind (score, id) where given. Equal scores are in descending order of id, as in Redis. */
+async function newestDead({ redis }: Producer, queue: Queue, score: number | null, lastId: string, count: number): Promise<DeadId[]> {
+  const found: DeadId[] = [];
+  for (let offset = 0; found.length < count; offset += count) {
+    const flat = await redis.zrevrangebyscore(queue.toKey('failed'), score ?? '+inf', '-inf', 'WITHSCORES', 'LIMIT', offset, count);
+    for (let i = 0; i + 1 < flat.length; i += 2) {
+      const entry = { id: flat[i] ?? '', score: Number(flat[i + 1]) };
+      if (score === null || entry.score < score || entry.id < lastId) found.push(entry);
+    }
+    if (flat.length < 2 * count) break;
+  }
+  return found.slice(0, count);
+}
+
+function splitToken(token: string | undefined): [number | null, string] {
+  if (!token) return [null, ''];
+  const cut = token.indexOf('/');
+  const score = Number(token.slice(0, cut));
+  if (cut < 1 || !Number.isFinite(score))
+    throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', {
+      field: 'page_token',
+    });
+  return [score, token.slice(cut + 1)];
+}
+
+function letterOf(queue: string, job: Job): DeadLetter {
+  const failure = readFailure(job.failedReason);
+  return {
+    queue,
+    id: job.id ?? '',
+    code: failure.code,
+    reason: failure.message,
+    path: failure.path ?? '',
+    payload: job.data as unknown,
+    attempts: job.attemptsMade,
+    failedAt: job.finishedOn ?? 0,
+  };
+}

@@ -1,0 +1,99 @@
+import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { ConsolidationStore } from '../memory/consolidation-store.js';
+import { scheduleNightly, schedulePrune, unscheduleNightly } from './scheduler.js';
+
+const file = redisForFile();
+const ASK = { agent: null, days: 7, dryRun: false };
+
+describe('nightly schedule', () => {
+  it('fires runs with an id of their own', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.server.url, prefix);
+    const runs: string[] = [];
+    startConsumer(
+      ConsolidationRunJob,
+      async ({ runId, tenant, days }) => {
+        runs.push(`${tenant} ${runId} ${days}`);
+        return { runId };
+      },
+      { redisUrl: file.server.url, prefix, concurrency: 1 },
+    );
+    await scheduleNightly(producer, { pattern: '* * * * * *', timeZone: 'Europe/Berlin', tenant: 'acme', days: 3 });
+    await until(() => runs.length >= 2);
+    expect(new Set(runs).size).toBe(runs.length);
+    for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
+  });
+
+  it('is one however often it is set, in the time zone given', async () => {
+    const { producer } = startProducer(file.server.url, file.prefix());
+    const queue = producer.queue(ConsolidationRunJob.name);
+    for (const pattern of ['0 2 * * *', '0 3 * * *', '0 3 * * *'])
+      await scheduleNightly(producer, { pattern, timeZone: 'Asia/Tokyo', tenant: 'acme' });
+    const schedulers = await queue.getJobSchedulers();
+    expect(schedulers).toMatchObject([{ pattern: '0 3 * * *', tz: 'Asia/Tokyo' }]);
+    expect(new Date(schedulers[0]?.next ?? 0).getUTCHours()).toBe(18);
+    await unscheduleNightly(producer, 'acme');
+    expect(await queue.getJobSchedulers()).toEqual([]);
+  });
+
+  it('fires prunings with what the schedule says, each by an id of its own', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.server.url, prefix);
+    const fired: string[] = [];
+    startConsumer(
+      MemoryUpkeepJob,
+      async (payload) => {
+        if (payload.work === 'prune') fired.push(`${payload.tenant} ${payload.id} ${payload.unusedDays}`);
+        return {};
+      },
+      { redisUrl: file.server.url, prefix, concurrency: 1 },
+    );
+    const limits = { unusedDays: 90, failingRateMax: 0.5, failingUsesMin: 5, supersededDays: 0 };
+    await schedulePrune(producer, { pattern: '* * * * * *', timeZone: 'UTC', tenant: 'acme', ...limits });
+    await until(() => fired.length >= 2);
+    expect(new Set(fired).size).toBe(fired.length);
+    for (const one of fired) expect(one).toMatch(/^acme nightly-acme-\d+ 90$/);
+    await expect(
+      schedulePrune(producer, { pattern: '0 3 * * *', timeZone: 'UTC', tenant: 'acme', ...limits, failingRateMax: 2 }),
+    ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('refuses a pattern or a time zone that is none', async () => {
+    const { producer } = startProducer(file.server.url, file.prefix());
+    await expect(scheduleNightly(producer, { pattern: 'at night', timeZone: 'UTC', tenant: 'acme' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    await expect(scheduleNightly(producer, { pattern: '0 3 * * *', timeZone: 'Moon/Base', tenant: 'acme' })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+});
+
+describe('consolidation records', () => {
+  it('makes one run of one request', async () => {
+    const { redis, keys } = startProducer(file.server.url, file.prefix());
+    const store = new ConsolidationStore(redis, keys);
+    const first = await store.create('acme', ASK, 'r1');
+    expect(first).toMatchObject({ created: true, record: { state: 'queued', tenant: 'acme', days: 7 } });
+    expect(await store.create('acme', ASK, 'r1')).toEqual({ created: false, record: first.record });
+    await expect(store.create('acme', { ...ASK, days: 8 }, 'r1')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect((await store.create('acme', ASK, '')).record.id).not.toBe(first.record.id);
+  });
+
+  it('keeps a record until its retention after the end is over', async () => {
+    const { redis, keys } = startProducer(file.server.url, file.prefix());
+    const store = new ConsolidationStore(redis, keys, { retentionMs: 60_000 });
+    const { record } = await store.create('acme', ASK, '');
+    await store.put({ ...record, state: 'running', groups: 2 });
+    expect([await store.get('acme', record.id), await redis.pttl(keys.consolidation('acme', record.id))]).toMatchObject([
+      { groups: 2 },
+      -1,
+    ]);
+    await store.put({ ...record, state: 'done' });
+    expect(await redis.pttl(keys.consolidation('acme', record.id))).toBeGreaterThan(50_000);
+    expect(await store.get('other', record.id)).toBeNull();
+  });
+});

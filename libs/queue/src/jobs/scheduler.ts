@@ -1,0 +1,114 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
+import type { QueueDeclaration } from '@etude/contracts/queues';
+import { parseOr } from './job-failure.js';
+import { declaredOptions } from './producer.js';
+import type { Producer } from './producer.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+
+export interface NightlySchedule {
+  /** Cron pattern of five or six fields, such as "0 3 * * *". */
+  readonly pattern: string;
+  /** IANA name, such as "Europe/Berlin". */
+  readonly timeZone: string;
+  readonly tenant: string;
+  readonly agent?: string | null;
+  readonly days?: number;
+}
+
+/**
+ * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule; the same one
+ * from several processes is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
+ *
+ * @throws EtudeError INVALID_ARGUMENT for a pattern or time zone that can't be read
+ */
+export async function scheduleNightly(
+  producer: Producer,
+  { pattern, timeZone, tenant, agent = null, days = 7 }: NightlySchedule,
+): Promise<void> {
+  const template = parseOr(
+    ConsolidationRunJob.payload,
+    { v: 1, tenant, runId: `nightly-${agent ?? 'all'}`, agent, days, dryRun: false },
+    'INVALID_ARGUMENT',
+    'the nightly schedule',
+  );
+  await upsert(producer, ConsolidationRunJob, schedulerId(tenant, agent), { pattern, timeZone }, template);
+}
+
+export interface ArchiveSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
+  readonly scoreMax: number;
+  readonly olderThanDays: number;
+}
+
+/** Has what a tenant hardly needs taken out of retrieval by the clock. As `scheduleNightly` otherwise. */
+export async function scheduleArchive(producer: Producer, schedule: ArchiveSchedule): Promise<void> {
+  await scheduleUpkeep(producer, 'archive', schedule);
+}
+
+export interface PruneSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
+  /** What is 0 is not looked at. */
+  readonly unusedDays: number;
+  readonly failingRateMax: number;
+  readonly failingUsesMin: number;
+  readonly supersededDays: number;
+}
+
+/** Has a tenant's skills pruned by the clock. As `scheduleNightly` otherwise. */
+export async function schedulePrune(producer: Producer, schedule: PruneSchedule): Promise<void> {
+  await scheduleUpkeep(producer, 'prune', schedule);
+}
+
+const UPKEEP = { archive: 'archiving', prune: 'pruning' } as const;
+
+async function scheduleUpkeep(
+  producer: Producer,
+  work: keyof typeof UPKEEP,
+  { pattern, timeZone, ...more }: ArchiveSchedule | PruneSchedule,
+): Promise<void> {
+  const payload = { v: 1, work, id: `nightly-${more.tenant}`, ...more };
+  const template = parseOr(MemoryUpkeepJob.payload, payload, 'INVALID_ARGUMENT', `the schedule of ${UPKEEP[work]}`);
+  await upsert(producer, MemoryUpkeepJob, `${work}.${more.tenant}`, { pattern, timeZone }, template);
+}
+
+async function upsert(
+  producer: Producer,
+  declaration: QueueDeclaration,
+  id: string,
+  { pattern, timeZone }: Pick<NightlySchedule, 'pattern' | 'timeZone'>,
+  data: object,
+): Promise<void> {
+  checkTimeZone(timeZone);
+  const template = { name: declaration.name, data, opts: declaredOptions(declaration) };
+  const added = producer.queue(declaration.name).upsertJobScheduler(id, { pattern, tz: timeZone }, template);
+  try {
+    await whileRedisAnswers(producer.redis, added);
+  } catch (error) {
+    if (errorCode(error) !== 'INTERNAL') throw error;
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `the cron pattern "${pattern}" can't be read: ${(error as Error).message}`,
+      {},
+      { cause: error },
+    );
+  }
+}
+
+/** Ends the schedule; a run that is under way goes on. */
+export async function unscheduleNightly(producer: Producer, tenant: string, agent: string | null = null): Promise<void> {
+  await whileRedisAnswers(producer.redis, producer.queue(ConsolidationRunJob.name).removeJobScheduler(schedulerId(tenant, agent)));
+}
+
+const schedulerId = (tenant: string, agent: string | null) => `nightly.${tenant}.${agent ?? 'all'}`;
+
+function checkTimeZone(timeZone: string): void {
+  try {
+    Intl.DateTimeFormat('en', { timeZone });
+  } catch (error) {
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`,
+      {},
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,86 @@
+import { errorCode } from '@etude/contracts/errors';
+import { MemoryWrite, type Scope } from '@etude/contracts/memory';
+import { MemoryWriteJob } from '@etude/contracts/queues';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
+import type { Redis } from 'ioredis';
+import { marksOf } from '../erasure/erased-marks.js';
+import { taskOfExecution } from '../executions/executions.js';
+import { parseOr } from '../jobs/job-failure.js';
+import type { RedisKeys } from '../redis/keys.js';
+import type { Producer } from '../jobs/producer.js';
+import { sentTogether, whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { memberOf } from '../redis/task-keys.js';
+
+/** `MemoryOutbox` in Redis: the write first, then its job `memory.write`. */
+export class RedisMemoryOutbox implements MemoryOutbox {
+  constructor(private readonly producer: Producer) {}
+
+  /**
+   * A write of somebody who was erased since it was made is dropped without a word: whoever made it is no longer asked for it.
+   *
+   * Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job.
+   */
+  async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
+    const { redis } = this.producer;
+    // A job that names a task is added only when its write was taken. Any other is on its way meanwhile, and arrives behind the write.
+    if (taskOfExecution(writeId) !== null) {
+      if ((await this.#store(tenant, writeId, write)) >= 0) await this.#addJob(tenant, writeId);
+      return;
+    }
+    const [answer] = await sentTogether(redis, () => Promise.all([this.#store(tenant, writeId, write), this.#addJob(tenant, writeId)]));
+    if (answer < 0) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
+  }
+
+  /** Below 0 where it was dropped. */
+  #store(tenant: string, writeId: string, write: MemoryWrite): Promise<number> {
+    const { redis, keys } = this.producer;
+    const { scope, at } = ownerOf(write);
+    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
+    return runScript<number>(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)], args);
+  }
+
+  async #addJob(tenant: string, writeId: string): Promise<void> {
+    try {
+      await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
+  }
+}
+
+/** For whoever applies the writes. */
+export class OutboxReader {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  /** null where it was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path that is wrong */
+  async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
+    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
+    return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
+  }
+
+  /** Call it after the write was applied; again changes nothing. */
+  async remove(tenant: string, writeId: string): Promise<void> {
+    await runScript(
+      this.redis,
+      'removeMemoryWrite',
+      [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex],
+      [writeId, memberOf(tenant, writeId)],
+    );
+  }
+
+  /** Writes of this tenant that memory does not show yet. */
+  async pending(tenant: string): Promise<number> {
+    return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
+  }
+}
+
+/** Whose a write is, and when what it says was made, ms since 1970. */
+export function ownerOf(write: MemoryWrite): { readonly scope: Scope; readonly at: number } {
+  if (write.kind === 'skill_use') return { scope: write.scope, at: write.at };
+  const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.kind === 'episode' ? write.episode : write.skill;
+  return { scope, at: createdAt };
+}

@@ -1,0 +1,127 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { MemoryUpkeepJob } from '@etude/contracts/queues';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { startReconciler } from '../jobs/reconciler.js';
+import { FAILED_RECEIPT_KEPT_MS, RECEIPT_KEPT_MS, UpkeepStore } from './upkeep-store.js';
+
+const redis = redisForFile();
+
+function start() {
+  const rig = startProducer(redis.server.url, redis.prefix());
+  return { ...rig, store: new UpkeepStore(rig.producer), queue: rig.producer.queue(MemoryUpkeepJob.name) };
+}
+
+const codeOf = (work: Promise<unknown>) => work.then(() => 'none', errorCode);
+
+describe('erasures', () => {
+  it('answer a repeated request with the first receipt', async () => {
+    const { store, queue } = start();
+    const first = await store.requestErasure('acme', 'r1', { user: 'bob' });
+    const again = await store.requestErasure('acme', 'r1', { user: 'bob' });
+    expect([first.created, again.created, again.receipt]).toEqual([true, false, first.receipt]);
+    expect(first.receipt).toMatchObject({ state: 'running', agentDigest: null, userDigest: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(await codeOf(store.requestErasure('acme', 'r1', { user: 'eve' }))).toBe('ALREADY_EXISTS');
+    expect((await store.requestErasure('acme', '', { all: true })).created).toBe(true);
+    expect(await queue.getWaitingCount()).toBe(2);
+  });
+
+  it('are seen by their tenant only', async () => {
+    const { store } = start();
+    const { receipt } = await store.requestErasure('acme', 'r1', { agent: 'coder' });
+    expect(await store.erasure('other', receipt.id)).toBeNull();
+    expect(await store.erasure('acme', receipt.id)).toEqual(receipt);
+  });
+
+  it('keep no name once they have succeeded', async () => {
+    const { store, redis: client, keys } = start();
+    const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob-the-erased' });
+    const stored = await store.loadErasure('acme', receipt.id);
+    expect(stored?.subject).toEqual({ user: 'bob-the-erased' });
+    await store.putErasure({ found: {}, subject: stored?.subject ?? null, receipt: { ...receipt, state: 'succeeded', finishedAt: 2 } });
+    const all = await Promise.all((await client.keys(`${keys.prefix}:e*`)).map((key) => client.get(key)));
+    expect(JSON.stringify(all)).not.toContain('bob-the-erased');
+    const ttl = await client.pttl(keys.erasure('acme', receipt.id));
+    expect(ttl).toBeGreaterThan(RECEIPT_KEPT_MS - 60_000);
+    expect(await client.zcard(keys.erasureOutbox)).toBe(0);
+  });
+
+  it('get their job back when it was lost', async () => {
+    const { store, queue, producer, tasks, redis: client, keys } = start();
+    const { receipt } = await store.requestErasure('acme', 'r1', { agent: 'coder' });
+    await (await queue.getJob(`erase.${receipt.id}`))?.remove();
+    await client.zadd(keys.erasureOutbox, 1, `acme/${receipt.id}`);
+    const reconciler = startReconciler({ producer, tasks, intervalMs: 60_000 });
+    await reconciler.runOnce();
+    await reconciler.close();
+    expect((await queue.getJob(`erase.${receipt.id}`))?.data).toMatchObject({ work: 'erase', tenant: 'acme' });
+  });
+});
+
+const fail = () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down'));
+
+async function dead() {
+  const rig = start();
+  const { producer, tasks, queue, store, redis: client, keys } = rig;
+  const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob' });
+  const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
+  onTestFinished(() => reconciler.close());
+  startConsumer(MemoryUpkeepJob, fail, { redisUrl: redis.server.url, prefix: keys.prefix, concurrency: 1 });
+  const pass = async () => {
+    await until(async () => (await queue.getFailedCount()) === 1);
+    await client.zadd(keys.erasureOutbox, 'XX', 1, `acme/${receipt.id}`);
+    return reconciler.runOnce();
+  };
+  return { ...rig, receipt, pass };
+}
+
+describe('erasures whose job is dead', () => {
+  it('are tried again a few times, and have failed then, with the reason', async () => {
+    const { store, receipt, pass, redis: client, keys } = await dead();
+    for (let i = 0; i < 3; i += 1) {
+      expect(await pass()).toBe(1);
+      expect((await store.erasure('acme', receipt.id))?.state).toBe('running');
+    }
+    expect(await pass()).toBe(1);
+    expect(await store.erasure('acme', receipt.id)).toMatchObject({
+      state: 'failed',
+      error: 'WORKER_LOST: took its worker down',
+      finishedAt: expect.any(Number),
+    });
+    expect(await client.pttl(keys.erasure('acme', receipt.id))).toBeLessThanOrEqual(FAILED_RECEIPT_KEPT_MS);
+    expect(await client.zcard(keys.erasureOutbox)).toBe(0);
+  });
+
+  it('are looked after again once they are redriven, and know what was counted', async () => {
+    const { store, receipt, redis: client, keys } = await dead();
+    const stored = await store.loadErasure('acme', receipt.id);
+    await store.putErasure({ ...stored!, receipt: { ...receipt, state: 'failed', finishedAt: 1 } });
+    await store.putErasure({ ...stored!, found: { 'queue.tasks': 3 }, newFrom: 7 });
+    expect(await store.loadErasure('acme', receipt.id)).toMatchObject({ found: { 'queue.tasks': 3 }, newFrom: 7 });
+    expect([await client.zcard(keys.erasureOutbox), await client.pttl(keys.erasure('acme', receipt.id))]).toEqual([1, -1]);
+  });
+});
+
+describe('the move to another model', () => {
+  it('is idle until it is started, and one at a time', async () => {
+    const { store } = start();
+    expect((await store.reembedding()).state).toBe('idle');
+    expect((await store.stopReembedding()).state).toBe('idle');
+    const first = await store.startReembedding({ model: 'a' });
+    expect(await store.startReembedding({ model: 'a' })).toEqual(first);
+    expect(await codeOf(store.startReembedding({ model: 'b' }))).toBe('FAILED_PRECONDITION');
+    expect(await codeOf(store.startReembedding({ model: 'a', dropModel: 'b' }))).toBe('FAILED_PRECONDITION');
+  });
+
+  it('fences its worker when it is stopped', async () => {
+    const { store } = start();
+    const first = await store.startReembedding({ model: 'a', dropModel: 'old "state":"running"' });
+    expect(await store.putReembedding({ ...first, done: 5, total: 10 })).toBe(true);
+    expect(await store.stopReembedding()).toMatchObject({ state: 'stopped', done: 5, dropModel: 'old "state":"running"' });
+    expect(await store.putReembedding({ ...first, done: 6 })).toBe(false);
+    const second = await store.startReembedding({ model: 'b' });
+    expect(await store.putReembedding({ ...first, done: 7 })).toBe(false);
+    expect(await store.reembedding()).toEqual(second);
+  });
+});

@@ -1,0 +1,135 @@
+import { SandboxExecute } from '@etude/contracts/queues';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { Usage } from '@etude/contracts/task';
+import { freePort } from '@etude/test-support/ports';
+import { startRedis } from '@etude/test-support/redis';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { never, SPEC, startConsumer, startProducer, WRITE } from '../../test/rig.js';
+import type { JobHandler } from '../jobs/consumer.js';
+import { readEvents } from '../tasks/events.js';
+import { ExecutionStore, QueueSandboxes } from '../executions/executions.js';
+import { openJournal } from '../tasks/journal.js';
+import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
+import { Producer } from '../jobs/producer.js';
+import { connectRedis } from './redis.js';
+import type { QueueLogger } from './redis.js';
+import { TaskStore } from '../tasks/task-store.js';
+
+function recordingLogger(): QueueLogger & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const log = (_: object, message: string) => void lines.push(message);
+  return { lines, info: log, warn: log, error: log };
+}
+
+async function startStoppable() {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+describe('Redis that is away', () => {
+  it('fails a submit in time when it never was there', async () => {
+    const port = await freePort();
+    const producer = new Producer(`redis://:secret@127.0.0.1:${port}`, 'etude');
+    onTestFinished(() => producer.close());
+    const from = performance.now();
+    const refused = await new TaskStore(producer).submit('acme', SPEC, '').catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining(`127.0.0.1:${port}`),
+      details: { retryAfterMs: 1_000 },
+    });
+    expect((refused as Error).message).not.toContain('secret');
+    await expect(
+      producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never()),
+    ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(performance.now() - from).toBeLessThan(12_000);
+  });
+
+  it('loses nothing that was accepted and goes on by itself', async () => {
+    const server = await startStoppable();
+    const logger = recordingLogger();
+    const { producer, tasks } = startProducer(server.url, 'etude');
+    const consumer = startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), {
+      redisUrl: server.url,
+      prefix: 'etude',
+      concurrency: 2,
+      logger,
+    });
+    await consumer.ready();
+    const ask = (id: string) => producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: id, taskId: null }, never());
+    await ask('before');
+    const { record } = await tasks.submit('acme', SPEC, 'r1');
+    await server.pause();
+    await expect(tasks.submit('acme', SPEC, 'r2')).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    await expect(consumer.check()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    await server.resume();
+    await until(async () => (await tasks.get('acme', record.id).catch(() => null))?.id === record.id);
+    expect((await tasks.submit('acme', SPEC, 'r1')).created).toBe(false);
+    expect(await ask('after')).toEqual({ executionId: 'after' });
+    expect(logger.lines).toEqual(['Redis is away; reconnecting', 'Redis is back']);
+  });
+
+  it('answers a caller that waited through a restart', async () => {
+    const server = await startStoppable();
+    const { producer } = startProducer(server.url, 'etude');
+    const waiting = producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never());
+    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
+    await server.pause();
+    await server.resume();
+    startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    expect(await waiting).toEqual({ executionId: 'e1' });
+  });
+
+  it('answers who waits for an execution through a restart', async () => {
+    const server = await startStoppable();
+    const { producer, redis, keys } = startProducer(server.url, 'etude');
+    const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
+    const waiting = new QueueSandboxes(producer).execute(request, never());
+    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
+    await server.pause();
+    await server.resume();
+    const save: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+      await new ExecutionStore(redis, keys).save(tenant, executionId, { executionId, runs: [] });
+      return { executionId };
+    };
+    startConsumer(SandboxExecute, save, { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    expect(await waiting).toEqual({ executionId: 'e1', runs: [] });
+  });
+
+  it('lets a patient producer wait until Redis is back', async () => {
+    const server = await startStoppable();
+    await server.pause();
+    const producer = new Producer(server.url, 'etude', undefined, { patient: true });
+    onTestFinished(() => producer.close());
+    const putting = new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE);
+    await server.resume();
+    await putting;
+    expect(await new OutboxReader(producer.redis, producer.keys).load('acme', 'w1')).toEqual(WRITE);
+  });
+
+  it('journals on where it stopped, and watchers see it', async () => {
+    const server = await startStoppable();
+    const { tasks, redis, keys } = startProducer(server.url, 'etude');
+    const worker = connectRedis(server.url, 'worker');
+    onTestFinished(() => worker.disconnect());
+    const { record } = await tasks.submit('acme', SPEC, '');
+    const journal = await openJournal(worker, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
+    const usage = Usage.parse({});
+    await journal?.append({ key: 'a1.one', value: 1, usage }, [{ type: 'attempt_started', attempt: 1 }]);
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const { event } of readEvents(worker, keys, 'acme', record.id, '', never())) seen.push(event.type);
+    })();
+    await until(() => seen.length === 3);
+    await server.pause();
+    const appending = journal?.append({ key: 'a1.two', value: 2, usage }, [{ type: 'attempt_started', attempt: 2 }]);
+    await server.resume();
+    await appending;
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage, error: null }, []);
+    await watching;
+    expect(seen).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
+    await until(async () => (await redis.ping().catch(() => '')) === 'PONG');
+  });
+});

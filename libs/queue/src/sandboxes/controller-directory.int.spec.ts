@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../../test/rig.js';
+import { ControllerDirectory } from './controller-directory.js';
+
+const file = redisForFile();
+const announcement = (controllerId: string, sessions = 0) => ({ controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8 });
+
+function start(ttlMs?: number) {
+  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  return { redis, keys, directory: new ControllerDirectory(redis, keys, { ttlMs }) };
+}
+
+describe('the directory of controllers', () => {
+  it('lists those that announced themselves, as they did last', async () => {
+    const { directory } = start();
+    await directory.announce(announcement('a'));
+    await directory.announce(announcement('b'));
+    await directory.announce(announcement('a', 3));
+    expect((await directory.live(0)).toSorted((x, y) => x.controllerId.localeCompare(y.controllerId))).toEqual([
+      announcement('a', 3),
+      announcement('b'),
+    ]);
+    expect(await directory.find('b', 0)).toEqual(announcement('b'));
+    expect(await directory.find('c', 0)).toBeNull();
+  });
+
+  it('counts one as dead without heartbeats, and as gone at once after its good-bye', async () => {
+    const { directory } = start(100);
+    await directory.announce(announcement('silent'));
+    await expect.poll(() => directory.live(0)).toEqual([]);
+    await directory.announce(announcement('left'));
+    await directory.withdraw('left');
+    expect(await directory.live(0)).toEqual([]);
+    expect(await directory.dead()).toEqual([
+      { controllerId: 'left', left: true },
+      { controllerId: 'silent', left: false },
+    ]);
+  });
+
+  it('keeps a dead one until its sessions were taken care of', async () => {
+    const { directory, redis, keys } = start();
+    await directory.announce(announcement('a'));
+    await directory.forget('a');
+    expect(await directory.live(0)).toHaveLength(1);
+    await directory.withdraw('a');
+    await redis.sadd(keys.heldSandboxes('a'), 'acme/s1');
+    await directory.forget('a');
+    expect(await directory.dead()).toHaveLength(1);
+    await redis.del(keys.heldSandboxes('a'));
+    await directory.forget('a');
+    expect(await directory.dead()).toEqual([]);
+    expect(await redis.hlen(keys.controllers)).toBe(0);
+  });
+
+  it('answers from memory for as long as the caller allows', async () => {
+    const { directory } = start();
+    expect(await directory.live(0)).toEqual([]);
+    await directory.announce(announcement('a'));
+    expect(await directory.live(60_000)).toEqual([]);
+    expect(await directory.live(0)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,169 @@
+import { SessionRequest } from '@etude/contracts/sandbox-session';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../../test/rig.js';
+import { newSandboxId, SandboxSessionStore, type SessionEnd } from './sandbox-sessions.js';
+
+const file = redisForFile();
+
+const request = (requestId: string, more: object = {}) => SessionRequest.parse({ tenant: 'acme', requestId, limits: {}, ...more });
+const owner = (controllerId = 'c1', place: string | null = 'there') => ({ controllerId, place });
+
+function start(keptMs?: number) {
+  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  const store = new SandboxSessionStore(redis, keys, { keptMs });
+  const open = async (requestId: string, more: object = {}) =>
+    (await store.open(newSandboxId(), request(requestId, more), owner(), 100)).stored;
+  return { redis, keys, store, open };
+}
+
+describe('sessions in Redis', () => {
+  it('hold what was asked for and who has them', async () => {
+    const { store, open } = start();
+    const { session } = await open('a', { ttlMs: 5_000, labels: { team: 'x' }, template: 'science', limits: { memoryMiB: 64 } });
+    expect(session).toMatchObject({ tenant: 'acme', state: 'open', template: 'science', labels: { team: 'x' }, limits: { memoryMiB: 64 } });
+    expect(session.expiresAt - session.createdAt).toBe(5_000);
+    expect(await store.get('acme', session.id)).toEqual({ session, controllerId: 'c1', ownerEpoch: 1, place: 'there' });
+    expect(await store.get('other', session.id)).toBeNull();
+  });
+
+  it('are one for one request, and refused for another body', async () => {
+    const { store, open } = start();
+    const first = await open('a');
+    expect(await store.open(newSandboxId(), request('a'), owner('c2'), 100)).toEqual({ stored: first, created: false });
+    expect(await store.findRequest(request('a'))).toEqual(first);
+    expect(await store.findRequest(request('b'))).toBeNull();
+    const refusal = { code: 'ALREADY_EXISTS', details: { field: 'request_id', metadata: { sandbox: first.session.id } } };
+    await expect(open('a', { ttlMs: 9_000 })).rejects.toMatchObject(refusal);
+    await expect(store.findRequest(request('a', { ttlMs: 9_000 }))).rejects.toMatchObject(refusal);
+    expect(await store.openCount('acme')).toBe(1);
+  });
+
+  it('are no more than a tenant may have, but known ones are found', async () => {
+    const { store } = start();
+    const open = (requestId: string, tenant = 'acme') => store.open(newSandboxId(), request(requestId, { tenant }), owner(), 2);
+    const [a] = [await open('a'), await open('b')];
+    await expect(open('c')).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY', details: { metadata: { openMax: '2' } } });
+    expect(await open('a')).toEqual({ ...a, created: false });
+    expect(await open('a', 'other')).toMatchObject({ created: true });
+    await store.end('acme', a.stored.session.id, 1, 'closed', '');
+    expect(await open('c')).toMatchObject({ created: true });
+  });
+
+  it('are listed newest first, in pages and by state', async () => {
+    const { store, open } = start();
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e']) ids.unshift((await open(name)).session.id);
+    await store.end('acme', ids[1] ?? '', 1, 'lost', 'evicted: away');
+    const first = await store.list('acme', { pageSize: 2 });
+    const second = await store.list('acme', { pageSize: 2, after: first.nextAfter ?? '' });
+    const third = await store.list('acme', { pageSize: 2, after: second.nextAfter ?? '' });
+    expect([first, second, third].map((page) => page.sessions.map(({ id }) => id))).toEqual([
+      ids.slice(0, 2),
+      ids.slice(2, 4),
+      ids.slice(4),
+    ]);
+    expect(third.nextAfter).toBeNull();
+    expect((await store.list('acme', { pageSize: 9, state: 'lost' })).sessions).toMatchObject([
+      { id: ids[1], stateReason: 'evicted: away' },
+    ]);
+    expect(await store.list('other', { pageSize: 9 })).toEqual({ sessions: [], nextAfter: null });
+  });
+
+  it('go some time after their end, with their request id and their place in the list', async () => {
+    const { store, open, redis, keys } = start(1);
+    const { session } = await open('a');
+    expect(await redis.pttl(keys.sandbox('acme', session.id))).toBe(-1);
+    await store.end('acme', session.id, 1, 'closed', '');
+    await expect.poll(() => store.get('acme', session.id)).toBeNull();
+    expect(await store.findRequest(request('a'))).toBeNull();
+    expect((await store.list('acme', { pageSize: 9 })).sessions).toEqual([]);
+    expect(await redis.zcard(keys.sandboxes('acme'))).toBe(0);
+  });
+
+  it('are found when their time is over', async () => {
+    const { store, open, redis, keys } = start();
+    const { session } = await open('a');
+    await open('b');
+    expect(await store.overdue(0)).toEqual([]);
+    const member = `acme/${session.id}`;
+    expect(Number(await redis.zscore(keys.sandboxExpiry, member))).toBe(session.expiresAt);
+    const [seconds] = await redis.time();
+    await redis.zadd(keys.sandboxExpiry, 'XX', (seconds ?? 0) * 1_000 - 1, member);
+    expect(await store.overdue(0)).toEqual([{ tenant: 'acme', id: session.id }]);
+    expect(await store.overdue(60_000)).toEqual([]);
+    await store.renew('acme', session.id, 1, 60_000);
+    expect(await store.overdue(0)).toEqual([]);
+  });
+});
+
+const CONTROLLERS = ['c1', 'c2'] as const;
+type Act =
+  | { readonly do: 'end'; readonly stale: number; readonly state: SessionEnd }
+  | { readonly do: 'renew'; readonly stale: number }
+  | { readonly do: 'take'; readonly stale: number; readonly by: (typeof CONTROLLERS)[number] };
+
+interface Model {
+  state: 'open' | SessionEnd;
+  epoch: number;
+  holder: string;
+}
+
+/** What the act does to a session and is answered. */
+function step(model: Model, act: Act): string | number {
+  if (model.state !== 'open') return model.state;
+  if (act.stale > 0) return 'fenced';
+  if (act.do === 'renew') return 'renewed';
+  if (act.do === 'take') model.holder = act.by;
+  else model.state = act.state;
+  return act.do === 'take' ? (model.epoch += 1) : 'ended';
+}
+
+const stale = fc.constantFrom(0, 0, 0, 1);
+const acts = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant('end' as const), stale, state: fc.constantFrom<SessionEnd>('closed', 'expired', 'lost') }),
+    fc.record({ do: fc.constant('renew' as const), stale }),
+    fc.record({ do: fc.constant('take' as const), stale, by: fc.constantFrom(...CONTROLLERS) }),
+  ) as fc.Arbitrary<Act>,
+  { maxLength: 12 },
+);
+
+describe('whatever is done to a session', () => {
+  it('ends once, is changed by its holder alone, and is in every index exactly while it is open', async () => {
+    const { store, open } = start();
+    let made = 0;
+    const perform = (id: string, act: Act, epoch: number) => {
+      if (act.do === 'end') return store.end('acme', id, epoch, act.state, act.state);
+      return act.do === 'renew' ? store.renew('acme', id, epoch, 60_000) : store.takeOver('acme', id, epoch, act.by);
+    };
+    const property = fc.asyncProperty(acts, async (sequence) => {
+      const { session } = await open(`r${(made += 1)}`);
+      const model: Model = { state: 'open', epoch: 1, holder: 'c1' };
+      for (const act of sequence) {
+        const answer = await perform(session.id, act, model.epoch - act.stale);
+        expect(typeof answer === 'string' ? answer : answer.ownerEpoch).toBe(step(model, act));
+      }
+      const stored = await store.get('acme', session.id);
+      expect(stored).toMatchObject({ session: { state: model.state }, ownerEpoch: model.epoch, controllerId: model.holder });
+      const holders: string[] = [];
+      for (const controller of CONTROLLERS)
+        if ((await store.heldBy(controller)).some(({ id }) => id === session.id)) holders.push(controller);
+      expect(holders).toEqual(model.state === 'open' ? [model.holder] : []);
+      expect(await store.openCount('acme')).toBe(model.state === 'open' ? 1 : 0);
+      await store.end('acme', session.id, model.epoch, 'closed', '');
+    });
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it('has one new holder where several take it at once', async () => {
+    const { store, open } = start();
+    for (let round = 0; round < 20; round++) {
+      const { session } = await open(`r${round}`);
+      const takers = ['a', 'b', 'c', 'd'];
+      const answers = await Promise.all(takers.map((taker) => store.takeOver('acme', session.id, 1, taker)));
+      const winners = takers.filter((_, i) => typeof answers[i] !== 'string');
+      expect(winners).toEqual([(await store.get('acme', session.id))?.controllerId]);
+    }
+  });
+});

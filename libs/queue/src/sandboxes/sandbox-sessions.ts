@@ -1,0 +1,169 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { SandboxSession, SESSION_STATES, SessionRequest } from '@etude/contracts/sandbox-session';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { Redis } from 'ioredis';
+import type { RedisKeys } from '../redis/keys.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import { listSessions, type SessionFilter, type SessionPage } from './sandbox-session-list.js';
+import { readStoredSession, type StoredSession } from './sandbox-session-record.js';
+import { newTaskId } from '../tasks/task-id.js';
+import { memberOf, parseMember } from '../redis/task-keys.js';
+
+/** How long a session is kept after its end. */
+export const SESSION_KEPT_MS = 3_600_000;
+
+export type SessionState = (typeof SESSION_STATES)[number];
+export type SessionEnd = Exclude<SessionState, 'open'>;
+
+/** Why a session was not changed: it is no longer kept, another controller holds it, or it has ended. */
+export type SessionRefusal = 'gone' | 'fenced' | SessionEnd;
+
+export interface SessionOwner {
+  readonly controllerId: string;
+  /** Of `ClaimedSandbox`. */
+  readonly place: string | null;
+}
+
+/** Ids sort by the time they were made. */
+export const newSandboxId = (): string => `s${newTaskId().slice(1)}`;
+
+/**
+ * Sessions of callers as they are known to every process. Which controller holds one, and since which epoch, decides who may
+ * change it: a controller that another one took over from is answered `fenced`.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class SandboxSessionStore {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+    private readonly options: { readonly keptMs?: number } = {},
+  ) {}
+
+  /** The session that this request has made before; null where it is new. @throws EtudeError ALREADY_EXISTS for another body */
+  async findRequest(request: SessionRequest): Promise<StoredSession | null> {
+    const known = await whileRedisAnswers(this.redis, this.redis.get(this.#requestKey(request)));
+    if (!known) return null;
+    const [digest, id = ''] = known.split(' ');
+    if (digest !== digestOf(request)) throw otherBody(request, id);
+    return this.#made(request, id);
+  }
+
+  /**
+   * Records a session whose sandbox is claimed. `created` is false where the same request had made one before: that one is answered,
+   * and the claim is the caller's to release.
+   *
+   * @param id from `newSandboxId`
+   * @param openMax of one tenant
+   * @throws EtudeError ALREADY_EXISTS (the request id was used with another body), SANDBOX_CAPACITY (the tenant has too many open)
+   */
+  async open(
+    id: string,
+    request: SessionRequest,
+    owner: SessionOwner,
+    openMax: number,
+  ): Promise<{ readonly stored: StoredSession; readonly created: boolean }> {
+    const { tenant } = request;
+    const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request)];
+    const args = [id, memberOf(tenant, id), digestOf(request), request.ttlMs, openMax, ...fieldsOf(request, owner)];
+    const [outcome, found] = await runScript<[string, string]>(this.redis, 'openSandbox', keys, args);
+    if (outcome === 'other') throw otherBody(request, found);
+    if (outcome === 'full') throw quotaReached(tenant, Number(found), openMax);
+    return { stored: await this.#made(request, found), created: outcome === 'created' };
+  }
+
+  /** null where there is none, or none of this tenant. */
+  async get(tenant: string, id: string): Promise<StoredSession | null> {
+    return readStoredSession(tenant, id, await this.#bounded(this.redis.hgetall(this.keys.sandbox(tenant, id))));
+  }
+
+  /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
+  async list(tenant: string, filter: SessionFilter): Promise<SessionPage> {
+    return this.#bounded(listSessions(this.redis, this.keys, tenant, filter));
+  }
+
+  /** Open sessions of a tenant. */
+  async openCount(tenant: string): Promise<number> {
+    return this.#bounded(this.redis.scard(this.keys.openSandboxes(tenant)));
+  }
+
+  /** It expires `ttlMs` from now. */
+  async renew(tenant: string, id: string, ownerEpoch: number, ttlMs: number): Promise<'renewed' | SessionRefusal> {
+    return runScript(this.redis, 'renewSandbox', this.#of(tenant, id), [memberOf(tenant, id), ownerEpoch, ttlMs]);
+  }
+
+  /** A session ends once: the first end stays. */
+  async end(tenant: string, id: string, ownerEpoch: number, state: SessionEnd, reason: string): Promise<'ended' | SessionRefusal> {
+    const args = [memberOf(tenant, id), id, ownerEpoch, state, reason, this.options.keptMs ?? SESSION_KEPT_MS, this.keys.heldSandboxes('')];
+    return runScript(this.redis, 'endSandbox', this.#of(tenant, id), args);
+  }
+
+  /** Makes `controllerId` the holder if nobody else became it since `fromEpoch`. */
+  async takeOver(
+    tenant: string,
+    id: string,
+    fromEpoch: number,
+    controllerId: string,
+  ): Promise<{ readonly ownerEpoch: number; readonly remainingMs: number } | SessionRefusal> {
+    const args = [memberOf(tenant, id), fromEpoch, controllerId, this.keys.heldSandboxes('')];
+    const answer = await runScript<[string, string, string]>(this.redis, 'takeOverSandbox', this.#of(tenant, id), args);
+    const [outcome, epoch, remainingMs] = answer;
+    return outcome === 'taken' ? { ownerEpoch: Number(epoch), remainingMs: Number(remainingMs) } : (outcome as SessionRefusal);
+  }
+
+  /** Open sessions that a controller holds. */
+  async heldBy(controllerId: string): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
+    return sessionsOf(await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId))));
+  }
+
+  /** Open sessions whose time has been over for longer than `graceMs`: their controller did not end them. */
+  async overdue(graceMs: number, limit = 100): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
+    return sessionsOf(await runScript<string[]>(this.redis, 'overdueSandboxes', [this.keys.sandboxExpiry], [graceMs, limit]));
+  }
+
+  async #made(request: SessionRequest, id: string): Promise<StoredSession> {
+    const stored = await this.get(request.tenant, id);
+    if (stored) return stored;
+    throw new EtudeError('NOT_FOUND', `sandbox ${id} of request_id "${request.requestId}" is no longer kept; use a new request_id`);
+  }
+
+  #of(tenant: string, id: string): string[] {
+    const { keys } = this;
+    return [keys.sandbox(tenant, id), keys.sandboxes(tenant), keys.openSandboxes(tenant), keys.sandboxExpiry];
+  }
+
+  #requestKey({ tenant, requestId }: SessionRequest): string {
+    return this.keys.request(tenant, 'sandbox', requestId);
+  }
+
+  #bounded<T>(work: Promise<T>): Promise<T> {
+    return whileRedisAnswers(this.redis, work);
+  }
+}
+
+const sessionsOf = (members: readonly string[]) => members.flatMap((member) => parseMember(member) ?? []);
+
+/** What two calls with one request id must agree on. */
+const digestOf = ({ template, limits, ttlMs, labels }: SessionRequest): string => contentDigest({ template, limits, ttlMs, labels });
+
+function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
+  const { template, limits, labels } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels'>;
+  return ['spec', JSON.stringify({ template, limits, labels }), 'controllerId', controllerId, ...(place === null ? [] : ['place', place])];
+}
+
+function otherBody({ requestId }: SessionRequest, id: string): EtudeError {
+  return new EtudeError(
+    'ALREADY_EXISTS',
+    `request_id "${requestId}" was used for sandbox ${id} with another body; use a new request_id for a new sandbox`,
+    { field: 'request_id', metadata: { sandbox: id } },
+  );
+}
+
+function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
+  return new EtudeError(
+    'SANDBOX_CAPACITY',
+    `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`,
+    { metadata: { exit: 'capacity', openMax: String(openMax) } },
+  );
+}

@@ -1,0 +1,108 @@
+import type { TaskEvent } from '@etude/contracts/task';
+import { Usage } from '@etude/contracts/task';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it } from 'vitest';
+import { never, redisForFile, SPEC, startProducer } from '../../test/rig.js';
+import { readEvents } from './events.js';
+import type { StoredEvent } from './events.js';
+import { openJournal } from './journal.js';
+import type { RedisJournal } from './journal.js';
+
+const file = redisForFile();
+
+async function start() {
+  const { tasks, redis, keys } = startProducer(file.server.url, file.prefix());
+  const { record } = await tasks.submit('acme', SPEC, '');
+  const journal = (await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` })) as RedisJournal;
+  const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
+  const step = (n: number) =>
+    journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
+  const finish = () => journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
+  const subscribers = async () => Number(/connected_clients:(\d+)/.exec(await redis.info('clients'))?.[1]);
+  return { tasks, redis, keys, record, journal, read, step, finish, subscribers };
+}
+
+async function collect(events: AsyncIterable<StoredEvent>): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = [];
+  for await (const stored of events) all.push(stored);
+  return all;
+}
+const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
+const attempts = (events: readonly StoredEvent[]) =>
+  events
+    .filter(({ event }) => event.type === 'attempt_started')
+    .map(({ event }) => (event as Extract<TaskEvent, { type: 'attempt_started' }>).attempt);
+
+describe('reading events', () => {
+  it('tells what was and what comes, until finished', async () => {
+    const { read, step, finish } = await start();
+    await step(1);
+    const reading = collect(read());
+    await step(2);
+    await finish();
+    const events = await reading;
+    expect(events.map(({ event }) => event.type)).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
+    expect(events.every(({ at }) => Math.abs(Date.now() - at) < 60_000)).toBe(true);
+  });
+
+  it('resumes behind any event with nothing missed or repeated', async () => {
+    const { read, step, finish } = await start();
+    for (let n = 1; n <= 250; n++) await step(n);
+    await finish();
+    const all = await collect(read());
+    for (const from of [0, 1, 99, 100, 101, 200, all.length - 2, all.length - 1]) {
+      expect((await collect(read(all[from]?.id))).map(({ id }) => id)).toEqual(all.slice(from + 1).map(({ id }) => id));
+    }
+  });
+
+  it('tells many readers while events come', async () => {
+    const { read, step, finish, subscribers } = await start();
+    const before = await subscribers();
+    const readers = Array.from({ length: 200 }, () => collect(read()));
+    for (let n = 1; n <= 50; n++) await step(n);
+    expect((await subscribers()) - before).toBeLessThanOrEqual(1);
+    await finish();
+    const expected = Array.from({ length: 50 }, (_, i) => i + 1);
+    for (const events of await Promise.all(readers)) expect(attempts(events)).toEqual(expected);
+  });
+
+  it('ends when its signal aborts while it waits', async () => {
+    const { read, redis, keys, record } = await start();
+    const stop = new AbortController();
+    const reading = collect(read('', stop.signal));
+    const channel = keys.wake('acme', record.id);
+    await until(async () => Number((await redis.pubsub('NUMSUB', channel))[1]) === 1);
+    stop.abort();
+    expect(await reading).toHaveLength(2);
+    await until(async () => Number((await redis.pubsub('NUMSUB', channel))[1]) === 0);
+  });
+
+  it('goes on after its connections were cut', async () => {
+    const { read, step, finish, redis, keys, record } = await start();
+    const reading = collect(read());
+    await until(async () => Number((await redis.pubsub('NUMSUB', keys.wake('acme', record.id)))[1]) === 1);
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    for (let n = 1; n <= 20; n++) await step(n);
+    await finish();
+    expect(attempts(await reading)).toHaveLength(20);
+  });
+
+  it('goes past the end of a run that was redriven', async () => {
+    const { read, tasks, record, redis, keys } = await start();
+    await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
+    const [end] = (await collect(read())).slice(-1);
+    await tasks.requeue('acme', record.id);
+    const fromStart = collect(read());
+    const fromEnd = collect(read(end?.id));
+    const again = await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
+    await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null }, []);
+    expect(states(await fromStart)).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'failed', 'finished']);
+    expect(states(await fromEnd)).toEqual(['queued', 'running', 'failed', 'finished']);
+  });
+
+  it('knows a task without events and a token that is none', async () => {
+    const { redis, keys, read } = await start();
+    await expect(collect(readEvents(redis, keys, 'acme', 't00000000', '', never()))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(collect(read('nonsense'))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', details: { field: 'resume_token' } });
+  });
+});

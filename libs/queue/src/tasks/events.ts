@@ -1,0 +1,88 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { TaskEvent } from '@etude/contracts/task';
+import type { Redis } from 'ioredis';
+import { bellsOf } from '../redis/bells.js';
+import type { Bell } from '../redis/bells.js';
+import type { RedisKeys } from '../redis/keys.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+
+export interface StoredEvent {
+  /** Give it as `afterId` to get what came after this event. */
+  readonly id: string;
+  readonly event: TaskEvent;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+/** Read and held at once, for each reader. */
+const BATCH = 100;
+
+/**
+ * A task's events in order, those there are and those to come, until `finished`.
+ *
+ * A reader pulls: however slow it is, no more than one batch is held for it. Readers that wait share one connection.
+ * @param afterId id of the last event seen; empty for everything
+ * @throws EtudeError INVALID_ARGUMENT for an id that is none, NOT_FOUND when the task has no events (none such, or expired)
+ *
+ * Ends without an error when `signal` aborts. On a producer's connection an outage ends it with QUEUE_UNAVAILABLE, to be resumed
+ * behind the last event; on a worker's it waits.
+ */
+export async function* readEvents(
+  redis: Redis,
+  keys: RedisKeys,
+  tenant: string,
+  taskId: string,
+  afterId: string,
+  signal: AbortSignal,
+): AsyncGenerator<StoredEvent, void, undefined> {
+  let last = checkedId(afterId);
+  let bell: Bell | null = null;
+  try {
+    while (!signal.aborted) {
+      const batch = await readBatch(redis, keys.events(tenant, taskId), last);
+      for (const stored of batch) {
+        if (signal.aborted) return;
+        yield stored;
+        if (stored.event.type === 'finished') return;
+        last = stored.id;
+      }
+      if (batch.length === BATCH) continue;
+      if (batch.length === 0 && (await isOver(redis, keys, tenant, taskId, last))) return;
+      if (bell) await bell.rung(signal);
+      else bell = await bellsOf(redis).listen(keys.wake(tenant, taskId));
+    }
+  } finally {
+    bell?.release();
+  }
+}
+
+function checkedId(afterId: string): string {
+  if (afterId === '') return '0-0';
+  if (/^\d{1,19}-\d{1,19}$/.test(afterId)) return afterId;
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    'resume_token is not one of this service; pass the resume_token of an event as it was received, or none',
+    { field: 'resume_token' },
+  );
+}
+
+async function readBatch(redis: Redis, stream: string, after: string): Promise<StoredEvent[]> {
+  const entries = await whileRedisAnswers(redis, redis.xrange(stream, `(${after}`, '+', 'COUNT', BATCH));
+  return entries.map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? 'null') as TaskEvent, at: Number(id.split('-')[0]) }));
+}
+
+/** Whether the reader has seen the end already. */
+async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
+  const [end, there] = await whileRedisAnswers(
+    redis,
+    Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]),
+  );
+  if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention after the end is over`);
+  return end !== null && !isBefore(last, end);
+}
+
+function isBefore(a: string, b: string): boolean {
+  const [aMs = 0n, aN = 0n] = a.split('-').map(BigInt);
+  const [bMs = 0n, bN = 0n] = b.split('-').map(BigInt);
+  return aMs < bMs || (aMs === bMs && aN < bN);
+}

@@ -1,0 +1,147 @@
+import { rolloutIdOf } from '@etude/contracts/ids';
+import type { TaskEvent } from '@etude/contracts/task';
+import { Usage } from '@etude/contracts/task';
+import { journalConformance } from '@etude/domain/testing/journal-conformance';
+import * as fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redisForFile, SPEC, startProducer } from '../../test/rig.js';
+import { openJournal } from './journal.js';
+import type { RedisJournal } from './journal.js';
+import { connectRedis } from '../redis/redis.js';
+
+const file = redisForFile();
+
+async function makeRollout(retentionMs?: number) {
+  const { producer, tasks, redis, keys } = startProducer(file.server.url, file.prefix(), retentionMs);
+  const { record } = await tasks.submit('acme', SPEC, '');
+  const address = { tenant: 'acme', taskId: record.id, rolloutId: rolloutIdOf(record.id) };
+  const open = (connection = redis) => openJournal(connection, keys, address, { retentionMs });
+  const events = async () =>
+    (await redis.xrange(keys.events('acme', record.id), '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '') as TaskEvent);
+  const task = async () => {
+    const found = await tasks.get('acme', record.id);
+    if (!found) throw new Error('the task is gone');
+    return found;
+  };
+  return {
+    producer,
+    tasks,
+    redis,
+    keys,
+    address,
+    open,
+    events,
+    task,
+    cancel: async () => void (await tasks.requestCancel('acme', record.id)),
+  };
+}
+
+journalConformance(makeRollout);
+
+describe('journal in Redis', () => {
+  it('says at opening that a cancel was asked for', async () => {
+    const rollout = await makeRollout();
+    await rollout.open();
+    await rollout.cancel();
+    expect((await rollout.open())?.cancelRequested).toBe(true);
+  });
+
+  it('removes the outbox entry when it is opened', async () => {
+    const { redis, keys, address, open } = await makeRollout();
+    await redis.zadd(keys.rolloutOutbox, 1, `acme/${address.rolloutId}`);
+    await open();
+    expect(await redis.zcard(keys.rolloutOutbox)).toBe(0);
+  });
+
+  it('opens nothing for a task that is gone', async () => {
+    const { redis, keys } = await makeRollout();
+    expect(await openJournal(redis, keys, { tenant: 'acme', taskId: 't00000000', rolloutId: 't00000000-r1' })).toBeNull();
+  });
+
+  it('lets all of a task expire together after its end', async () => {
+    const { redis, keys, address, open } = await makeRollout(60_000);
+    const journal = await open();
+    await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
+    const all = [
+      keys.task('acme', address.taskId),
+      keys.rollout(address.rolloutId),
+      keys.journal(address.rolloutId),
+      keys.events('acme', address.taskId),
+    ];
+    const ttls = await Promise.all(all.map((key) => redis.pttl(key)));
+    expect(ttls.every((ttl) => ttl > 50_000 && ttl <= 60_000)).toBe(true);
+  });
+
+  it('drops ids of expired tasks from the index as others end', async () => {
+    const { redis, keys, address, open } = await makeRollout();
+    await redis.zadd(keys.tasks('acme'), 0, 't0000000000expired');
+    const journal = await open();
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
+    expect(await redis.zrange(keys.tasks('acme'), '0', '-1')).toEqual([address.taskId]);
+  });
+
+  it('loses and doubles nothing under random takeovers', async () => {
+    const step = fc.record({ worker: fc.nat(1), act: fc.constantFrom('open', 'append', 'append', 'append', 'repeat', 'race') });
+    const connections = [connectRedis(file.server.url, 'worker'), connectRedis(file.server.url, 'worker')];
+    onTestFinished(() => connections.forEach((connection) => connection.disconnect()));
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+        const rollout = await makeRollout();
+        const model = new TwoWorkers((worker) => rollout.open(connections[worker]));
+        for (const { worker, act } of steps) await model.act(worker, act);
+        expect(model.breaches).toEqual([]);
+        const final = await rollout.open();
+        expect([...(final?.entries.keys() ?? [])]).toEqual(model.accepted);
+        const told = (await rollout.events()).filter(({ type }) => type === 'step').map((event) => (event as { step: string }).step);
+        expect(told).toEqual(model.accepted);
+        expect(final?.usage.steps).toBe(model.accepted.length);
+        expect(final?.epoch).toBe(model.openings + 1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+/** Two workers that run the same deterministic rollout: each goes on behind the entries it has seen. */
+class TwoWorkers {
+  readonly accepted: string[] = [];
+  /** What must never happen. */
+  readonly breaches: string[] = [];
+  openings = 0;
+  readonly #journals: Array<RedisJournal | null> = [null, null];
+  readonly #seen = [0, 0];
+
+  constructor(private readonly open: (worker: number) => Promise<RedisJournal | null>) {}
+
+  async act(worker: number, act: string): Promise<void> {
+    if (act === 'open' || !this.#journals[worker]) return this.#open(worker);
+    if (act === 'repeat') return this.#append(worker, Math.max(0, (this.#seen[worker] ?? 0) - 1));
+    if (act === 'race') return void (await Promise.all([this.#append(0, this.#seen[0] ?? 0), this.#append(1, this.#seen[1] ?? 0)]));
+    return this.#append(worker, this.#seen[worker] ?? 0);
+  }
+
+  async #open(worker: number): Promise<void> {
+    this.openings++;
+    const journal = await this.open(worker);
+    this.#journals[worker] = journal;
+    this.#seen[worker] = journal?.entries.size ?? 0;
+  }
+
+  async #append(worker: number, n: number): Promise<void> {
+    const journal = this.#journals[worker];
+    if (!journal) return;
+    const key = `a1.s${n}`;
+    const usage = Usage.parse({ steps: n + 1 });
+    const event: TaskEvent = { type: 'step', step: key, attempt: 1, kind: 'draft', summary: '', durationMs: 0, usage, scripted: false };
+    try {
+      await journal.append({ key, value: `${worker}.${n}`, usage }, [event]);
+      if (!this.accepted.includes(key)) this.accepted.push(key);
+      this.#seen[worker] = Math.max(this.#seen[worker] ?? 0, n + 1);
+      if (journal.epoch !== this.openings) this.breaches.push(`epoch ${journal.epoch} wrote ${key} after opening ${this.openings}`);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'JOURNAL_FENCED') throw error;
+      if (journal.epoch === this.openings) this.breaches.push(`the holder was refused ${key}`);
+    }
+  }
+}

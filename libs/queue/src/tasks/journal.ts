@@ -1,0 +1,134 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { Usage } from '@etude/contracts/task';
+import type { TaskEvent } from '@etude/contracts/task';
+import type { Journal, JournalEntry, RolloutEnd } from '@etude/domain/ports/journal';
+import type { Redis } from 'ioredis';
+import type { RedisKeys } from '../redis/keys.js';
+import { runScript } from '../redis/run-script.js';
+import { memberOf, RETENTION_MS, taskKeys } from '../redis/task-keys.js';
+import type { RolloutAddress } from '../redis/task-keys.js';
+
+export interface JournalOptions {
+  /** Of the task, its journal and its events, counted from the end. */
+  readonly retentionMs?: number;
+}
+
+type Opening = ['gone'] | ['final', string] | ['open', string, string, string, string, string[]];
+
+/**
+ * Takes a rollout for this worker: raises its epoch, sets the task running, and loads what was journaled so far.
+ *
+ * @returns null when the task is final or gone: there is nothing to run
+ * Why inside one script: nothing can be journaled between the new epoch and the load.
+ */
+export async function openJournal(
+  redis: Redis,
+  keys: RedisKeys,
+  rollout: RolloutAddress,
+  { retentionMs = RETENTION_MS }: JournalOptions = {},
+): Promise<RedisJournal | null> {
+  const args = [memberOf(rollout.tenant, rollout.rolloutId), keys.wake(rollout.tenant, rollout.taskId)];
+  const opening = await runScript<Opening>(redis, 'openRollout', taskKeys(keys, rollout), args);
+  if (opening[0] !== 'open') return null;
+  const [, generation, epoch, startedAt, cancelRequested, flat] = opening;
+  return new RedisJournal(redis, keys, rollout, retentionMs, {
+    generation,
+    epoch: Number(epoch),
+    startedAt: Number(startedAt),
+    cancelRequested: cancelRequested === '1',
+    entries: readEntries(flat),
+  });
+}
+
+interface Holding {
+  readonly generation: string;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly cancelRequested: boolean;
+  readonly entries: ReadonlyMap<string, JournalEntry>;
+}
+
+/** `Journal` in Redis. A redrive starts a new generation, in which epochs count from 1 again. */
+export class RedisJournal implements Journal {
+  readonly rolloutId: string;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly entries: ReadonlyMap<string, JournalEntry>;
+  /** Whether a cancel was asked for before this worker came. */
+  readonly cancelRequested: boolean;
+  readonly #keys: string[];
+  readonly #holder: [string, string, string];
+
+  constructor(
+    private readonly redis: Redis,
+    keys: RedisKeys,
+    rollout: RolloutAddress,
+    private readonly retentionMs: number,
+    holding: Holding,
+  ) {
+    this.rolloutId = rollout.rolloutId;
+    this.epoch = holding.epoch;
+    this.startedAt = holding.startedAt;
+    this.entries = holding.entries;
+    this.cancelRequested = holding.cancelRequested;
+    this.#keys = taskKeys(keys, rollout);
+    this.#holder = [holding.generation, String(holding.epoch), keys.wake(rollout.tenant, rollout.taskId)];
+  }
+
+  /** Usage of everything journaled when this was opened. */
+  get usage(): Usage {
+    return [...this.entries.values()].at(-1)?.usage ?? Usage.parse({});
+  }
+
+  async append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }> {
+    const stored = { value: entry.value ?? null, usage: entry.usage };
+    const args = [
+      ...this.#holder,
+      entry.key,
+      JSON.stringify(stored),
+      JSON.stringify(entry.usage),
+      ...events.map((event) => JSON.stringify(event)),
+    ];
+    const answer = await runScript<number>(this.redis, 'appendEntry', this.#keys, args);
+    if (answer < 0) throw this.#fenced(`step "${entry.key}"`);
+    return { cancelRequested: answer === 1 };
+  }
+
+  async finish(end: RolloutEnd, events: readonly TaskEvent[]): Promise<void> {
+    const fields = ['state', end.state, 'stopReason', end.stopReason, 'usage', JSON.stringify(end.usage)];
+    if (end.result) fields.push('result', JSON.stringify(end.result));
+    if (end.error) fields.push('error', JSON.stringify(end.error));
+    const last = [...events.filter(({ type }) => type !== 'finished' && type !== 'state'), { type: 'state', state: end.state }];
+    const args = [...this.#holder, this.retentionMs, fields.length, ...fields, ...last.map((event) => JSON.stringify(event))];
+    const answer = await runScript<number>(this.redis, 'finishRollout', this.#keys, args);
+    if (answer < 0) throw this.#fenced('its end');
+  }
+
+  #fenced(what: string): EtudeError {
+    return new EtudeError(
+      'JOURNAL_FENCED',
+      `${what} of rollout ${this.rolloutId} was refused: epoch ${this.epoch} is over, another worker holds it or the task has ended; stop and write nothing`,
+    );
+  }
+}
+
+/** From [step key, "<place> <JSON>", ...] to entries in their order. */
+/** What was journaled of a rollout, in order, without taking it: for looking at it afterwards. Empty where nothing is kept. */
+export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: string): Promise<JournalEntry[]> {
+  const stored = await redis.hgetall(keys.journal(rolloutId));
+  return [...readEntries(Object.entries(stored).flat()).values()];
+}
+
+function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
+  const stored: Array<{ place: number; entry: JournalEntry }> = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [key = '', text = ''] = [flat[i], flat[i + 1]];
+    const cut = text.indexOf(' ');
+    stored.push({
+      place: Number(text.slice(0, cut)),
+      entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) },
+    });
+  }
+  stored.sort((a, b) => a.place - b.place);
+  return new Map(stored.map(({ entry }) => [entry.key, entry]));
+}

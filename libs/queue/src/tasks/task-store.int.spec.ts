@@ -1,0 +1,183 @@
+import { RolloutRun } from '@etude/contracts/queues';
+import { TaskSpec } from '@etude/contracts/task';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, SPEC, startProducer } from '../../test/rig.js';
+import { openJournal } from './journal.js';
+import { newTaskId } from './task-id.js';
+import { rolloutOfMember } from '../redis/task-keys.js';
+
+const file = redisForFile();
+const start = (retentionMs?: number) => startProducer(file.server.url, file.prefix(), retentionMs);
+const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
+
+describe('submit', () => {
+  it('stores the task, its first event and its job', async () => {
+    const { tasks, producer, redis, keys } = start();
+    const { record, created } = await tasks.submit('acme', SPEC, 'r1');
+    expect(created).toBe(true);
+    expect(record).toMatchObject({ tenant: 'acme', spec: SPEC, state: 'queued', revision: 1, cancelRequested: false, endedAt: null });
+    expect((await redis.xrange(keys.events('acme', record.id), '-', '+'))[0]?.[1]).toEqual(['e', '{"type":"state","state":"queued"}']);
+    expect((await producer.queue(RolloutRun.name).getJob(`${record.id}-r1`))?.data).toEqual({
+      v: 1,
+      tenant: 'acme',
+      taskId: record.id,
+      rolloutId: `${record.id}-r1`,
+    });
+  });
+
+  it('answers a repeated request with the same task', async () => {
+    const { tasks } = start();
+    const first = await tasks.submit('acme', SPEC, 'r1');
+    const second = await tasks.submit('acme', spec({}), 'r1');
+    expect(second).toMatchObject({ created: false, record: { id: first.record.id } });
+    expect((await tasks.submit('other', SPEC, 'r1')).created).toBe(true);
+  });
+
+  it('refuses a request id with another spec', async () => {
+    const { tasks } = start();
+    await tasks.submit('acme', SPEC, 'r1');
+    await expect(tasks.submit('acme', spec({ prompt: 'Another' }), 'r1')).rejects.toMatchObject({
+      code: 'ALREADY_EXISTS',
+      details: { field: 'request_id' },
+    });
+  });
+
+  it('makes one task of a hundred equal requests', async () => {
+    const { tasks } = start();
+    const made = await Promise.all(Array.from({ length: 100 }, () => tasks.submit('acme', SPEC, 'same')));
+    expect(new Set(made.map(({ record }) => record.id)).size).toBe(1);
+    expect(made.filter(({ created }) => created)).toHaveLength(1);
+  });
+
+  it('takes urgent tasks first', async () => {
+    const { tasks, producer } = start();
+    const low = await tasks.submit('acme', SPEC, '');
+    const high = await tasks.submit('acme', spec({ priority: 9 }), '');
+    const jobs = await producer.queue(RolloutRun.name).getPrioritized();
+    expect(jobs.map(({ id }) => id)).toEqual([`${high.record.id}-r1`, `${low.record.id}-r1`]);
+  });
+});
+
+describe('list', () => {
+  it('pages through all tasks, newest first', async () => {
+    const { tasks } = start();
+    const ids: string[] = [];
+    for (let i = 0; i < 25; i++) ids.unshift((await tasks.submit('acme', SPEC, '')).record.id);
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await tasks.list('acme', { pageSize: 10, after });
+      seen.push(...page.records.map(({ id }) => id));
+      after = page.nextAfter ?? undefined;
+    } while (after);
+    expect(seen).toEqual(ids);
+  });
+
+  it('keeps only tasks with the state and labels asked for', async () => {
+    const { tasks } = start();
+    const wanted = await tasks.submit('acme', spec({ labels: { team: 'a', run: '1' } }), '');
+    await tasks.submit('acme', spec({ labels: { team: 'b' } }), '');
+    await tasks.submit('other', spec({ labels: { team: 'a' } }), '');
+    const cancelled = await tasks.submit('acme', spec({ labels: { team: 'a' } }), '');
+    await tasks.requestCancel('acme', cancelled.record.id);
+    const page = await tasks.list('acme', { pageSize: 10, state: 'queued', labels: { team: 'a' } });
+    expect(page).toMatchObject({ records: [{ id: wanted.record.id }], nextAfter: null });
+  });
+
+  it('cuts a page of big tasks short and goes on', async () => {
+    const { tasks } = start();
+    const big = spec({ files: [{ path: 'f', contentBase64: 'AAAA'.repeat(300_000) }] });
+    for (let i = 0; i < 3; i++) await tasks.submit('acme', big, '');
+    const first = await tasks.list('acme', { pageSize: 10 });
+    expect(first.records).toHaveLength(1);
+    expect((await tasks.list('acme', { pageSize: 10, after: first.nextAfter ?? '' })).records).toHaveLength(1);
+  });
+
+  it('leaves out tasks that have expired', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    await redis.del(keys.task('acme', record.id));
+    expect(await tasks.list('acme', { pageSize: 10 })).toEqual({ records: [], nextAfter: null });
+    expect(await redis.zcard(keys.tasks('acme'))).toBe(0);
+  });
+});
+
+describe('cancel and failure', () => {
+  it('ends a task at once that nobody has taken', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, 'r1');
+    expect(await tasks.requestCancel('acme', record.id)).toMatchObject({ state: 'cancelled', stopReason: 'cancelled' });
+    expect(await openJournal(redis, keys, addressOf(record.id))).toBeNull();
+    expect(await redis.pttl(keys.request('acme', 'submit', 'r1'))).toBeGreaterThan(0);
+  });
+
+  it('notes the wish with a running task', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    await openJournal(redis, keys, addressOf(record.id));
+    expect(await tasks.requestCancel('acme', record.id)).toMatchObject({ state: 'running', cancelRequested: true });
+    expect(await tasks.cancelRequested('acme', record.id)).toBe(true);
+    expect(await tasks.requestCancel('acme', 't00000000')).toBeNull();
+    expect(await tasks.requestCancel('other', record.id)).toBeNull();
+  });
+
+  it('fences the worker of a task that was given up', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    const journal = await openJournal(redis, keys, addressOf(record.id));
+    expect(await tasks.markFailed('acme', record.id, { code: 'WORKER_LOST', message: 'gone' }, Date.now())).toBe(true);
+    await expect(journal?.append({ key: 'a', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'WORKER_LOST' } });
+    expect(await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'again' }, Date.now())).toBe(false);
+  });
+
+  it('gives a redriven task a fresh count of takeovers and its journal', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    const first = await openJournal(redis, keys, addressOf(record.id));
+    await first?.append({ key: 'a1.draft', value: 1, usage: record.usage }, []);
+    await openJournal(redis, keys, addressOf(record.id));
+    await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
+    expect(await tasks.requeue('acme', record.id)).toBe('queued');
+    expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'queued', error: null, stopReason: null, endedAt: null });
+    const again = await openJournal(redis, keys, addressOf(record.id));
+    expect([again?.epoch, [...(again?.entries.keys() ?? [])]]).toEqual([1, ['a1.draft']]);
+    await expect(first?.append({ key: 'b', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    expect(await redis.pttl(keys.task('acme', record.id))).toBe(-1);
+  });
+
+  it('does not fail a task for a death before its redrive', async () => {
+    const { tasks } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    const diedAt = Date.now();
+    await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt);
+    await new Promise((resolve) => setImmediate(resolve));
+    await tasks.requeue('acme', record.id);
+    expect(await tasks.failUnlessRequeued('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt - 1)).toBe('requeued');
+    expect((await tasks.get('acme', record.id))?.state).toBe('queued');
+  });
+
+  it('requeues no task that ended by itself', async () => {
+    const { tasks } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    await tasks.requestCancel('acme', record.id);
+    expect(await tasks.requeue('acme', record.id)).toBe('cancelled');
+    expect(await tasks.requeue('acme', 't00000000')).toBe('gone');
+  });
+});
+
+describe('task ids', () => {
+  it('ascend even inside one millisecond', () => {
+    const ids = Array.from({ length: 5_000 }, () => newTaskId());
+    expect(ids.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(ids);
+    expect(ids.every((id) => /^t[0-9a-z]{8,40}$/.test(id))).toBe(true);
+  });
+
+  it('refuses keys without a tenant', () => {
+    const { keys } = start();
+    expect(() => keys.task('', 't1')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(rolloutOfMember('broken')).toBeNull();
+  });
+});
+
+const addressOf = (taskId: string) => ({ tenant: 'acme', taskId, rolloutId: `${taskId}-r1` });

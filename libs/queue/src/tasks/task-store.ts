@@ -1,0 +1,155 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { rolloutIdOf } from '@etude/contracts/ids';
+import { RolloutRun } from '@etude/contracts/queues';
+import type { TaskRecord, TaskSpec, TaskState } from '@etude/contracts/task';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { Redis } from 'ioredis';
+import type { RedisKeys } from '../redis/keys.js';
+import type { Producer } from '../jobs/producer.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript } from '../redis/run-script.js';
+import type { ScriptName } from '../redis/scripts.js';
+import { newTaskId } from './task-id.js';
+import { memberOf, RETENTION_MS, taskKeys } from '../redis/task-keys.js';
+import type { RolloutAddress } from '../redis/task-keys.js';
+import { listTasks } from './task-list.js';
+import type { TaskFilter, TaskPage } from './task-list.js';
+import { newTaskFields, readTaskRecord } from './task-record.js';
+
+export interface TaskStoreOptions {
+  readonly retentionMs?: number;
+}
+
+/** Why a dead letter's task was not put back to work: the state it is in, or `gone`. */
+export type RequeueAnswer = 'queued' | 'gone' | TaskState;
+
+/**
+ * Tasks as callers see them. What a running rollout changes goes through its journal, not through here.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class TaskStore {
+  readonly #redis: Redis;
+  readonly #keys: RedisKeys;
+  readonly #retentionMs: number;
+
+  constructor(
+    private readonly producer: Producer,
+    { retentionMs = RETENTION_MS }: TaskStoreOptions = {},
+  ) {
+    this.#redis = producer.redis;
+    this.#keys = producer.keys;
+    this.#retentionMs = retentionMs;
+  }
+
+  /**
+   * Accepts a task: durable when this returns. The same request id and spec answer with the first task.
+   *
+   * @param requestId empty: every call is a new task
+   * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
+   * Why a failed `add` is no failure here: the task is in the outbox, the reconciler adds its job.
+   */
+  async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
+    const address = addressOf(tenant, newTaskId());
+    const [outcome, taskId] = await this.#accept(address, spec, requestId);
+    if (outcome === 'other') {
+      throw new EtudeError(
+        'ALREADY_EXISTS',
+        `request_id "${requestId}" was used for task ${taskId} with another spec; use a new request_id for a new task`,
+        { field: 'request_id', metadata: { task: taskId } },
+      );
+    }
+    if (outcome === 'created') await this.#enqueue(address, spec.priority);
+    const record = await this.get(tenant, taskId);
+    if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
+    return { record, created: outcome === 'created' };
+  }
+
+  async get(tenant: string, taskId: string): Promise<TaskRecord | null> {
+    const fields = await whileRedisAnswers(this.#redis, this.#redis.hgetall(this.#keys.task(tenant, taskId)));
+    return readTaskRecord(tenant, taskId, fields);
+  }
+
+  /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
+  async list(tenant: string, filter: TaskFilter): Promise<TaskPage> {
+    return whileRedisAnswers(this.#redis, listTasks(this.#redis, this.#keys, tenant, filter));
+  }
+
+  /**
+   * Asks a task to stop. One that nobody has taken ends at once; a running one is told over the cancel channel, and its
+   * next journaled step says so too. Answers the task as it stands; null where there is none.
+   */
+  async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
+    await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel, memberOf(tenant, taskId)]);
+    return this.get(tenant, taskId);
+  }
+
+  async cancelRequested(tenant: string, taskId: string): Promise<boolean> {
+    return (await whileRedisAnswers(this.#redis, this.#redis.hget(this.#keys.task(tenant, taskId), 'cancelRequested'))) === '1';
+  }
+
+  /**
+   * Ends a task whose job is dead, and fences whoever might still run it.
+   *
+   * @param diedAt when the job died, ms since 1970: a task that was redriven since is left alone
+   * @returns whether the task ended by this call
+   */
+  async markFailed(tenant: string, taskId: string, error: { code: string; message: string }, diedAt: number): Promise<boolean> {
+    return (await this.failUnlessRequeued(tenant, taskId, error, diedAt)) === 'failed';
+  }
+
+  /** As `markFailed`, saying what it found. */
+  async failUnlessRequeued(
+    tenant: string,
+    taskId: string,
+    error: { code: string; message: string },
+    diedAt: number,
+  ): Promise<'failed' | 'gone' | 'final' | 'requeued'> {
+    return this.#run('failTask', addressOf(tenant, taskId), [this.#retentionMs, diedAt, JSON.stringify(error)]);
+  }
+
+  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. */
+  async requeue(tenant: string, taskId: string): Promise<RequeueAnswer> {
+    return this.#run('requeueTask', addressOf(tenant, taskId), [taskId]);
+  }
+
+  async #accept(address: RolloutAddress, spec: TaskSpec, requestId: string): Promise<['created' | 'known' | 'other', string]> {
+    const { tenant, taskId, rolloutId } = address;
+    const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
+    const keys = [
+      this.#keys.task(tenant, taskId),
+      this.#keys.tasks(tenant),
+      this.#keys.rolloutOutbox,
+      this.#keys.events(tenant, taskId),
+      requestKey,
+    ];
+    const args = [
+      taskId,
+      memberOf(tenant, rolloutId),
+      contentDigest(spec),
+      this.#keys.wake(tenant, taskId),
+      JSON.stringify({ type: 'state', state: 'queued' }),
+    ];
+    return runScript(this.#redis, 'submitTask', keys, [...args, ...newTaskFields(spec, requestKey)]);
+  }
+
+  async #enqueue({ tenant, taskId, rolloutId }: RolloutAddress, priority: number): Promise<void> {
+    try {
+      await this.producer.add(RolloutRun, { v: 1, tenant, taskId, rolloutId }, { priority });
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+      return;
+    }
+    // Neither awaited nor reported: an entry that stays costs the reconciler one look.
+    this.#redis.zrem(this.#keys.rolloutOutbox, memberOf(tenant, rolloutId)).catch(() => undefined);
+  }
+
+  #run<Answer>(script: ScriptName, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
+    const first = [memberOf(address.tenant, address.rolloutId), this.#keys.wake(address.tenant, address.taskId)];
+    return runScript<Answer>(this.#redis, script, taskKeys(this.#keys, address), [...first, ...args]);
+  }
+}
+
+function addressOf(tenant: string, taskId: string): RolloutAddress {
+  return { tenant, taskId, rolloutId: rolloutIdOf(taskId) };
+}
