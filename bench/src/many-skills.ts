@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofSigner } from '@etude/domain/ports/proof-signer';
@@ -101,6 +102,7 @@ export async function fillSkills(path: string, agent: string, count: number): Pr
       const proof = signProof(stored, NOTHING_FOUND, NOBODY, 1);
       await memory.procedural.move([{ ...told, to: 'verified', proof, contract: CONTRACT }]);
       await memory.procedural.move([{ ...told, to: 'active' }]);
+      await turn(); // nothing above waits for anything: gateways would miss an answer to their pings, and drop this process
     });
   } finally {
     await memory.close();
