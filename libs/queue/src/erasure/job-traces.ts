@@ -115,7 +115,8 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
     case SkillRequest.name:
       return isAll || (await redis.exists(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id))) === 0;
     default:
-      return isAll && MemoryUpkeepJob.payload.parse(data).work === 'archive';
+      // What erases them is at work.
+      return isAll && MemoryUpkeepJob.payload.parse(data).work !== 'erase';
   }
 }
 

@@ -1,4 +1,4 @@
-import { ConsolidationRunJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { SessionRequest } from '@etude/contracts/sandbox-session';
@@ -289,6 +289,10 @@ describe('erasing outside memory', () => {
     await sessions.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 5);
     await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: null, days: 7, dryRun: false });
     await rig.producer.queue(MemoryWriteJob.name).add('x', { tenant: 'acme', bad: true }, { jobId: 'bad' });
+    const upkeep = { v: 1, tenant: 'acme', id: 'nightly-acme' } as const;
+    await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'archive', scoreMax: 1, olderThanDays: 1 });
+    const pruned = { unusedDays: 1, failingRateMax: 0, failingUsesMin: 1, supersededDays: 0 };
+    await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'prune', ...pruned });
     await rig.erasure.erase('acme', { all: true }, never());
     expect(await rig.erasure.find('acme', { all: true })).toEqual({});
     expect(await mentions(rig, 'acme')).toEqual([]);
