@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import {
   ExecuteEventSchema,
   type ExecutionOutcome,
@@ -55,7 +55,7 @@ export async function runCell(deps: RunCellDeps, id: string, cell: Cell, context
 
 /** The controller names what runs. */
 const isBusy = (error: unknown): error is EtudeError =>
-  errorCode(error) === 'FAILED_PRECONDITION' && (error as EtudeError).details?.metadata?.['executionId'] !== undefined;
+  errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).metadata?.['executionId'] !== undefined;
 
 function busyElsewhere(id: string, error: EtudeError): EtudeError {
   const message =

@@ -39,8 +39,8 @@ export interface CodeSessionParts extends RunCellDeps {
 
 /** Sandboxes of sessions of tools are those of `etude.v1.Sandboxes`: the same tenant, quota, limits and ends. */
 export class SandboxCodeSessions implements CodeSessions {
-  /** The last opening of each session that this process has under way. */
-  readonly #openings = new Map<string, Promise<void>>();
+  /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
+  readonly #openings = new SessionTurns(Number.POSITIVE_INFINITY);
   readonly #turns = new SessionTurns();
 
   constructor(private readonly parts: CodeSessionParts) {}
@@ -51,22 +51,8 @@ export class SandboxCodeSessions implements CodeSessions {
     const context: CallContext = { tenant: key.tenant, name: key.agent, roles: [], signal, deadlineMs: Infinity };
     const named = await this.#named(key);
     if (named !== null) return this.#session(named, context);
-    return this.#openedOnce(key, () => this.#opened(key, template ?? 'default', context));
-  }
-
-  /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
-  async #openedOnce<T>({ tenant, agent, user, session }: SessionKey, work: () => Promise<T>): Promise<T> {
-    const name = [tenant, agent, user ?? '', session].join(':');
-    const before = this.#openings.get(name);
-    const turn = Promise.withResolvers<void>();
-    this.#openings.set(name, turn.promise);
-    try {
-      await before;
-      return await work();
-    } finally {
-      turn.resolve();
-      if (this.#openings.get(name) === turn.promise) this.#openings.delete(name);
-    }
+    const name = [key.tenant, key.agent, key.user ?? '', key.session].join(':');
+    return this.#openings.take(name, () => this.#opened(key, template ?? 'default', context), signal);
   }
 
   /** The session's sandbox, opened where there is none or the last one has ended. */
