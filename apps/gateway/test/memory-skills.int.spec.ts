@@ -3,7 +3,7 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { collect, gatewayForFile, refusal } from './gateway.harness.js';
+import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
@@ -91,5 +91,27 @@ describe('a search of skills', () => {
     const asked = { agent: 'reader', user: 'ann' };
     const { hits } = await rig.client(Memory).searchMemory({ ...asked, query: 'sum the even numbers', layers: ['procedural'], limit: 9 });
     expect(hits.map(({ id }) => id).toSorted()).toEqual(['for_all@1', 'of_ann@1', 'of_the_agent@1', 'of_the_tenant@1']);
+  });
+});
+
+/** What a key is shown of its tests, as a record of memory. */
+const testsShownTo = async (key: KeyName, id: string) => {
+  const { fields } = await rig.client(Memory, key).getMemory({ layer: 'procedural', id });
+  return { ...(fields?.['tests'] === undefined ? {} : { tests: fields['tests'] }), heldOut: JSON.stringify(fields).includes('never_shown') };
+};
+
+describe('a skill as a record', () => {
+  const tests = [{ kind: 'python' as const, setup: '', tests: 'assert total([20, 22]) == 42' }];
+  const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert never_shown' }];
+
+  it('has tests that come from tasks for a reviewer alone, and held-out ones for nobody', async () => {
+    await storeSkill(memory.procedural, skillOf({ name: 'learned', scope: agent('shy'), origin: 'rollout', tests, heldOut }), signer);
+    expect(await testsShownTo('acme', 'learned@1')).toEqual({ heldOut: false });
+    expect(await testsShownTo('rev', 'learned')).toEqual({ tests, heldOut: false });
+  });
+
+  it('has the tests of its author', async () => {
+    await storeSkill(memory.procedural, skillOf({ name: 'told', scope: agent('shy'), origin: 'person', tests, heldOut }), signer);
+    expect(await testsShownTo('acme', 'told')).toEqual({ tests, heldOut: false });
   });
 });

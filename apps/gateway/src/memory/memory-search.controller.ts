@@ -19,7 +19,7 @@ import { contextOf } from '../calls/call-context.js';
 import { parseField } from '../wire/validation.js';
 import { MemoryAccess } from './memory-access.js';
 import { hitMessage, recalledMessage, skillHitMessage } from './memory-hit.mapping.js';
-import { recordMessage } from './memory-record.mapping.js';
+import { recordMessage, shownRecord } from './memory-record.mapping.js';
 import { readScope } from './memory-scope.js';
 import { checkedRecall, checkedSearch } from './search-request.js';
 
@@ -82,7 +82,7 @@ export class MemorySearchController implements Pick<GrpcController<typeof Memory
     const memory = await this.access.open();
     const record = await memory.get(readScope(call), checked, id);
     if (record === null) throw new EtudeError('NOT_FOUND', `There is nothing called ${JSON.stringify(id)} in ${layer} memory.`);
-    return recordMessage(record);
+    return recordMessage(shownRecord(record, contextOf(call).roles));
   }
 
   @GrpcMethod('Memory')

@@ -393,7 +393,7 @@ export type MemoryRecord = Message<"etude.v1.MemoryRecord"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * Its fields, as an export has them.
+   * Its fields, as an export has them. A skill has no held-out tests here, and for all but reviewers none that were made from tasks' cases.
    *
    * @generated from field: google.protobuf.Struct fields = 7;
    */
