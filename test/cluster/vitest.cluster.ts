@@ -5,7 +5,7 @@ const here = new URL('.', import.meta.url).pathname;
 
 /** A run of some specs with time for pods to start. Lists would be merged, and `include` names all that there is. */
 function project(root: string, include: string, test: ViteUserConfig['test']) {
-  const merged = mergeConfig(base, { root, test: { testTimeout: 120_000, hookTimeout: 120_000, ...test } });
+  const merged = mergeConfig(base, { root, test: { testTimeout: 300_000, hookTimeout: 300_000, ...test } });
   return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
 }
 

@@ -1,7 +1,7 @@
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cluster } from './cluster.js';
-import { claimMs, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { claimOnce, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -25,13 +25,13 @@ describe("a controller's clock that jumps", () => {
       settings: { leaseMs: 3_000, leaseRenewMs: 1_000 },
     });
     onTestFinished(() => driver.close());
-    const full = () => until(() => driver.figures().default?.free === 2, { timeoutMs: 30_000, what: 'a full pool' });
+    const full = () => until(() => driver.figures().default?.free === 2, { what: 'a full pool' });
     await full();
     const execution = await execute(driver, counting(60));
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY_MS });
     onTestFinished(() => void vi.useRealTimers());
     await full();
-    expect(await claimMs(driver)).toBeLessThan(1_000);
+    await claimOnce(driver);
     // Longer than its lease: it was renewed after the jump.
     expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(60) });
     await full();

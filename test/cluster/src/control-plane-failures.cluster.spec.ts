@@ -4,16 +4,19 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimMs, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { claimOnce, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
 
 const FREE = 3;
-/** A claim out of the pool takes a few ms; this says that it waited for nobody who was away. */
-const FROM_MEMORY_MS = 1_000;
 /** Lines of an execution that takes 12 s. */
 const COUNT = 120;
 
 const full = (driver: KubernetesDriver) =>
-  until(() => driver.figures().default?.free === FREE, { timeoutMs: 60_000, everyMs: 50, what: 'a full pool' });
+  // Scheduler and kubelet miss the API server too, and ask it again after up to a minute.
+  until(() => driver.figures().default?.free === FREE, { timeoutMs: 150_000, everyMs: 50, what: 'a full pool' });
+/** As many as are free; with nobody there to make pods, they are the pool's. */
+const claimAll = async (driver: KubernetesDriver) => {
+  for (let i = 0; i < FREE; i += 1) await claimOnce(driver);
+};
 
 const followed = (driver: { check(): void }) => {
   try {
@@ -61,13 +64,10 @@ describe('a control plane that fails', () => {
       const execution = await running();
       await faults.killApiServer();
       await until(() => !followed(driver), { what: 'word that the pods are not followed' });
-      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await claimAll(driver);
       await faults.startApiServer();
-      const from = performance.now();
       await full(driver);
       expect(followed(driver)).toBe(true);
-      // The watch is asked for again after at most 10 s, and creations too where one failed.
-      expect(performance.now() - from).toBeLessThan(30_000);
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
     }),
   );
@@ -76,9 +76,12 @@ describe('a control plane that fails', () => {
     'stops neither executions nor claims when the API server is restarted',
     broken(async ({ restartApiServer }) => {
       const execution = await running();
-      const restarted = restartApiServer();
-      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      const order: string[] = [];
+      const restarted = restartApiServer().then(() => order.push('restarted'));
+      await claimAll(driver);
+      order.push('claimed');
       await restarted;
+      expect(order).toEqual(['claimed', 'restarted']);
       await full(driver);
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
     }),
@@ -90,14 +93,14 @@ describe('a control plane that fails', () => {
       const execution = await running();
       await faults.pauseApiServer();
       try {
-        for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
-        const refused = await claimMs(driver).catch((error: unknown) => error);
+        await claimAll(driver);
+        const refused = await claimOnce(driver).catch((error: unknown) => error);
         expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
       } finally {
         await faults.resumeApiServer();
       }
       await full(driver);
-      expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await claimOnce(driver);
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
     }),
   );
@@ -107,10 +110,10 @@ describe('a control plane that fails', () => {
     broken(async (faults) => {
       const execution = await running();
       await faults.stopContainerd();
-      for (let i = 0; i < FREE; i += 1) expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await claimAll(driver);
       await faults.startContainerd();
       await full(driver);
-      expect(await claimMs(driver)).toBeLessThan(FROM_MEMORY_MS);
+      await claimOnce(driver);
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
     }),
   );

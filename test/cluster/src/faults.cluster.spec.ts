@@ -71,9 +71,10 @@ describe('faults of the cluster', () => {
   });
 
   it('stops the kubelet until its node counts as lost', async (context) => {
-    const { stopKubelet, startKubelet } = breaking(context);
+    const { restartControllers, stopKubelet, startKubelet } = breaking(context);
+    await restartControllers();
     await stopKubelet();
-    await until(async () => (await node()) === 'Unknown', { timeoutMs: 40_000, everyMs: 500, what: 'the loss of the node' });
+    await until(async () => (await node()) === 'Unknown', { everyMs: 500, what: 'the loss of the node' });
     expect(await answers()).toBe(true);
     await startKubelet();
     expect(await node()).toBe('True');

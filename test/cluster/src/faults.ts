@@ -5,7 +5,7 @@ import type { Place } from './place.js';
 
 /** What can go wrong around pods, each with its way back. A test that breaks something heals it before it ends. */
 export interface Faults {
-  /** The node falls silent; its pods go on running, and it counts as lost after about 12 s. */
+  /** The node falls silent; its pods go on running, and controllers that follow it count it as lost after about 12 s. */
   readonly stopKubelet: () => Promise<void>;
   readonly startKubelet: () => Promise<void>;
   /** The node is taken out of the cluster, and its pods with it as far as the API server knows. */
@@ -18,6 +18,11 @@ export interface Faults {
   /** Connections stay open and nothing comes over them, as behind a broken switch. */
   readonly pauseApiServer: () => Promise<void>;
   readonly resumeApiServer: () => Promise<void>;
+  /**
+   * They see at once what is there. Programs that missed the API server ask it again after up to a minute, the longer the more
+   * often they missed it within two minutes (client-go's back-off), and count a node's silence from then on.
+   */
+  readonly restartControllers: () => Promise<void>;
   readonly stopContainerd: () => Promise<void>;
   readonly startContainerd: () => Promise<void>;
   readonly restartContainerd: () => Promise<void>;
@@ -53,6 +58,7 @@ export function faultsOf(place: Place): Faults {
     restartApiServer: () => restart('apiserver'),
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
+    restartControllers: () => restart('controllers'),
     stopContainerd: () => stop('containerd'),
     startContainerd: () => start('containerd'),
     restartContainerd: () => restart('containerd'),

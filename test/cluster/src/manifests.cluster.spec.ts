@@ -98,7 +98,7 @@ describe('k8s/', () => {
     watch.start();
     await watch.synced(never);
     const made = await api.createPod(pod('works'), never);
-    await until(() => watch.pods.get('works')?.ready, { timeoutMs: 30_000, what: 'the pod' });
+    await until(() => watch.pods.get('works')?.ready, { what: 'the pod' });
     expect(await api.patchPod('works', made.uid, { labels: { 'etude.dev/state': 'claimed' } })).toMatchObject({
       labels: { 'etude.dev/state': 'claimed' },
     });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
 import {
-  claimMs,
+  claimOnce,
   counted,
   counting,
   ENDLESS,
@@ -71,7 +71,6 @@ describe('a network that fails between controller and pod', () => {
       // Two pings, the lease, and 3 s for the status of the pod.
       expect(performance.now() - from).toBeLessThan(2_000 + 5_000 + 3_000 + 5_000);
       await until(async () => (await pods()).every(({ metadata }) => metadata.uid !== execution.pod.uid), {
-        timeoutMs: 20_000,
         everyMs: 100,
         what: 'the end of the pod',
       });
@@ -82,13 +81,17 @@ describe('a network that fails between controller and pod', () => {
     'holds a claim up by a second for each pod of the pool that is cut off',
     broken(async ({ cutPodNetwork, healPodNetwork }) => {
       const driver = await start({ template: { warm: { free: 3, max: 8 } } });
-      await until(() => driver.figures().default?.free === 3, { timeoutMs: 30_000, what: 'a full pool' });
+      await until(() => driver.figures().default?.free === 3, { what: 'a full pool' });
       const [first, second] = (await pods()).flatMap(({ status }) => status.podIP ?? []);
       for (const ip of [first, second]) {
         await cutPodNetwork(ip ?? '');
         onTestFinished(() => healPodNetwork(ip ?? ''));
       }
-      for (let i = 0; i < 2; i += 1) expect(await claimMs(driver)).toBeLessThan(2 * 1_000 + 1_000);
+      for (let i = 0; i < 2; i += 1) {
+        const from = performance.now();
+        await claimOnce(driver);
+        expect(performance.now() - from).toBeLessThan(2 * 1_000 + 1_000);
+      }
     }),
   );
 
@@ -102,7 +105,7 @@ describe('a network that fails between controller and pod', () => {
         const tookMs = performance.now() - from;
         const { ip } = readPlace(sandbox.place ?? '');
         await sandbox.release();
-        await until(async () => !(await isGiven(ip)), { timeoutMs: 20_000, everyMs: 50, what: 'the end of the pod' });
+        await until(async () => !(await isGiven(ip)), { everyMs: 50, what: 'the end of the pod' });
         return { ip, tookMs };
       };
       const { ip, tookMs: usual } = await cold();

@@ -4,14 +4,13 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimMs, counted, counting, ENDLESS, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { claimOnce, counted, counting, ENDLESS, execute, makeNamespace, startDriver } from './watched-executions.js';
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
 const TEMPLATE = { warm: { free: 2, max: 8 } };
 
-const full = (driver: KubernetesDriver) =>
-  until(() => driver.figures().default?.free === 2, { timeoutMs: 60_000, everyMs: 50, what: 'a full pool' });
+const full = (driver: KubernetesDriver) => until(() => driver.figures().default?.free === 2, { everyMs: 50, what: 'a full pool' });
 
 describe('a node that fails', () => {
   const test = cluster();
@@ -21,6 +20,7 @@ describe('a node that fails', () => {
   let driver: KubernetesDriver;
 
   beforeAll(async () => {
+    await test.faults?.restartControllers(); // they tell in time that the node is lost, whatever happened before
     namespace = await makeNamespace(test, 'node-failures');
     driver = await startDriver(test, namespace, { template: TEMPLATE, settings: { claimWaitMs: 3_000 } });
   });
@@ -81,7 +81,6 @@ describe('a node that fails', () => {
         await relieveNode();
       }
       await until(async () => !(await node('{.spec.taints}')).includes('memory-pressure'), {
-        timeoutMs: 30_000,
         what: 'the node without pressure',
       });
       await full(driver);
@@ -94,18 +93,19 @@ describe('a node that fails', () => {
       const execution = await execute(driver, counting(150));
       await full(driver);
       await stopKubelet();
-      expect(await claimMs(driver)).toBeLessThan(1_000);
-      expect(await claimMs(driver)).toBeLessThan(1_000);
-      const refused = await claimMs(driver).catch((error: unknown) => error);
+      // No pod starts any more: these are the pool's.
+      await claimOnce(driver);
+      await claimOnce(driver);
+      const refused = await claimOnce(driver).catch((error: unknown) => error);
       expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
       await until(async () => (await node('{.status.conditions[?(@.type=="Ready")].status}')) === 'Unknown', {
-        timeoutMs: 40_000,
         everyMs: 500,
+        what: 'the loss of the node',
       });
       expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(150) });
       await startKubelet();
       await full(driver);
-      expect(await claimMs(driver)).toBeLessThan(1_000);
+      await claimOnce(driver);
     }),
   );
 
@@ -142,7 +142,7 @@ describe('a node that fails', () => {
       expect(performance.now() - from).toBeLessThan(2_000 + 6_000 + 3_000 + 5_000);
       await faults.returnNode();
       await full(other);
-      expect(await claimMs(other)).toBeLessThan(1_000);
+      await claimOnce(other);
     }),
   );
 });

@@ -75,14 +75,14 @@ describe('PodWatch on a real API server', () => {
       const seen = watch.pods.get(name);
       return seen ? podProblem(seen)?.exit : undefined;
     };
-    await until(() => exitOf('no-image') === 'image_pull', { timeoutMs: 30_000, what: 'the missing image' });
-    await until(() => exitOf('pod-0') === 'capacity', { timeoutMs: 30_000, what: 'the missing node' });
+    await until(() => exitOf('no-image') === 'image_pull', { what: 'the missing image' });
+    await until(() => exitOf('pod-0') === 'capacity', { what: 'the missing node' });
     const ended: Array<string | undefined> = [];
     watch.subscribe(({ pod: seen, gone }) => {
       if (seen.name === 'no-image') ended.push(gone ? 'gone' : podProblem(seen)?.exit);
     });
     await test.kubectl(['delete', 'pod', 'no-image', '-n', namespace, '--grace-period=5', '--wait=false']);
-    await until(() => ended.includes('gone'), { timeoutMs: 30_000, what: 'the end of the pod' });
+    await until(() => ended.includes('gone'), { what: 'the end of the pod' });
     expect(ended).toContain('evicted');
     await watch.close();
   }, 90_000);

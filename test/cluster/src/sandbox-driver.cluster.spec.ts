@@ -113,7 +113,7 @@ describe('KubernetesDriver on a real cluster', () => {
   it('never gives one pod to two claims of three controllers', async () => {
     const drivers = await Promise.all([1, 2, 3].map(() => start('race', { free: 6, max: 8 })));
     onTestFinished(async () => void (await Promise.all(drivers.map((one) => one.close()))));
-    await until(() => drivers.every((one) => one.figures().default?.free === 6), { what: 'a full pool', timeoutMs: 60_000 });
+    await until(() => drivers.every((one) => one.figures().default?.free === 6), { what: 'a full pool' });
     const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => drivers[n % 3]?.claim(SHAPE, never)));
     expect(new Set(claims.map((one) => JSON.parse(Buffer.from(one?.place ?? '', 'base64url').toString()).uid)).size).toBe(8);
     expect((await pods('etude.dev/pool=race')).length).toBeLessThanOrEqual(8);
