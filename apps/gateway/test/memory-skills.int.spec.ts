@@ -97,7 +97,10 @@ describe('a search of skills', () => {
 /** What a key is shown of its tests, as a record of memory. */
 const testsShownTo = async (key: KeyName, id: string) => {
   const { fields } = await rig.client(Memory, key).getMemory({ layer: 'procedural', id });
-  return { ...(fields?.['tests'] === undefined ? {} : { tests: fields['tests'] }), heldOut: JSON.stringify(fields).includes('never_shown') };
+  return {
+    ...(fields?.['tests'] === undefined ? {} : { tests: fields['tests'] }),
+    heldOut: JSON.stringify(fields).includes('never_shown'),
+  };
 };
 
 describe('a skill as a record', () => {
