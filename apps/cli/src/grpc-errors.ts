@@ -23,8 +23,8 @@ export function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 }
 
-/** The connection broke or the gateway is overloaded for now; asking again can help. */
-export const isUnavailable = (error: unknown): boolean => isServiceError(error) && error.code === status.UNAVAILABLE;
+/** The connection broke, or the gateway has too much to do for now; asking again can help. */
+export const isUnavailable = (error: unknown): boolean => isServiceError(error) && (error.code === status.UNAVAILABLE || isBusy(error));
 export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
 
 /** Whether an error is of somebody who answered; a connection that broke gives no details. */
@@ -33,6 +33,9 @@ export const isAnswered = (error: unknown): boolean => isServiceError(error) && 
 /** The code of ours that an answer has; null where it has none, or nobody answered. */
 export const answeredCode = (error: unknown): string | null =>
   isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
+
+/** Refused before anything was done, since the gateway works on as many calls as it may. */
+export const isBusy = (error: unknown): boolean => answeredCode(error) === 'TOO_MANY_CALLS';
 
 type Details = ReturnType<typeof decodeStatus>;
 

@@ -21,7 +21,7 @@ export interface ConsolidateOptions {
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
-/** Polls until the run is over; a gateway that is away is asked again until `signal` aborts. */
+/** Polls until the run is over; a gateway that is away or busy is asked again until `signal` aborts. */
 export async function waitForRun(
   gateway: Gateway,
   run: ConsolidationRun,

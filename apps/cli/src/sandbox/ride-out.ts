@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answeredCode, isAnswered, isCancelled, isUnavailable } from '../grpc-errors.js';
+import { isAnswered, isBusy, isCancelled, isUnavailable } from '../grpc-errors.js';
 
 /** How long the other side may stay away before a command gives up. */
 export const AWAY_MAX_MS = 60_000;
@@ -11,9 +11,6 @@ export const awayText = (error: unknown): string =>
   isBusy(error)
     ? 'the gateway works on as many calls as it may; trying again for a minute'
     : `${isAnswered(error) ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
-
-/** Refused before anything was done, and only for now. */
-const isBusy = (error: unknown): boolean => answeredCode(error) === 'TOO_MANY_CALLS';
 
 /** Rides out a gateway, or a sandbox's controller, that is away or has too much to do for a while. */
 export class RideOut {
@@ -37,7 +34,7 @@ export class RideOut {
   /** Waits a little, where trying again can help. @throws the error where it can't, or it went on for too long */
   async wait(error: unknown): Promise<void> {
     this.signal.throwIfAborted();
-    if (!isUnavailable(error) && !isCancelled(error) && !isBusy(error)) throw error;
+    if (!isUnavailable(error) && !isCancelled(error)) throw error;
     if (this.#since === null) this.onAway(error as Error);
     this.#since ??= performance.now();
     if (performance.now() - this.#since > this.awayMaxMs) throw error;

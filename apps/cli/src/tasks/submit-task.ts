@@ -19,7 +19,7 @@ export interface SubmitOptions extends SpecOptions {
   readonly wait?: boolean;
 }
 
-/** With a request id a repeat is harmless, so that a broken connection is simply tried again, `triesMax` times in all. */
+/** With a request id a repeat is harmless, so that a gateway that is away or busy is simply asked again, `triesMax` times in all. */
 export async function submitWithRetry(
   gateway: Gateway,
   request: MessageInitShape<typeof SubmitTaskRequestSchema>,
