@@ -57,6 +57,14 @@ describe('code that does things when it is loaded', () => {
     ['an attribute that was given', 'class A:\n    def __init__(self, go):\n        self.go = go\n        self.go() #\nx = A(1)'],
     ['an attribute of a constant', 'def g():\n    print(1) #\nclass A: ...\nx = A()\nx.go = g\ny = x.go()'],
     [
+      'an attribute of a comprehension',
+      'def g():\n    print(1) #\nclass A:\n    def __init__(self):\n        [0 for self.go in [g]]\nx = A()\ny = x.go()',
+    ],
+    [
+      'an attribute of a context',
+      'def g():\n    print(1) #\nclass C:\n    def __init__(self, x):\n        self.x = x\n    def __enter__(self):\n        return self.x\n    def __exit__(self, *_): ...\nclass A:\n    def __init__(self):\n        with C(g) as self.go:\n            pass\nx = A()\ny = x.go()',
+    ],
+    [
       'a metaclass that prepares',
       'class M(type):\n    def __prepare__(n, b):\n        return {"a": print(1)} #\nclass A(metaclass=M): ...',
     ],

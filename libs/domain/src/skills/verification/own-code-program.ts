@@ -45,17 +45,24 @@ def called_arguments(call):
         return call.args[1:] + named, True
     return (call.args[:2] + named if name in ("sub", "subn") else []), False
 
+def stored_in(node):
+    """Targets of a statement or a part of one, and what they are given."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        return (node.targets if isinstance(node, ast.Assign) else [node.target]), node.value
+    if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return [node.target], node.iter
+    return ([node.optional_vars] if node.optional_vars else [], node.context_expr) if isinstance(node, ast.withitem) else ([], None)
+
 def kept_in_attributes(module):
     """Values that are stored as attributes anywhere, by the attribute's name; None is one that is only known when it runs."""
     kept = {}
     for node in ast.walk(module):
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)):
-            value = node.iter if isinstance(node, ast.For) else node.value
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                for part in ast.walk(target) if value is not None else []:
-                    if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-                        kept.setdefault(part.attr, []).append(value)
-        elif isinstance(node, ast.Call) and len(node.args) > 1 and (dotted(node.func) or "").split(".")[-1] in ("setattr", "__setattr__"):
+        targets, value = stored_in(node)
+        for target in targets if value is not None else []:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
+                    kept.setdefault(part.attr, []).append(value)
+        if isinstance(node, ast.Call) and len(node.args) > 1 and (dotted(node.func) or "").split(".")[-1] in ("setattr", "__setattr__"):
             name = node.args[-2].value if isinstance(node.args[-2], ast.Constant) else None
             kept.setdefault(name, []).append(node.args[-1])
     return kept
