@@ -1,4 +1,5 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, refusal } from './gateway.harness.js';
@@ -6,6 +7,10 @@ import { gatewayForFile, refusal } from './gateway.harness.js';
 const rig = gatewayForFile();
 const memory = () => rig.client(Memory);
 const episode = { agent: 'scout', context: ['fog'] };
+
+function nested(depth: number): JsonObject {
+  return depth === 1 ? { deepest: true } : { deeper: nested(depth - 1) };
+}
 
 describe('a request that is too large is refused as a whole', () => {
   it.each([
@@ -28,12 +33,15 @@ describe('a request that is too large is refused as a whole', () => {
     expect(longer.message).toContain('1048576');
   });
 
-  it('an outcome that is nested too deep', async () => {
-    let nested: { [key: string]: never } | object = {};
-    for (let depth = 0; depth < 150; depth += 1) nested = { deeper: nested };
-    const refused = await refusal(memory().storeEpisode({ ...episode, outcomes: [nested as never] }));
+  it.each([
+    [25, 'outcomes[1]: is nested deeper than 24 lists and objects'],
+    [47, 'outcomes[1]: is nested deeper than 24 lists and objects'],
+    [150, '(request): has lists and objects nested deeper than a message may have them'],
+  ])('an outcome of %i objects in each other', async (depth, said) => {
+    const refused = await refusal(memory().storeEpisode({ ...episode, outcomes: [nested(24), nested(depth)] }));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
-    expect(refused.message).toContain('depth');
+    expect(refused.message).toContain(said);
+    expect(refused.message).not.toContain('protobuf');
   });
 });
 

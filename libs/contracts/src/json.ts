@@ -18,6 +18,12 @@ function isJson(value: unknown): boolean {
 /** Any JSON value, with all of its keys. */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
+/** Whether lists and objects are nested in each other more often than so. Decoders of protobuf give up where JSON still goes on. */
+export function isDeeper(data: unknown, levels: number): boolean {
+  if (typeof data !== 'object' || data === null) return false;
+  return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));
+}
+
 /** What a text must have before a number or text in it can come out as another one. */
 const MAY_CHANGE = /\d{16}|\d[eE]\+?\d{3}|\\u[dD][89a-fA-F]/;
 const WHOLE = /^-?\d+$/;

@@ -11,6 +11,7 @@ import {
 } from './gen/etude/v1/sandboxes_pb.js';
 import type { SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
+import { isDeeper } from './json.js';
 import type { Display, RunResult, SandboxLimits } from './sandbox.js';
 import type { SandboxSession, SessionFile } from './sandbox-session.js';
 
@@ -83,11 +84,6 @@ const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|a
 
 /** Decoders of protobuf give up at 100 messages inside each other; one object in another is three of them. */
 const JSON_DEPTH_MAX = 30;
-
-function isDeeper(data: unknown, levels: number): boolean {
-  if (typeof data !== 'object' || data === null) return false;
-  return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));
-}
 
 /** Text as text, base64 as bytes, everything else as JSON. What is nested too deeply for JSON on the wire is left out; its text says so. */
 export function richOutputMessage(display: Display): MessageInitShape<typeof RichOutputSchema> {

@@ -6,6 +6,12 @@ import { sizeProblem } from './request-limits.js';
 
 type Services = ReturnType<typeof packageDefinition>;
 
+/** As the decoder says it. */
+const DEEP = /recursion depth/;
+const TOO_DEEP = 'has lists and objects nested deeper than a message may have them; make it flatter, or give what is inside as text';
+const undecodable = (problem: string) =>
+  `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files`;
+
 const refused = new WeakMap<object, EtudeError>();
 
 /** The services with decoders that leave a request undecoded which is too large; `checkRequest` says so to its caller. */
@@ -36,10 +42,7 @@ export function checkRequest(request: object): void {
   if (tooLarge !== undefined) throw tooLarge;
   const problem = decodingProblem(request);
   if (problem !== undefined) {
-    const field = '(request)';
-    throw invalid([
-      { field, description: `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files` },
-    ]);
+    throw invalid([{ field: '(request)', description: DEEP.test(problem) ? TOO_DEEP : undecodable(problem) }]);
   }
   refuseAny(unknownFields(request));
 }

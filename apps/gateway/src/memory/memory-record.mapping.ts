@@ -1,10 +1,14 @@
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf';
 import type { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { isDeeper } from '@etude/contracts/json';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import type { PlainRecord } from '@etude/memory/memory';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { timestampAt } from '../wire/duration.js';
+
+/** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
+const FIELDS_DEPTH_MAX = 28;
 
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 
@@ -54,7 +58,15 @@ export function documentMessage(document: DocumentRecord): MessageInitShape<type
   };
 }
 
-/** What JSON has no word for, such as undefined, is left out. */
+/** What JSON has no word for, such as undefined, is left out; what is nested too deep for a reply is given as its JSON in a text. */
 function plainJson(value: unknown): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject;
+  const plain = JSON.parse(JSON.stringify(value)) as JsonObject;
+  return isDeeper(plain, FIELDS_DEPTH_MAX) ? (flattened(plain, FIELDS_DEPTH_MAX) as JsonObject) : plain;
+}
+
+function flattened(value: JsonValue, levels: number): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (levels === 0) return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map((item) => flattened(item, levels - 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, flattened(item, levels - 1)]));
 }

@@ -1,13 +1,16 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { StoreEpisodeRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { isDeeper } from '@etude/contracts/json';
 import { Experience, type Scope } from '@etude/contracts/memory';
 import type { ToldExperience } from '@etude/domain/experience/experience-episode';
 import { z } from 'zod';
 import { optionalRequestId } from '../wire/resource-name.js';
-import { parseField } from '../wire/validation.js';
+import { parseField, refuseAny } from '../wire/validation.js';
 
 /** Of all that an episode tells, in UTF-8; outcomes as JSON. */
 const EPISODE_BYTES_MAX = 1024 * 1024;
+/** Within a record of a list of hits it stays within the 100 messages that decoders of protobuf follow, three for each object. */
+const OUTCOME_DEPTH_MAX = 24;
 
 const Reflection = z.string().max(100_000);
 const SkillsUsed = z.array(z.string().trim().min(1).max(200)).max(1_000);
@@ -25,8 +28,14 @@ export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: numb
     key: optionalRequestId(request.requestId),
     at,
   };
+  refuseDeep(outcomes);
   refuseLong([...context, ...actions, reflection, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
   return told;
+}
+
+function refuseDeep(outcomes: readonly unknown[]): void {
+  const description = `is nested deeper than ${OUTCOME_DEPTH_MAX} lists and objects; make it flatter, or give what is inside as text`;
+  refuseAny(outcomes.flatMap((outcome, i) => (isDeeper(outcome, OUTCOME_DEPTH_MAX) ? [{ field: `outcomes[${i}]`, description }] : [])));
 }
 
 function refuseLong(texts: readonly string[]): void {
