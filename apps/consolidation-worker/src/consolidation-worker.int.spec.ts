@@ -280,7 +280,7 @@ describe('ConsolidationWorker', () => {
     });
   });
 
-  it('schedules the nightly run of a tenant that has learned something', async () => {
+  it('schedules the nightly run of a tenant that has learned something, until its setting is taken away', async () => {
     await start({ ETUDE_CONSOLIDATION_SCHEDULE: '* * * * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
     await put('e1', { kind: 'episode', episode: episode('1') });
     const pattern = `${producer.keys.consolidation(tenant, 'nightly-all-')}*`;
@@ -294,6 +294,9 @@ describe('ConsolidationWorker', () => {
     const runId = key?.split(':').at(-1) ?? '';
     await until(async () => (await runs.get(tenant, runId))?.state === 'done', { what: 'the nightly run is done' });
     expect(await runs.get(tenant, runId)).toMatchObject({ tenant, agent: null, days: 7, dryRun: false, error: null });
+    await worker.close();
+    await start();
+    expect(await producer.queue(ConsolidationRunJob.name).getJobSchedulers()).toEqual([]);
   });
 
   it('is ready while it takes jobs and memory can be read', async () => {

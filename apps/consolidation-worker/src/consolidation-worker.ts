@@ -52,6 +52,7 @@ interface Parts {
   readonly embedder: Embedder;
   readonly model: ChatModel;
   readonly producer: Producer;
+  readonly schedules: NightlySchedules;
 }
 
 /**
@@ -81,7 +82,9 @@ export class ConsolidationWorker implements OnApplicationShutdown {
     });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const analyser = new RuffSecretlintAnalyser();
-    const parts = { memory, embedder, model, producer, analyser, proofKeys };
+    const schedules = new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config), pruneTimes(config));
+    await schedules.renew();
+    const parts = { memory, embedder, model, producer, analyser, proofKeys, schedules };
     const worker = new ConsolidationWorker(memory, producer, analyser, startConsumers(config, parts, logger));
     await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
     return worker;
@@ -108,7 +111,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
 
 function startConsumers(
   config: ConsolidationWorkerConfig,
-  { memory, embedder, model, producer, analyser, proofKeys }: Parts,
+  { memory, embedder, model, producer, analyser, proofKeys, schedules }: Parts,
   logger: QueueLogger,
 ): Record<string, Consumer> {
   const { redis, keys } = producer;
@@ -116,14 +119,7 @@ function startConsumers(
   const reader = new OutboxReader(redis, keys);
   const settings = new AgentSettingsStore(redis, keys, installationSettings(config));
   const options = (concurrency: number) => ({ redisUrl: config.ETUDE_REDIS_URL, prefix: config.ETUDE_QUEUE_PREFIX, concurrency, logger });
-  const writes = memoryWriteProcessor({
-    memory,
-    outbox: reader,
-    producer,
-    settings,
-    logger,
-    schedules: new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config), pruneTimes(config)),
-  });
+  const writes = memoryWriteProcessor({ memory, outbox: reader, producer, settings, logger, schedules });
   const verification = {
     ...proofKeys,
     procedural: memory.procedural,

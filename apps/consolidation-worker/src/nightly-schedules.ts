@@ -1,6 +1,15 @@
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
-import { type ArchiveSchedule, type PruneSchedule, scheduleArchive, scheduleNightly, schedulePrune } from '@etude/queue/jobs/scheduler';
+import {
+  type ArchiveSchedule,
+  type PruneSchedule,
+  scheduleArchive,
+  scheduledTenants,
+  scheduleNightly,
+  schedulePrune,
+  unscheduleNightly,
+  unscheduleUpkeep,
+} from '@etude/queue/jobs/scheduler';
 
 export interface NightlyTimes {
   /** Cron. */
@@ -11,6 +20,12 @@ export interface NightlyTimes {
 
 export type ArchiveTimes = Omit<ArchiveSchedule, 'tenant'>;
 export type PruneTimes = Omit<PruneSchedule, 'tenant'>;
+
+interface Acts<T> {
+  readonly begin: (times: T) => Promise<void>;
+  /** Answers whether there was a schedule. */
+  readonly end: () => Promise<boolean>;
+}
 
 /**
  * Has `consolidation.run`, archiving and pruning fire every night for each tenant that something was learned for. The schedules are kept in Redis;
@@ -33,20 +48,37 @@ export class NightlySchedules {
   /** Once per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
   async ensure(tenant: string): Promise<void> {
     const { times, archive, prune } = this;
-    if ((times === null && archive === null && prune === null) || this.#known.has(tenant)) return;
-    this.#known.add(tenant);
-    if (times !== null)
-      await this.#schedule(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, () => scheduleNightly(this.producer, { ...times, tenant }));
-    if (archive !== null)
-      await this.#schedule(tenant, 'ETUDE_ARCHIVE_SCHEDULE', archive, () => scheduleArchive(this.producer, { ...archive, tenant }));
-    if (prune !== null)
-      await this.#schedule(tenant, 'ETUDE_SKILLS_PRUNE_SCHEDULE', prune, () => schedulePrune(this.producer, { ...prune, tenant }));
+    if ((times !== null || archive !== null || prune !== null) && !this.#known.has(tenant)) await this.#apply(tenant);
   }
 
-  async #schedule(tenant: string, setting: string, times: object, act: () => Promise<void>): Promise<void> {
+  /** What fires for any tenant fires by the present settings from now on, and no more where one was taken away. Before jobs are taken. */
+  async renew(): Promise<void> {
+    for (const tenant of await scheduledTenants(this.producer)) await this.#apply(tenant);
+  }
+
+  async #apply(tenant: string): Promise<void> {
+    const { producer, times, archive, prune } = this;
+    this.#known.add(tenant);
+    await this.#set(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, {
+      begin: (given) => scheduleNightly(producer, { ...given, tenant }),
+      end: () => unscheduleNightly(producer, tenant),
+    });
+    await this.#set(tenant, 'ETUDE_ARCHIVE_SCHEDULE', archive, {
+      begin: (given) => scheduleArchive(producer, { ...given, tenant }),
+      end: () => unscheduleUpkeep(producer, 'archive', tenant),
+    });
+    await this.#set(tenant, 'ETUDE_SKILLS_PRUNE_SCHEDULE', prune, {
+      begin: (given) => schedulePrune(producer, { ...given, tenant }),
+      end: () => unscheduleUpkeep(producer, 'prune', tenant),
+    });
+  }
+
+  async #set<T extends object>(tenant: string, setting: string, times: T | null, { begin, end }: Acts<T>): Promise<void> {
     try {
-      await act();
-      this.logger.info({ tenant, ...times }, `${setting} is set for the tenant`);
+      if (times !== null) {
+        await begin(times);
+        this.logger.info({ tenant, ...times }, `${setting} is set for the tenant`);
+      } else if (await end()) this.logger.info({ tenant }, `${setting} is not set any more, and nothing fires by it for the tenant`);
     } catch (error) {
       this.#known.delete(tenant);
       this.logger.error(

@@ -3,7 +3,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
-import { scheduleNightly, schedulePrune, unscheduleNightly } from './scheduler.js';
+import { scheduleArchive, scheduledTenants, scheduleNightly, schedulePrune, unscheduleNightly, unscheduleUpkeep } from './scheduler.js';
 
 const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
@@ -37,6 +37,37 @@ describe('nightly schedule', () => {
     expect(new Date(schedulers[0]?.next ?? 0).getUTCHours()).toBe(18);
     await unscheduleNightly(producer, 'acme');
     expect(await queue.getJobSchedulers()).toEqual([]);
+  });
+
+  it('leaves what is due where the same is set again, and puts it off where the time is another', async () => {
+    const { producer } = startProducer(file.server.url, file.prefix());
+    const queue = producer.queue(ConsolidationRunJob.name);
+    const schedule = { pattern: '* * * * * *', timeZone: 'UTC', tenant: 'acme' };
+    await scheduleNightly(producer, schedule);
+    const [due] = await queue.getDelayed();
+    await until(() => Date.now() > (due?.timestamp ?? 0) + (due?.delay ?? 0));
+    await scheduleNightly(producer, schedule);
+    expect((await queue.getDelayed()).map(({ id }) => id)).toEqual([due?.id]);
+    await scheduleNightly(producer, { ...schedule, days: 3 });
+    expect(await queue.getDelayed()).toMatchObject([{ data: { days: 3 } }]);
+    expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due?.id]);
+  });
+
+  it('is known by its tenant, whatever it is of, until it is taken away', async () => {
+    const { producer } = startProducer(file.server.url, file.prefix());
+    const times = { pattern: '0 3 * * *', timeZone: 'UTC' };
+    expect(await scheduledTenants(producer)).toEqual(new Set());
+    await scheduleNightly(producer, { ...times, tenant: 'acme' });
+    await scheduleArchive(producer, { ...times, tenant: 'globex', scoreMax: 0.2, olderThanDays: 30 });
+    await schedulePrune(producer, { ...times, tenant: 'acme', unusedDays: 9, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 });
+    expect(await scheduledTenants(producer)).toEqual(new Set(['acme', 'globex']));
+    expect([await unscheduleNightly(producer, 'acme'), await unscheduleNightly(producer, 'acme')]).toEqual([true, false]);
+    expect(await scheduledTenants(producer)).toEqual(new Set(['acme', 'globex']));
+    expect([await unscheduleUpkeep(producer, 'prune', 'acme'), await unscheduleUpkeep(producer, 'archive', 'globex')]).toEqual([
+      true,
+      true,
+    ]);
+    expect(await scheduledTenants(producer)).toEqual(new Set());
   });
 
   it('fires prunings with what the schedule says, each by an id of its own', async () => {

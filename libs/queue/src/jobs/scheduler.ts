@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
@@ -17,8 +18,8 @@ export interface NightlySchedule {
 }
 
 /**
- * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule; the same one
- * from several processes is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
+ * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule, or nothing where it is
+ * the same; the same one from several processes is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
  *
  * @throws EtudeError INVALID_ARGUMENT for a pattern or time zone that can't be read
  */
@@ -67,7 +68,7 @@ async function scheduleUpkeep(
 ): Promise<void> {
   const payload = { v: 1, work, id: `nightly-${more.tenant}`, ...more };
   const template = parseOr(MemoryUpkeepJob.payload, payload, 'INVALID_ARGUMENT', `the schedule of ${UPKEEP[work]}`);
-  await upsert(producer, MemoryUpkeepJob, `${work}.${more.tenant}`, { pattern, timeZone }, template);
+  await upsert(producer, MemoryUpkeepJob, upkeepId(work, more.tenant), { pattern, timeZone }, template);
 }
 
 async function upsert(
@@ -78,8 +79,12 @@ async function upsert(
   data: object,
 ): Promise<void> {
   checkTimeZone(timeZone);
-  const template = { name: declaration.name, data, opts: declaredOptions(declaration) };
-  const added = producer.queue(declaration.name).upsertJobScheduler(id, { pattern, tz: timeZone }, template);
+  const queue = producer.queue(declaration.name);
+  const template = { data, opts: declaredOptions(declaration) };
+  const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(id));
+  // Set anew, it would leave out what is due by now.
+  if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return;
+  const added = queue.upsertJobScheduler(id, { pattern, tz: timeZone }, { name: declaration.name, ...template });
   try {
     await whileRedisAnswers(producer.redis, added);
   } catch (error) {
@@ -93,11 +98,29 @@ async function upsert(
   }
 }
 
-/** Ends the schedule; a run that is under way goes on. */
-export async function unscheduleNightly(producer: Producer, tenant: string, agent: string | null = null): Promise<void> {
-  await whileRedisAnswers(producer.redis, producer.queue(ConsolidationRunJob.name).removeJobScheduler(schedulerId(tenant, agent)));
+/** Ends the schedule; a run that is under way goes on. @returns whether there was one */
+export async function unscheduleNightly(producer: Producer, tenant: string, agent: string | null = null): Promise<boolean> {
+  return remove(producer, ConsolidationRunJob, schedulerId(tenant, agent));
 }
 
+/** As `unscheduleNightly`, of what `scheduleArchive` or `schedulePrune` set. */
+export async function unscheduleUpkeep(producer: Producer, work: keyof typeof UPKEEP, tenant: string): Promise<boolean> {
+  return remove(producer, MemoryUpkeepJob, upkeepId(work, tenant));
+}
+
+async function remove(producer: Producer, { name }: QueueDeclaration, id: string): Promise<boolean> {
+  return whileRedisAnswers(producer.redis, producer.queue(name).removeJobScheduler(id));
+}
+
+/** Tenants for whom something fires by the clock. */
+export async function scheduledTenants(producer: Producer): Promise<ReadonlySet<string>> {
+  const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
+  const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));
+  const tenants = all.flat().map(({ template }) => (template?.data as { readonly tenant?: unknown } | undefined)?.tenant);
+  return new Set(tenants.filter((tenant) => typeof tenant === 'string'));
+}
+
+const upkeepId = (work: keyof typeof UPKEEP, tenant: string) => `${work}.${tenant}`;
 const schedulerId = (tenant: string, agent: string | null) => `nightly.${tenant}.${agent ?? 'all'}`;
 
 function checkTimeZone(timeZone: string): void {
