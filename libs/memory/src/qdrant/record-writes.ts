@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Change, StoreOptions, VectorModel } from '../record-store.js';
 import type { BodyParts } from './body-parts.js';
 import { type CollectionNames, WORDS } from './collections.js';
+import { insertRequests } from './insert-requests.js';
 import { denseOf, type PointVectors } from './point-vectors.js';
 import { is } from './record-conditions.js';
 import type { PartSet } from './record-payload.js';
@@ -26,10 +27,6 @@ export interface WriteDeps {
 }
 
 const INSERTS_PER_REQUEST = 1_000;
-/** Estimated, half of what Qdrant takes. */
-const INSERT_BYTES_MAX = 16 * 1024 * 1024;
-const BYTES_PER_CHAR = 3;
-const BYTES_PER_NUMBER = 22;
 const STATES_PER_REQUEST = 1_000;
 
 /** A change on its way: its point, its content, and the mark that says who made it. */
@@ -120,7 +117,7 @@ export class RecordWrites {
       seen.add(id);
       prepared.push(await this.#prepareInsert(at, id, change));
     }
-    for (const some of requestsOf(prepared)) {
+    for (const some of insertRequests(prepared)) {
       await this.#deps.points.insert(
         this.#deps.names.layers[layer],
         some.map(({ point }) => point),
@@ -222,24 +219,4 @@ function runOfInserts(changes: readonly Change[], from: number): Insert[] {
     run.push(change);
   }
   return run;
-}
-
-function* requestsOf(prepared: readonly Prepared[]): Generator<readonly Prepared[]> {
-  let some: Prepared[] = [];
-  let bytes = 0;
-  for (const each of prepared) {
-    if (bytes > INSERT_BYTES_MAX) {
-      yield some;
-      some = [];
-      bytes = 0;
-    }
-    some.push(each);
-    bytes += bytesOf(each);
-  }
-  if (some.length > 0) yield some;
-}
-
-function bytesOf({ content, parts, point: { vector } }: Prepared): number {
-  const numbers = Object.values(vector).reduce<number>((sum, value) => sum + (Array.isArray(value) ? value.flat().length : 0), 0);
-  return (parts === null ? content.length * BYTES_PER_CHAR : 0) + numbers * BYTES_PER_NUMBER;
 }

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { insertRequests } from './insert-requests.js';
+import { PointVectors } from './point-vectors.js';
+
+/** What a server takes as the body of a request, unless it was told otherwise. */
+const BODY_BYTES_MAX = 32 * 1024 * 1024;
+const MODEL = { name: 'sample', dimension: 384 };
+const vectors = new PointVectors('secret', 'acme');
+
+function pointOf(text: string) {
+  const vector = vectors.of([{ text, vector: Float32Array.from({ length: MODEL.dimension }, (_, i) => Math.sin(i + text.length)) }], MODEL);
+  return { point: { payload: { content: text, w: vectors.weightsIn(vector) }, vector } };
+}
+
+const letter = (i: number) => 'abcdefghijklmnopqrstuvwxyz'.charAt(i % 26);
+const word = (i: number) => `${letter(i)}${letter(i / 26)}${letter(i / 676)}`;
+const TEXTS = {
+  'short words': Array.from({ length: 1_000 }, (_, i) => word(i)).join(' '),
+  'a script without spaces': Array.from({ length: 700 }, (_, i) => String.fromCodePoint(0x4e00 + ((i * 7) % 20_000))).join(''),
+};
+
+it.each(Object.entries(TEXTS))('have no larger body than a server takes, with %s', (_, text) => {
+  const point = pointOf(text);
+  const prepared = Array.from({ length: 1_000 }, () => point);
+  const requests = [...insertRequests(prepared)];
+  expect(requests.flat()).toHaveLength(1_000);
+  const sizes = requests.map((request) => Buffer.byteLength(JSON.stringify({ points: request.map((one) => one.point) })));
+  expect(Math.max(...sizes)).toBeLessThan(BODY_BYTES_MAX);
+});
+
+it('are few where points are small', () => {
+  expect([...insertRequests(Array.from({ length: 1_000 }, () => pointOf('fog in the channel')))]).toHaveLength(1);
+  expect([...insertRequests([])]).toEqual([]);
+});
