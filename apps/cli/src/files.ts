@@ -5,7 +5,7 @@ import { EXIT } from './exit-codes.js';
 
 const MIB = 1024 * 1024;
 /** Of a text that a flag names: prompts, tests, cases. */
-export const TEXT_MAX_BYTES = 16 * MIB;
+const TEXT_MAX_BYTES = 16 * MIB;
 
 function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });

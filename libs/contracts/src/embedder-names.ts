@@ -1,7 +1,7 @@
 import { SENTENCE_MODEL } from './sentence-model.js';
 
 /** The embedders that are built in, as settings name them, and the models under which memory keeps their vectors. */
-export const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
+const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
 export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
 
 const isBuiltIn = (name: string): name is BuiltInEmbedder => Object.hasOwn(BUILT_IN_EMBEDDERS, name);

@@ -18,9 +18,9 @@ import { type ErrorCode, ERROR_KINDS, type ErrorDetails, type EtudeError } from 
 
 /** Binary metadata key in which gRPC carries a `google.rpc.Status` beside code and message. */
 export const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
-export const ERROR_DOMAIN = 'etude';
+const ERROR_DOMAIN = 'etude';
 /** Where a retryable error does not say itself when to come back. */
-export const RETRY_AFTER_DEFAULT_MS = 1_000;
+const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 interface Status extends Message {
   code: number;

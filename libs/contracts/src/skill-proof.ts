@@ -118,7 +118,7 @@ export const SkillProof = z.strictObject({
 });
 export type SkillProof = z.infer<typeof SkillProof>;
 
-export const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', 'request'] as const;
+const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', 'request'] as const;
 export const SkillOriginKind = z.enum(SKILL_ORIGINS);
 export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 

@@ -5,7 +5,7 @@ import { SandboxFile, SandboxLimits } from './sandbox.js';
 
 /** Bytes of all files of one task together. */
 export const TASK_FILES_MAX_BYTES = 8 * 1024 * 1024;
-export const PROMPT_MAX_CHARS = 200_000;
+const PROMPT_MAX_CHARS = 200_000;
 
 export const Comparison = z.enum(['whitespace', 'exact', 'numeric']);
 export type Comparison = z.infer<typeof Comparison>;
@@ -105,11 +105,11 @@ export const TaskSpec = z.strictObject({
 });
 export type TaskSpec = z.infer<typeof TaskSpec>;
 
-export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 export const isFinal = (state: TaskState) => state === 'succeeded' || state === 'failed' || state === 'cancelled';
 
-export const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'cancelled', 'error'] as const;
+const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'cancelled', 'error'] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
 export const VERDICTS = ['AC', 'WA', 'TLE', 'MLE', 'RE'] as const;
@@ -176,7 +176,7 @@ export type TaskEvent =
     }
   | { type: 'finished' };
 
-export const STEP_KINDS = [
+const STEP_KINDS = [
   'draft',
   'critique',
   'recall',

@@ -34,7 +34,7 @@ function learningCalls({ event }: TaskEvent): number {
   return event.case === 'stepFinished' && LEARNING_STEPS.has(event.value.kind) ? (event.value.usage?.modelCalls ?? 0) : 0;
 }
 
-export function countRound(finished: readonly Task[], learning: number, seconds: number): RoundCount {
+function countRound(finished: readonly Task[], learning: number, seconds: number): RoundCount {
   const sum = (pick: (task: Task) => number) => finished.reduce((total, task) => total + pick(task), 0);
   return {
     tasks: finished.length,

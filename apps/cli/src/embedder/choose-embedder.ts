@@ -22,7 +22,7 @@ export interface EmbedderChoice {
   readonly fix: string;
 }
 
-export const LEXICAL_COST = 'similar tasks are found by the words they share; the same wish in other words is mostly missed';
+const LEXICAL_COST = 'similar tasks are found by the words they share; the same wish in other words is mostly missed';
 const FETCH = './etude embedder fetch';
 
 const recordPath = (home: string) => join(home, 'embedder');

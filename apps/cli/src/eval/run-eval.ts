@@ -34,7 +34,7 @@ interface Sample {
 }
 
 /** A problem with what the run adds to it. The reference reaches the gateway only where the run is to learn from it. */
-export function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' | 'agent' | 'run'>): TaskSpec {
+function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' | 'agent' | 'run'>): TaskSpec {
   const spec = clone(TaskSpecSchema, problem.spec);
   const learns = plan.memory === 'learn';
   spec.agent = plan.agent;

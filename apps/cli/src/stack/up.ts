@@ -87,7 +87,7 @@ async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackS
   return state;
 }
 
-export function stackOptions(cli: Cli, options: Omit<UpOptions, 'asked'> & { foreground: boolean }): StackOptions {
+function stackOptions(cli: Cli, options: Omit<UpOptions, 'asked'> & { foreground: boolean }): StackOptions {
   const { settings, home, root } = cli;
   const scripted = options.scripted === undefined ? null : resolve(options.scripted);
   if (scripted) sizeOf(scripted);

@@ -20,4 +20,3 @@ export const mcpConfig = z.object({
   /** Origins of websites whose requests are answered, such as "https://console.example.org". */
   ETUDE_MCP_ALLOWED_ORIGINS: names,
 });
-export type McpConfig = z.infer<typeof mcpConfig>;

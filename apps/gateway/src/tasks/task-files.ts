@@ -3,7 +3,7 @@ import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import type { Violation } from '../wire/validation.js';
 
 export const FILES_MAX = 100;
-export const PATH_MAX_CHARS = 512;
+const PATH_MAX_CHARS = 512;
 /** Of one name, as Linux has it. */
 const NAME_MAX_BYTES = 255;
 /** A file takes whole blocks of the sandbox's disk. */

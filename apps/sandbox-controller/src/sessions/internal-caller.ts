@@ -10,7 +10,7 @@ export interface InternalCaller {
 }
 
 /** Metadata in which the gateway says whom it authenticated. */
-export const TENANT_METADATA = 'etude-tenant';
+const TENANT_METADATA = 'etude-tenant';
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 

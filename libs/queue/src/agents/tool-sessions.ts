@@ -21,9 +21,9 @@ import { memberOf } from '../redis/task-keys.js';
 /** A session that is not used for so long is forgotten. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
 /** How long a repeat is answered with the first answer; as long as the result of an execution is kept. */
-export const ANSWER_KEPT_MS = 3_600_000;
+const ANSWER_KEPT_MS = 3_600_000;
 /** An agent that called within this time is active. */
-export const ACTIVE_MS = 600_000;
+const ACTIVE_MS = 600_000;
 const NOTED_EVERY_MS = 60_000;
 const NOTED_MAX = 10_000;
 

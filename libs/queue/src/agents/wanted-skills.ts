@@ -20,7 +20,7 @@ export const ROUNDS_MAX = 5;
 /** Of an agent, waiting or being written: each costs a model's time. */
 export const OPEN_MAX = 20;
 /** Wishes that are over are kept that long. */
-export const WISH_KEPT_MS = 30 * 86_400_000;
+const WISH_KEPT_MS = 30 * 86_400_000;
 
 /** What somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
 export interface Wish {
@@ -87,7 +87,7 @@ function bounded(wish: Wish): Wish {
 }
 
 /** The same wish of the same reader has the same id. */
-export function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
+function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
   return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
 }
 

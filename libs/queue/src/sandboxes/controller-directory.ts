@@ -6,7 +6,7 @@ import { whileRedisAnswers } from '../redis/redis.js';
 import { runScript } from '../redis/run-script.js';
 
 /** Without a heartbeat for this long a controller counts as dead. */
-export const CONTROLLER_TTL_MS = 5_000;
+const CONTROLLER_TTL_MS = 5_000;
 /** How often a controller says that it lives. */
 export const CONTROLLER_HEARTBEAT_MS = 1_000;
 /** Age of the list that `live` may answer with unless told otherwise. */
