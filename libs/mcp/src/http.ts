@@ -5,6 +5,7 @@ import { createMcpHandler, PROTOCOL_VERSION_META_KEY, ProtocolErrorCode } from '
 import { callerOf, type McpCaller, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
+import { NO_BATCHES } from './read-message.js';
 import { RunningCalls } from './running-calls.js';
 
 export interface HttpOptions extends EtudeServerOptions {
@@ -75,7 +76,7 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
     async handle(request, response, body) {
       const caller = tryCaller(request);
       if (caller instanceof RangeError) return refuseHttp(response, 400, caller.message);
-      if (Array.isArray(body)) return refuseHttp(response, 400, 'Send one message at a time: batches left the protocol with 2025-06-18.');
+      if (Array.isArray(body)) return refuseHttp(response, 400, NO_BATCHES);
       const message = messageOf(body);
       if (message && isEarlier(message)) {
         // A name for what the client's calls belong to; the client alone keeps it.

@@ -12,18 +12,16 @@ export interface MessageRefusal {
 /** `refusal` is null for what is wrong and no request: nobody waits for an answer to an answer. */
 export type ReadMessage = { readonly message: unknown } | { readonly refusal: MessageRefusal | null; readonly why: string };
 
+export const NO_BATCHES = 'Send one message at a time: batches left the protocol with 2025-06-18.';
+
 /** One message out of its text. A request whose numbers or texts would change on their way is refused, and not what was changed run. */
 export function readMessage(text: string): ReadMessage {
-  let loose: unknown;
-  try {
-    loose = JSON.parse(text);
-  } catch (error) {
-    return refused(null, ProtocolErrorCode.ParseError, `The message is not JSON: ${(error as Error).message}`);
-  }
   try {
     return { message: parseExactJson(text) };
   } catch (error) {
-    return refused(loose, ProtocolErrorCode.InvalidParams, (error as Error).message);
+    const why = (error as Error).message;
+    if (error instanceof SyntaxError) return refused(null, ProtocolErrorCode.ParseError, `The message is not JSON: ${why}`);
+    return refused(JSON.parse(text), ProtocolErrorCode.InvalidParams, why);
   }
 }
 
@@ -36,7 +34,7 @@ export function readRpcMessage(text: string): ReadMessage {
     return read;
   } catch {
     const what = Array.isArray(read.message)
-      ? 'Send one message at a time: batches left the protocol with 2025-06-18.'
+      ? NO_BATCHES
       : 'This is no message of JSON-RPC 2.0: a request has "jsonrpc": "2.0", an "id" that is a text or a whole number, a "method", and "params" that are an object.';
     return refused(read.message, ProtocolErrorCode.InvalidRequest, what);
   }

@@ -3,7 +3,6 @@ import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
 
-const PAGE_SIZE = 1_000;
 /** What follows these, by name, is not looked at: a client goes by the time that its listing is good for. */
 const SKILLS_MAX = 1_000;
 const TIMEOUT_MS = 30_000;
@@ -78,13 +77,9 @@ export class SkillChanges {
   async #fingerprint(): Promise<string> {
     const { agent, user, metadata } = this.caller;
     const hash = createHash('sha256');
-    for (let pageToken = '', count = 0; count < SKILLS_MAX; count += PAGE_SIZE) {
-      const request = { agent, user, status: SkillStatus.ACTIVE, brief: true, pageSize: PAGE_SIZE, pageToken };
-      const page = await this.skills.listSkills(request, { metadata, signal: this.options.signal, timeoutMs: TIMEOUT_MS });
-      for (const { name, agent: owner, user: whose, version } of page.skills) hash.update(JSON.stringify([name, owner, whose, version]));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') break;
-    }
+    const request = { agent, user, status: SkillStatus.ACTIVE, brief: true, pageSize: SKILLS_MAX };
+    const { skills } = await this.skills.listSkills(request, { metadata, signal: this.options.signal, timeoutMs: TIMEOUT_MS });
+    for (const { name, agent: owner, user: whose, version } of skills) hash.update(JSON.stringify([name, owner, whose, version]));
     return hash.digest('hex');
   }
 }

@@ -88,7 +88,7 @@ export class FakeGateway implements GatewayCalls {
     });
   }
 
-  #page({ status, pageToken }: { status: SkillStatus; pageToken: string }): unknown {
+  #page({ status, pageToken = '' }: { status: SkillStatus; pageToken?: string }): unknown {
     if (pageToken !== '' && !/^\d+$/.test(pageToken)) throw refusal(3, 'page_token is not one of ours');
     const all = this.held.filter((skill) => (skill.status ?? SkillStatus.ACTIVE) === status);
     const from = Number(pageToken);
