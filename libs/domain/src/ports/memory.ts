@@ -126,7 +126,7 @@ export interface ProceduralMemory extends SkillRegistry {
 
 /**
  * Where the domain puts what must reach memory. Durable before it returns; the same id again changes nothing.
- * Applied in the background by the consolidation worker.
+ * No two tenants use the same one. Applied in the background by the consolidation worker.
  */
 export interface MemoryOutbox {
   put(tenant: string, writeId: string, write: MemoryWrite): Promise<void>;

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { afterUse } from '../../retrieval/reinforce.js';
 import { FakeMemoryOutbox } from '../../testing/fake-memory-outbox.js';
 import { FakeSandboxes, type FakeRun } from '../../testing/fake-sandboxes.js';
@@ -58,6 +58,16 @@ describe('useSkill', () => {
     await use({ useId: 'u2' });
     await use({ reader: { ...reader, user: 'ann' } });
     expect([runs, uses().length]).toEqual([3, 3]);
+  });
+
+  it('runs and counts the same use of each tenant, by ids that no other tenant has', async () => {
+    const everybodys = proven({ ...ADD, scope: { tenant: '@global', agent: '@tenant', user: null } });
+    const sandboxes = new FakeSandboxes(() => ({ value: 1 }));
+    const { use, deps } = world([everybodys], sandboxes);
+    const put = vi.spyOn(deps.outbox, 'put');
+    for (const tenant of ['acme', 'globex']) await use({ reader: { ...reader, tenant } });
+    expect(sandboxes.requests.map(({ tenant }) => tenant)).toEqual(['acme', 'globex']);
+    expect(new Set(put.mock.calls.map(([, writeId]) => writeId)).size).toBe(2);
   });
 
   it('claims nothing for what is refused, and runs for a repeat what the first time meant', async () => {

@@ -207,7 +207,7 @@ async function execute(
   const template = packages.length === 0 ? undefined : templateFor?.(packages);
   const { runs } = await sandboxes.execute(
     {
-      executionId: `use-${contentDigest({ agent, user, useId, skill: skill.digest, input })}`,
+      executionId: `use-${contentDigest({ tenant, agent, user, useId, skill: skill.digest, input })}`,
       tenant,
       owner: { agent, user },
       files: [],
@@ -254,9 +254,9 @@ function ownerOf({ scope: { tenant, agent, user } }: Skill) {
   return { tenant, agent, ...(user === null ? {} : { user }) };
 }
 
-/** Names reader and use, so that a repeat is the same write. */
-function writeIdOf({ reader: { agent, user }, useId }: SkillCall): string {
-  return `use-${contentDigest({ agent, user, useId })}`;
+/** Names reader and use, so that a repeat is the same write; the tenant too, since job ids are not kept apart by tenant. */
+function writeIdOf({ reader: { tenant, agent, user }, useId }: SkillCall): string {
+  return `use-${contentDigest({ tenant, agent, user, useId })}`;
 }
 
 function useOf(
