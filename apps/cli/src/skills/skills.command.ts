@@ -199,7 +199,7 @@ function addHygiene(skills: Command, start: Start): void {
     .action((options: PruneOptions, command: Command) => start(command, (cli) => pruneSkills(cli, options)));
   repeatable(skills.command('revoke <source>'))
     .description(
-      'withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, wantedSkills/ID or users/USER; for reviewers',
+      'withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, procedures/ID, wantedSkills/ID, imports/ID, users/USER or skills/NAME@VERSION; for reviewers',
     )
     .option('--reason <text>', 'kept in the history')
     .option('--dry-run', 'say what would be withdrawn')

@@ -20,7 +20,7 @@ export interface LearnedRecords {
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "procedures/{id}", "wantedSkills/{id}", "users/{user}", "skills/{name}@{version}", of whichever owner. */
+  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "procedures/{id}", "wantedSkills/{id}", "imports/{id}", "users/{user}", "skills/{name}@{version}", of whichever owner. */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
@@ -63,7 +63,7 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
   if (source === null || !REVOCABLE.has(source.kind))
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(input.source.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a wanted skill, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
+      `${JSON.stringify(input.source.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
       { field: 'source' },
     );
   const inReach = await skillsInReach(input, source, deps);
