@@ -2,6 +2,7 @@ import { fromJson, type JsonObject } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { type SkillDraft, SkillDraftSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { AgentId, SkillName } from '@etude/contracts/ids';
+import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import { parseField } from '../wire/validation.js';
 
@@ -19,7 +20,7 @@ const Parameter = z.strictObject({
   type: z.string().default('str'),
   description: z.string().default(''),
   required: z.boolean().default(true),
-  default_value: z.json().nullish(),
+  default_value: Json.nullish(),
 });
 
 const Texts = z.array(z.string()).nullish();
@@ -37,7 +38,7 @@ const Put = z.strictObject({
   /** Which version was edited. */
   version: z.number().int().min(0).optional(),
   /** Beyond the resource: what it is verified by, and what else an author may say. */
-  tests: z.array(z.json()).nullish(),
+  tests: z.array(Json).nullish(),
   category: z.string().nullish(),
   packages: Texts,
   entry_point: z.string().nullish(),
@@ -46,7 +47,7 @@ const Put = z.strictObject({
   ...Object.fromEntries(
     ['id', 'type', 'object_id', 'execution_count', 'success_rate', 'created_on', 'updated_on', 'status', 'status_reason'].map((field) => [
       field,
-      z.json().optional(),
+      Json.optional(),
     ]),
   ),
 });
@@ -117,7 +118,7 @@ export function readerOf(query: URLSearchParams): string {
 }
 
 function parsedBody<S extends z.ZodType>(schema: S, body: JsonObject): z.output<S> {
-  const unknown = schema instanceof z.ZodObject ? Object.keys(body).filter((key) => !(key in schema.shape)) : [];
+  const unknown = schema instanceof z.ZodObject ? Object.keys(body).filter((key) => !Object.hasOwn(schema.shape, key)) : [];
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape).join(', ') : '';
   if (unknown[0] !== undefined) throw parseProblem(unknown[0], `is no field of this call; it has: ${known}`);
   return parseField(schema, body, '');

@@ -1,0 +1,22 @@
+import { type JsonObject, toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { expect, it } from 'vitest';
+import { resourceWrite } from './skill-resource-request.js';
+
+const VALUE = '{"__proto__":{"a":1},"b":[null]}';
+
+it('keeps every key of values in tests and defaults', () => {
+  const test = `{"call":{"args":[${VALUE}],"expected":${VALUE}}}`;
+  const body = `{"description":"","code":"","tests":[${test}],"parameters":[{"name":"x","required":false,"default_value":${VALUE}}]}`;
+  const { tests, parameters } = resourceWrite(JSON.parse(body) as JsonObject, 'one').draft;
+  const call = tests[0]?.test.case === 'call' ? tests[0].test.value : undefined;
+  const values = [...(call?.args?.values ?? []), call?.expected, parameters[0]?.defaultValue];
+  expect(values.map((value) => value && JSON.stringify(toJson(ValueSchema, value)))).toEqual([VALUE, VALUE, VALUE]);
+});
+
+it('refuses a field that no skill has, whatever it is called', () => {
+  for (const field of ['nonsense', '__proto__', 'constructor']) {
+    const body = JSON.parse(`{"description":"","code":"","${field}":1}`) as JsonObject;
+    expect(() => resourceWrite(body, 'one')).toThrow(`${field}: is no field of this call`);
+  }
+});
