@@ -54,6 +54,31 @@ describe('JSON that is taken as it is written', () => {
     );
   });
 
+  it.each([
+    ['{"a":"\\"9007199254740993\\\\","b":[1,"1e999",{"9007199254740993":-0.12345678901234567}]}'],
+    ['[1.2345678901234567e100,-100000000000000000000,1E+300,1e-400]'],
+    ['"\\\\ud800 9007199254740993"'],
+  ])('has any digits in texts, and fractions: %s', (text) => {
+    expect(parseExactJson(text)).toEqual(JSON.parse(text));
+  });
+
+  it.each([
+    ['{"a":"\\"","n" : 9007199254740993}', /"n": 9007199254740993 is/],
+    ['{"a\\"b":[1,{"k":[-1e999]}]}', /written\. -1e999 is larger/],
+    ['["\\ud83d\\ude00","\\ude00\\ud83d"]', /half of a surrogate pair/],
+    [`{"${'k'.repeat(100)}":1e999}`, /"k{40}": 1e999/],
+  ])('is refused at its place: %s', (text, message) => {
+    expect(() => parseExactJson(text)).toThrow(message);
+  });
+
+  it('is taken however deep it is, and however much of it there is', () => {
+    const deep = '['.repeat(100_000);
+    expect(parseExactJson(`${deep}0.1234567890123456789${']'.repeat(100_000)}`)).toHaveLength(1);
+    expect(() => parseExactJson(`${deep}9007199254740993${']'.repeat(100_000)}`)).toThrow('whole number beyond');
+    const long = `"${'a\\n'.repeat(1_000_000)}\\ud83d\\ude00"`;
+    expect(parseExactJson(`[${long},1${',0.1234567890123456789'.repeat(100_000)}]`)).toHaveLength(100_002);
+  });
+
   it('is JSON in the first place', () => {
     expect(() => parseExactJson('{')).toThrow(SyntaxError);
   });
