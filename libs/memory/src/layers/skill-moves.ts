@@ -51,7 +51,7 @@ export async function moveSkills(
   return moved;
 }
 
-type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
+export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
 
 interface Moving {
   readonly tenant: string;
@@ -134,7 +134,7 @@ async function unchangedOf(store: RecordStore, tenant: string, skills: readonly 
   return [...new Map(stored.flatMap((one) => (one === undefined ? [] : [[one.record.key, unchanged(one)]]))).values()];
 }
 
-function callGraph(store: RecordStore): CallGraph {
+export function callGraph(store: RecordStore): CallGraph {
   return {
     versions: async (owner, name) => (await ownedSkills(store, owner, { where: { name } })).map(({ skill }) => skill),
     dependents: (key, options) => dependentsOf(store, key, options),
@@ -172,12 +172,19 @@ async function leaveCallable(deps: MoveDeps, entered: readonly Skill[], left: re
   return lost;
 }
 
-/** Unless somebody decided on it or took another version into use meanwhile, or what it calls is gone too. */
-async function bringBack(deps: MoveDeps, skill: Skill, decision: Pick<SkillMove, 'by' | 'at' | 'reason'>): Promise<void> {
+/** Whether it is in use again; not where somebody decided on it or took another version into use meanwhile, or what it calls is gone too. */
+export function bringBack(deps: MoveDeps, skill: Skill, decision: Pick<SkillMove, 'by' | 'at' | 'reason'>): Promise<boolean> {
+  return isMoved(deps, { ...decision, key: keyOf(skill), to: 'active', from: ['deprecated'] });
+}
+
+/** false: somebody else decided on it meanwhile, or it may not be moved there any more. */
+export async function isMoved(deps: MoveDeps, move: SkillMove): Promise<boolean> {
   try {
-    await moveSkills(deps, [{ ...decision, key: keyOf(skill), to: 'active', from: ['deprecated'] }]);
+    await moveSkills(deps, [move]);
+    return true;
   } catch (error) {
     if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    return false;
   }
 }
 
@@ -187,7 +194,7 @@ function unchanged(stored: StoredSkill): Change {
 }
 
 /** @returns why, for each in whose place another one stays (ABORTED) */
-async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promise<readonly EtudeError[]> {
+export async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promise<readonly EtudeError[]> {
   const lost: EtudeError[] = [];
   for (const skill of entered) {
     const active = (await versionsOf(deps.store, skill, 'active')).map((version) => version.skill);

@@ -2,6 +2,7 @@ import type { RecordStore, StoreReport } from '../../record-store.js';
 import { mendDocuments } from '../semantic-documents.js';
 import { mergeDuplicates } from '../semantic-merging.js';
 import { reconcileNotes } from './reconcile-notes.js';
+import { reconcileSkills } from './reconcile-skills.js';
 import type { UpkeepDeps } from './record-upkeep.js';
 
 const SENTENCES_MAX = 100;
@@ -21,6 +22,7 @@ export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
       ['episodes', () => reconcileNotes(store, embedder, tenant)],
       ['documents', () => reconcileDocuments(store, tenant)],
       ['facts', () => reconcileFacts(deps, tenant)],
+      ['skills', () => reconcileSkills(deps, tenant)],
     ];
     for (const [what, look] of looks) report = together(report, await lookAt(store, `the ${what} of ${tenant}`, look));
   }
