@@ -1,8 +1,10 @@
+import { create } from '@bufbuild/protobuf';
+import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { describe, expect, it } from 'vitest';
 import { createCli } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { readSettings } from '../settings.js';
-import { checkFlags, nextStep } from './reembed.js';
+import { checkFlags, embedded, nextStep } from './reembed.js';
 
 const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
 const move = { model: 'all-minilm-l6-v2', dimension: 0, drop: '', used: 'lexical-hash-1', adapter: 'sqlite' };
@@ -39,4 +41,14 @@ describe('nextStep', () => {
     expect(nextStep(cli, 'ready', { ...move, drop: 'other' })).toBe('the vectors of other are dropped');
     expect(nextStep(cli, 'failed', move)).toBeNull();
   });
+});
+
+it('says after Ctrl-C that the move goes on, and how to stop it', async () => {
+  const notes: string[] = [];
+  const out = { status: () => undefined, note: (text: string) => notes.push(text) } as unknown as typeof cli.out;
+  const memory = { getReembedding: () => Promise.reject(new Error('was asked')) };
+  const started = create(ReembeddingSchema, { model: 'lexical-hash-1', state: 'running' });
+  const waiting = embedded({ ...cli, out, signal: AbortSignal.abort() }, { memory }, started);
+  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+  expect(notes).toEqual([expect.stringMatching(/goes on without this command.*etude memory reembed;.*etude memory reembed --stop/)]);
 });

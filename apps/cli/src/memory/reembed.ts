@@ -9,6 +9,7 @@ import type { Gateway } from '../gateway.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
 import { readStackState } from '../stack/stack-state.js';
+import { sayingHowToGoOn } from './interruption.js';
 import { wholeJson } from './memory-json.js';
 
 const POLL_MS = 300;
@@ -64,16 +65,27 @@ export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state:
   ].join('\n');
 }
 
-/** Polls until it is over, or was stopped. */
-async function embedded(cli: Cli, gateway: Gateway, started: Reembedding): Promise<Reembedding> {
-  let state = started;
-  while (state.state === 'running') {
-    cli.out.status(reembedText(state));
-    await sleep(POLL_MS, undefined, { signal: cli.signal });
-    state = await ridingOut(cli.signal, () => gateway.memory.getReembedding({}, callSettings(cli)));
-  }
-  cli.out.status('');
-  return state;
+/** Polls until it is over, or was stopped. Ctrl-C ends the polling alone. */
+export function embedded(
+  cli: Cli,
+  { memory }: { readonly memory: Pick<Gateway['memory'], 'getReembedding'> },
+  started: Reembedding,
+): Promise<Reembedding> {
+  const goesOn = `the move goes on without this command; to see how far it is: ${commandLine(cli, 'memory reembed')}; to stop it: ${commandLine(cli, 'memory reembed --stop')}`;
+  return sayingHowToGoOn(
+    cli,
+    async () => {
+      let state = started;
+      while (state.state === 'running') {
+        cli.out.status(reembedText(state));
+        await sleep(POLL_MS, undefined, { signal: cli.signal });
+        state = await ridingOut(cli.signal, () => memory.getReembedding({}, callSettings(cli)));
+      }
+      cli.out.status('');
+      return state;
+    },
+    goesOn,
+  );
 }
 
 /** The local stack starts with it from now on. */
