@@ -233,6 +233,8 @@ export const Skill = z.strictObject({
   /** Every change of status, oldest first. */
   history: z.array(SkillChange).optional(),
   origin: SkillOriginKind.optional(),
+  /** Some of its tests were made from cases of tasks elsewhere, or for a version before it, whatever its origin. */
+  hiddenTests: z.boolean().optional(),
   /** Why it is never approved automatically, one reason each: what it was learned from is not trusted. */
   untrusted: z.array(z.string()).optional(),
   /** Name of the skill that is used in its place. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { proofOf, storeAt } from '../../testing/skill-lives.js';
+import { hasHiddenTests } from './hidden-tests.js';
 import { promoteSkill } from './promote-skill.js';
 import { registerSkill } from './register-skill.js';
 
@@ -20,6 +21,16 @@ describe('registerSkill', () => {
     expect(stored).toMatchObject({ status: 'candidate', version: 1, createdAt: clock.now(), history: [{ by: 'ann', to: 'candidate' }] });
     expect(stored).not.toHaveProperty('proof');
     expect(await registerSkill(skillOf(), { by: 'bob' }, deps)).toEqual(stored);
+  });
+
+  it('goes on hiding tests that were made from tasks, whoever registers them with other code', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
+    await registerSkill(skillOf({ origin: 'rollout' }), {}, deps);
+    const edited = await registerSkill(other('b', { origin: 'person', description: 'Other words.' }), { baseVersion: 1 }, deps);
+    const again = await registerSkill(other('c', { origin: 'person' }), { baseVersion: 2 }, deps);
+    const anew = await registerSkill(other('d', { origin: 'person', tests: [heldOut(4)] }), { baseVersion: 3 }, deps);
+    expect([edited, again, anew].map(hasHiddenTests)).toEqual([true, true, false]);
+    expect(edited.origin).toBe('person');
   });
 
   it('refuses a stale edit and says what changed, by whom and when', async () => {

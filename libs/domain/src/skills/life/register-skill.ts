@@ -4,6 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
+import { carriesHiddenTests } from './hidden-tests.js';
 import { differingWords, distinctTests, knownVersion } from './known-version.js';
 import { requireEnabled } from './may-learn.js';
 import { otherKindReason } from './other-kind.js';
@@ -89,7 +90,13 @@ async function registrable(candidate: Skill, deps: RegistrationDeps, planned: Re
   requireKind(candidate, versions.find(({ status }) => status === 'active') ?? null);
   const heldOut = distinctTests([...(versions[0]?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
-  const given = { ...candidate, createdAt: at, updatedAt: at, ...(heldOut.length === 0 ? {} : { heldOut }) };
+  const given = {
+    ...candidate,
+    createdAt: at,
+    updatedAt: at,
+    ...(heldOut.length === 0 ? {} : { heldOut }),
+    ...(carriesHiddenTests(candidate, versions) ? { hiddenTests: true } : {}),
+  };
   return { given, versions, isNew };
 }
 

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -298,6 +299,14 @@ describe('a skill that somebody proposes', () => {
     const { skills } = await proposedBy(said);
     expect(skills).toMatchObject([{ executionCount: 0, successRate: 1, origin: 'import', status: 'candidate' }]);
     for (const name of ['usage', 'history', 'proof']) expect(skills[0]).not.toHaveProperty(name);
+  });
+
+  it('keeps hidden what was made from tasks among its tests', async () => {
+    const { skills } = await proposedBy(skillOf({ name: 'learned', origin: 'rollout' }), skillOf({ name: 'told', origin: 'person' }));
+    expect(skills.map((skill) => [skill.name, skill.origin, hasHiddenTests(skill)])).toEqual([
+      ['learned', 'import', true],
+      ['told', 'import', false],
+    ]);
   });
 
   it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {

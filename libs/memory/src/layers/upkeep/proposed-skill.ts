@@ -1,5 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
+import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import { isInWords, skillDigest } from '@etude/domain/skills/life/skill-digest';
 import { createHash } from 'node:crypto';
 import type { MemoryRecord } from '../../record-store.js';
@@ -88,6 +89,7 @@ export function proposalOf(told: Skill, source: string): Proposal {
     executionCount: 0,
     successRate: 1,
     digest: skillDigest(told),
+    ...(hasHiddenTests(told) ? { hiddenTests: true } : {}),
   };
   return { skill, setAside: OUT_OF_USE.has(status) ? `${statusReason}${why === '' ? '' : `: ${why}`}` : null };
 }
