@@ -48,28 +48,19 @@ describe('LocalSandboxes', () => {
     const sandboxes = await start({ warm: 3 });
     expect(sandboxes.warmCount).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
-    await expect.poll(() => sandboxes.warmCount, { timeout: 10_000 }).toBe(3);
-    await expect.poll(sandboxCount, { timeout: 10_000 }).toBe(3);
+    await expect.poll(() => sandboxes.warmCount).toBe(3);
+    await expect.poll(sandboxCount).toBe(3);
   });
 
   it('runs a burst beyond its pool and no more at once than allowed', async () => {
     const sandboxes = await start({ warm: 1, concurrencyMax: 3 });
-    let running = 0;
-    let most = 0;
-    const watch = setInterval(() => void sandboxCount().then((count) => (most = Math.max(most, count))), 5);
-    onTestFinished(() => clearInterval(watch));
-    const results = await Promise.all(
-      Array.from({ length: 10 }, async (_, n) => {
-        running += 1;
-        const result = await sandboxes.execute(requestOf([program(`print(${n})`)]), never());
-        running -= 1;
-        return result.runs[0]?.stdout;
-      }),
-    );
-    expect(results).toEqual(Array.from({ length: 10 }, (_, n) => `${n}\n`));
-    expect(running).toBe(0);
-    // Ending ones may still be there while the next begins.
-    expect(most).toBeLessThanOrEqual(3 + 3 + 1);
+    const code = 'import time\nprint(time.monotonic())\ntime.sleep(0.1)\nprint(time.monotonic())';
+    const results = await Promise.all(Array.from({ length: 10 }, () => sandboxes.execute(requestOf([program(code)]), never())));
+    const times = results.map(({ runs }) => runs[0]?.stdout.trim().split('\n').map(Number) ?? []);
+    expect(times.flat()).toHaveLength(20);
+    // By the machine's clock, which all sandboxes share: how many others ran when each began.
+    const together = times.map(([began = 0]) => times.filter(([from = 0, to = 0]) => from <= began && began <= to).length);
+    expect(Math.max(...together)).toBeLessThanOrEqual(3);
   });
 
   it('refuses what waits beyond its queue', async () => {
@@ -83,17 +74,16 @@ describe('LocalSandboxes', () => {
     expect(await Promise.all(slow)).toEqual(['AbortError', 'AbortError']);
   });
 
-  it('stops the code within 250 ms of an abort, and then says so', async () => {
+  it('stops the code at an abort, not at a limit, and then says so', async () => {
     const sandboxes = await start({ warm: 0 });
     const stop = new AbortController();
     const code = 'import os\nfor _ in range(3): os.fork()\nwhile True: pass';
-    const running = sandboxes.execute(requestOf([program(code)]), stop.signal);
+    const limits = { wallMs: 3_600_000, cpuMs: 600_000 };
+    const running = sandboxes.execute(requestOf([program(code)], { limits }), stop.signal);
     let inside: string[] = [];
-    await expect.poll(async () => processesIn((inside = await namespaces())), { timeout: 10_000 }).toBeGreaterThanOrEqual(8);
-    const since = performance.now();
+    await expect.poll(async () => processesIn((inside = await namespaces()))).toBeGreaterThanOrEqual(8);
     stop.abort();
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-    expect(performance.now() - since).toBeLessThan(250);
     expect(await processesIn(inside)).toBe(0);
   });
 
@@ -130,7 +120,7 @@ describe('LocalSandboxes', () => {
     const idle = await processesIn(await namespaces());
     const running = sandboxes.execute(request, never());
     // More than those of another spare one.
-    await expect.poll(async () => processesIn(await namespaces()), { timeout: 10_000 }).toBeGreaterThanOrEqual(2 * idle + 8);
+    await expect.poll(async () => processesIn(await namespaces())).toBeGreaterThanOrEqual(2 * idle + 8);
     for (const pid of await listChildren(String(process.pid))) process.kill(Number(pid), 'SIGKILL');
     expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);
   });
@@ -140,7 +130,7 @@ describe('LocalSandboxes', () => {
     const running = sandboxes.execute(requestOf([program('while True: pass')]), never()).catch((error: Error) => error.name);
     await sandboxes.close();
     expect(await running).toBe('AbortError');
-    await expect.poll(() => listChildren(String(process.pid)), { timeout: 5_000 }).toEqual([]);
+    await expect.poll(() => listChildren(String(process.pid))).toEqual([]);
     await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 

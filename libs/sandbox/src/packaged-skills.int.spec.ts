@@ -36,7 +36,7 @@ beforeAll(async () => {
   await writeFile(join(folder, '__init__.py'), 'def digits(n):\n    return "I" * n\n');
   await chmod(overlaysPath, 0o755);
   sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2, overlaysPath });
-}, 60_000);
+});
 afterAll(async () => {
   await sandboxes?.close();
   await rm(overlaysPath, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
-import { CLAIM, SupervisorProcess } from './supervisor-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess } from './supervisor-fixture.js';
 
 /** Whoever asks what time it is hears of ten days ago and of ten days ahead in turn. */
 const JUMPING = `import time, itertools
@@ -23,25 +23,25 @@ describe('a clock that is set while a sandbox runs', () => {
 
   it('neither shortens nor lengthens what code may take', async () => {
     const peer = await (await start()).bound();
-    const limits = { cpuMs: 10_000, wallMs: 1_000, memoryMiB: 64, processes: 8, fileSizeMiB: 1, outputKiB: 16, diskMiB: 4, openFiles: 64 };
-    const rested = await peer.run(program('import time\ntime.sleep(0.3)\nprint("rested")'), { limits });
+    // A jump is of ten days: what counts it is far beyond these bounds, and a busy machine is not.
+    const rested = await peer.run(program('import time\ntime.sleep(0.3)\nprint("rested")'), { limits: limitsOf({ wallMs: 30_000 }) });
     expect(rested).toMatchObject({ exit: 'ok', stdout: 'rested\n' });
     expect(rested.wallMs).toBeGreaterThanOrEqual(300);
-    expect(rested.wallMs).toBeLessThan(1_000);
-    const stopped = await peer.run(program('import time\ntime.sleep(60)'), { limits });
+    expect(rested.wallMs).toBeLessThan(30_000);
+    const stopped = await peer.run(program('import time\ntime.sleep(600)'), { limits: limitsOf({ wallMs: 1_000 }) });
     expect(stopped).toMatchObject({ exit: 'wall' });
-    expect(stopped.wallMs).toBeLessThan(3_000);
+    expect(stopped.wallMs).toBeLessThan(30_000);
   });
 
   it('neither ends a lease nor extends it', async () => {
+    const leaseMs = 3_000;
     await start();
     const from = performance.now();
-    const peer = await supervisor.bound(CLAIM, 1_000);
+    const peer = await supervisor.bound(CLAIM, leaseMs);
     await peer.run(program('import time\ntime.sleep(0.5)'));
-    peer.send({ type: 'lease', claim: CLAIM, leaseMs: 1_000 });
+    peer.send({ type: 'lease', claim: CLAIM, leaseMs });
     peer.drain();
     await supervisor.ended;
-    expect(performance.now() - from).toBeGreaterThan(1_450);
-    expect(performance.now() - from).toBeLessThan(5_000);
+    expect(performance.now() - from).toBeGreaterThan(500 + leaseMs - 50);
   });
 });

@@ -14,8 +14,8 @@ import { seccompFilter } from './seccomp.js';
 /** The token of every supervisor that is started here, and the claim that most tests use. */
 export const TOKEN = 'a token';
 export const CLAIM = 'claim-1';
-/** Nothing that a test waits for takes longer. */
-const PATIENCE_MS = 15_000;
+/** Ends what hangs: nothing that a test waits for takes longer, on a busy machine either. */
+const PATIENCE_MS = 60_000;
 const NOBODY = 65_534;
 
 export interface Frame extends SupervisorFrame {
@@ -106,8 +106,8 @@ export class SupervisorProcess {
     }
   }
 
-  /** A connection that is bound. */
-  async bound(claim = CLAIM, leaseMs = 60_000): Promise<Peer> {
+  /** A connection that is bound. Nobody renews its lease: it outlasts all tests of a file. */
+  async bound(claim = CLAIM, leaseMs = 3_600_000): Promise<Peer> {
     const peer = await this.connect();
     peer.send({ type: 'bind', claim, token: TOKEN, leaseMs });
     await peer.next('bound');

@@ -17,9 +17,9 @@ describe('limits', () => {
   });
 
   it('stop code that takes too long', async () => {
-    const result = await sandboxes.one(program('import time\nprint("began", flush=True)\ntime.sleep(60)'), { wallMs: 300 });
+    const result = await sandboxes.one(program('import time\nprint("began", flush=True)\ntime.sleep(60)'), { wallMs: 3_000 });
     expect(result).toMatchObject({ exit: 'wall', stdout: 'began\n' });
-    expect(result.wallMs).toBeGreaterThanOrEqual(300);
+    expect(result.wallMs).toBeGreaterThanOrEqual(3_000);
   });
 
   it.each([
@@ -27,14 +27,14 @@ describe('limits', () => {
     ['one block', 'x = bytearray(1 << 30)'],
     [
       'page tables',
-      'import ctypes, mmap, time\nm = mmap.mmap(-1, 200 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)\nm.madvise(15)\nfor i in range(0, 200 << 30, 2 << 20): m[i]\ntime.sleep(1)',
+      'import ctypes, mmap, time\nm = mmap.mmap(-1, 200 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)\nm.madvise(15)\nfor i in range(0, 200 << 30, 2 << 20): m[i]\ntime.sleep(20)',
     ],
     [
       'many processes',
       'import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        x = bytearray(b"x") * (50 << 20)\n        time.sleep(20)\ntime.sleep(20)',
     ],
   ])('stop code that takes too much memory: %s', async (_name, code) => {
-    const result = await sandboxes.one(program(code), { memoryMiB: 128, wallMs: 15_000 });
+    const result = await sandboxes.one(program(code), { memoryMiB: 128, wallMs: 60_000 });
     expect(result.exit).toBe('oom');
     expect(result.memoryPeakKiB).toBeLessThan(600 * 1024);
   });
@@ -43,7 +43,7 @@ describe('limits', () => {
     // Less than the disk holds (128 MiB), more than the limit.
     const code =
       'import mmap, os, time\nfor n in range(8):\n    if os.fork() == 0:\n        f = os.open("/tmp/%d" % n, os.O_RDWR | os.O_CREAT)\n        os.truncate(f, 14 << 20)\n        m = mmap.mmap(f, 14 << 20)\n        for i in range(0, 14 << 20, 4096): m[i] = 1\n        time.sleep(20)\ntime.sleep(20)';
-    expect(await sandboxes.one(program(code), { memoryMiB: 48, wallMs: 15_000 })).toMatchObject({ exit: 'oom' });
+    expect(await sandboxes.one(program(code), { memoryMiB: 48, wallMs: 60_000 })).toMatchObject({ exit: 'oom' });
   });
 
   it('count what processes share once', async () => {

@@ -136,7 +136,7 @@ describe('a skill in the sandbox', () => {
     }
     const wide = `def f(a):\n${'    a = a + 1\n'.repeat(15_000)}    return a\n`;
     expect(await inspectSkill(wide, null, { sandboxes: sandboxes.sandboxes, tenant: 'acme' })).toMatchObject({ kind: 'function' });
-  }, 60_000);
+  });
 
   it('is verified in all stages where it is small', async () => {
     const code = `import re
@@ -155,5 +155,5 @@ def slug(text: str, sep: str = "-") -> str:
       call(['a b c d e f g h i j k l'], 'a-b-c-d-e-f-g-h-i-j'),
     ];
     expect(await verify(skillOf('slug', code, { tests }))).toMatchObject({ passed: true });
-  }, 60_000);
+  });
 });

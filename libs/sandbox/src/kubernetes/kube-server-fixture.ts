@@ -76,7 +76,7 @@ export class KubeServerFixture {
 
   api(limits: KubeApiLimits = {}): KubeApi {
     const retry = { attemptsMax: 3, backoffMinMs: 2, backoffMaxMs: 10, retryAfterMaxMs: 200 };
-    return new KubeApi(plainAccess(this.url), 'ns', { qps: 10_000, burst: 1_000, requestTimeoutMs: 5_000, retry, ...limits });
+    return new KubeApi(plainAccess(this.url), 'ns', { qps: 10_000, burst: 1_000, requestTimeoutMs: 60_000, retry, ...limits });
   }
 
   put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {

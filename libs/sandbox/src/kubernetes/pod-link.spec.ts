@@ -6,7 +6,7 @@ import { encodeFrame, FrameReader } from '../frames.js';
 import { PodLink } from './pod-link.js';
 
 const never = new AbortController().signal;
-const TIMES = { connectTimeoutMs: 2_000, helloTimeoutMs: 2_000 };
+const TIMES = { connectTimeoutMs: 60_000, helloTimeoutMs: 60_000 };
 const HELLO = { type: 'hello', protocol: 2, sandbox: 'pod/uid' };
 
 /** A supervisor in its place: says hello, and answers each frame with what the test gives. */
@@ -54,14 +54,14 @@ describe('the connection to a pod', () => {
     });
     const link = await open(port);
     onTestFinished(() => link.abandon());
-    expect(await link.bind('c1', 'token', 15_000, 1_000)).toEqual({ outcome: 'bound' });
+    expect(await link.bind('c1', 'token', 15_000, 60_000)).toEqual({ outcome: 'bound' });
     expect(heard).toEqual([{ type: 'bind', claim: 'c1', token: 'token', leaseMs: 15_000 }]);
   });
 
   it('tells a pod that another claim holds from one that answers nothing', async () => {
     const claimed = await open(await supervisor(HELLO, () => [{ type: 'refused', code: 'claimed', reason: 'another claim holds it' }]));
     onTestFinished(() => claimed.abandon());
-    expect(await claimed.bind('c1', 't', 1_000, 1_000)).toMatchObject({ outcome: 'claimed' });
+    expect(await claimed.bind('c1', 't', 1_000, 60_000)).toMatchObject({ outcome: 'claimed' });
     const silent = await open(await supervisor(HELLO, () => []));
     expect(await silent.bind('c1', 't', 1_000, 30)).toMatchObject({ outcome: 'silent' });
     expect(silent.alive).toBe(false);

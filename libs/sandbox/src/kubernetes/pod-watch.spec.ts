@@ -22,7 +22,7 @@ describe('PodWatch', () => {
   }
   /** The watch comes to know the truth. */
   async function agrees(): Promise<void> {
-    await expect.poll(() => known(watch), { timeout: 10_000, interval: 10 }).toEqual(server.truth);
+    await expect.poll(() => known(watch), { interval: 10 }).toEqual(server.truth);
   }
   const watching = () => until(() => server.watchers === 1 && watch.state.connectedSince !== null, { what: 'a watch' });
 
@@ -335,7 +335,7 @@ describe('PodWatch under faults', () => {
         try {
           for (const { act, name, phase } of steps) await apply(server, act, `pod-${name}`, phase);
           server.muted = false;
-          await expect.poll(() => known(watch), { timeout: 10_000, interval: 2 }).toEqual(server.truth);
+          await expect.poll(() => known(watch), { interval: 2 }).toEqual(server.truth);
           expect([...told.keys()].toSorted()).toEqual([...watch.pods.keys()].toSorted());
         } finally {
           await watch.close();
@@ -344,7 +344,7 @@ describe('PodWatch under faults', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 });
 
 async function apply(server: KubeServerFixture, act: string, name: string, phase: string): Promise<void> {
