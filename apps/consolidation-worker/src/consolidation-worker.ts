@@ -82,7 +82,8 @@ export class ConsolidationWorker implements OnApplicationShutdown {
     });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const analyser = new RuffSecretlintAnalyser();
-    const schedules = new NightlySchedules(producer, nightlyTimes(config), logger, archiveTimes(config), pruneTimes(config));
+    const fired = { times: nightlyTimes(config), archive: archiveTimes(config), prune: pruneTimes(config) };
+    const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, ...fired });
     await schedules.renew();
     const parts = { memory, embedder, model, producer, analyser, proofKeys, schedules };
     const worker = new ConsolidationWorker(memory, producer, analyser, startConsumers(config, parts, logger));

@@ -1,3 +1,4 @@
+import type { Clock } from '@etude/domain/ports/clock';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import {
@@ -21,44 +22,53 @@ export interface NightlyTimes {
 export type ArchiveTimes = Omit<ArchiveSchedule, 'tenant'>;
 export type PruneTimes = Omit<PruneSchedule, 'tenant'>;
 
+export interface ScheduleParts {
+  readonly producer: Producer;
+  readonly logger: QueueLogger;
+  readonly clock: Clock;
+  /** null: no tenant is scheduled. */
+  readonly times: NightlyTimes | null;
+  /** null: nothing is archived by itself. */
+  readonly archive: ArchiveTimes | null;
+  /** null: no skill is pruned by itself. */
+  readonly prune: PruneTimes | null;
+}
+
 interface Acts<T> {
-  readonly begin: (times: T) => Promise<void>;
+  /** Answers whether there was another schedule, or none. */
+  readonly begin: (times: T) => Promise<boolean>;
   /** Answers whether there was a schedule. */
   readonly end: () => Promise<boolean>;
 }
+
+/** An erasure of the tenant takes its schedules away, and a worker of the settings before may bring others back. */
+const AGAIN_AFTER_MS = 3_600_000;
 
 /**
  * Has `consolidation.run`, archiving and pruning fire every night for each tenant that something was learned for. The schedules are kept in Redis;
  * every worker sets the same ones.
  */
 export class NightlySchedules {
-  readonly #known = new Set<string>();
+  /** When this process set those of each tenant. */
+  readonly #setAt = new Map<string, number>();
 
-  constructor(
-    private readonly producer: Producer,
-    /** null: no tenant is scheduled. */
-    private readonly times: NightlyTimes | null,
-    private readonly logger: QueueLogger,
-    /** null: nothing is archived by itself. */
-    private readonly archive: ArchiveTimes | null = null,
-    /** null: no skill is pruned by itself. */
-    private readonly prune: PruneTimes | null = null,
-  ) {}
+  constructor(private readonly parts: ScheduleParts) {}
 
-  /** Once per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
+  /** Once an hour per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
   async ensure(tenant: string): Promise<void> {
-    const { times, archive, prune } = this;
-    if ((times !== null || archive !== null || prune !== null) && !this.#known.has(tenant)) await this.#apply(tenant);
+    const { times, archive, prune, clock } = this.parts;
+    if (times === null && archive === null && prune === null) return;
+    if (clock.now() - (this.#setAt.get(tenant) ?? -Infinity) >= AGAIN_AFTER_MS) await this.#apply(tenant);
   }
 
   /** What fires for any tenant fires by the present settings from now on, and no more where one was taken away. Before jobs are taken. */
   async renew(): Promise<void> {
-    for (const tenant of await scheduledTenants(this.producer)) await this.#apply(tenant);
+    for (const tenant of await scheduledTenants(this.parts.producer)) await this.#apply(tenant);
   }
 
   async #apply(tenant: string): Promise<void> {
-    const { producer, times, archive, prune } = this;
-    this.#known.add(tenant);
+    const { producer, times, archive, prune, clock } = this.parts;
+    this.#setAt.set(tenant, clock.now());
     await this.#set(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, {
       begin: (given) => scheduleNightly(producer, { ...given, tenant }),
       end: () => unscheduleNightly(producer, tenant),
@@ -74,17 +84,14 @@ export class NightlySchedules {
   }
 
   async #set<T extends object>(tenant: string, setting: string, times: T | null, { begin, end }: Acts<T>): Promise<void> {
+    const { logger } = this.parts;
     try {
-      if (times !== null) {
-        await begin(times);
-        this.logger.info({ tenant, ...times }, `${setting} is set for the tenant`);
-      } else if (await end()) this.logger.info({ tenant }, `${setting} is not set any more, and nothing fires by it for the tenant`);
+      const isOther = times === null ? await end() : await begin(times);
+      const what = times === null ? 'is not set any more, and nothing fires by it for the tenant' : 'is set for the tenant';
+      if (isOther) logger.info({ tenant, ...times }, `${setting} ${what}`);
     } catch (error) {
-      this.#known.delete(tenant);
-      this.logger.error(
-        { tenant, error: (error as Error).message },
-        `${setting} could not be set for the tenant; correct it if it is wrong`,
-      );
+      this.#setAt.delete(tenant);
+      logger.error({ tenant, error: (error as Error).message }, `${setting} could not be set for the tenant; correct it if it is wrong`);
     }
   }
 }

@@ -18,22 +18,23 @@ export interface NightlySchedule {
 }
 
 /**
- * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule, or nothing where it is
- * the same; the same one from several processes is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
+ * Has `consolidation.run` fire for a tenant by the clock of a time zone. Calling it again changes the schedule; the same one, from
+ * however many processes, is one. Each firing is one run: its id is made from the firing's time (`QueueDeclaration.firing`).
  *
+ * @returns whether it is another than before
  * @throws EtudeError INVALID_ARGUMENT for a pattern or time zone that can't be read
  */
 export async function scheduleNightly(
   producer: Producer,
   { pattern, timeZone, tenant, agent = null, days = 7 }: NightlySchedule,
-): Promise<void> {
+): Promise<boolean> {
   const template = parseOr(
     ConsolidationRunJob.payload,
     { v: 1, tenant, runId: `nightly-${agent ?? 'all'}`, agent, days, dryRun: false },
     'INVALID_ARGUMENT',
     'the nightly schedule',
   );
-  await upsert(producer, ConsolidationRunJob, schedulerId(tenant, agent), { pattern, timeZone }, template);
+  return upsert(producer, ConsolidationRunJob, schedulerId(tenant, agent), { pattern, timeZone }, template);
 }
 
 export interface ArchiveSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
@@ -42,8 +43,8 @@ export interface ArchiveSchedule extends Pick<NightlySchedule, 'pattern' | 'time
 }
 
 /** Has what a tenant hardly needs taken out of retrieval by the clock. As `scheduleNightly` otherwise. */
-export async function scheduleArchive(producer: Producer, schedule: ArchiveSchedule): Promise<void> {
-  await scheduleUpkeep(producer, 'archive', schedule);
+export async function scheduleArchive(producer: Producer, schedule: ArchiveSchedule): Promise<boolean> {
+  return scheduleUpkeep(producer, 'archive', schedule);
 }
 
 export interface PruneSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZone' | 'tenant'> {
@@ -55,8 +56,8 @@ export interface PruneSchedule extends Pick<NightlySchedule, 'pattern' | 'timeZo
 }
 
 /** Has a tenant's skills pruned by the clock. As `scheduleNightly` otherwise. */
-export async function schedulePrune(producer: Producer, schedule: PruneSchedule): Promise<void> {
-  await scheduleUpkeep(producer, 'prune', schedule);
+export async function schedulePrune(producer: Producer, schedule: PruneSchedule): Promise<boolean> {
+  return scheduleUpkeep(producer, 'prune', schedule);
 }
 
 const UPKEEP = { archive: 'archiving', prune: 'pruning' } as const;
@@ -65,10 +66,10 @@ async function scheduleUpkeep(
   producer: Producer,
   work: keyof typeof UPKEEP,
   { pattern, timeZone, ...more }: ArchiveSchedule | PruneSchedule,
-): Promise<void> {
+): Promise<boolean> {
   const payload = { v: 1, work, id: `nightly-${more.tenant}`, ...more };
   const template = parseOr(MemoryUpkeepJob.payload, payload, 'INVALID_ARGUMENT', `the schedule of ${UPKEEP[work]}`);
-  await upsert(producer, MemoryUpkeepJob, upkeepId(work, more.tenant), { pattern, timeZone }, template);
+  return upsert(producer, MemoryUpkeepJob, upkeepId(work, more.tenant), { pattern, timeZone }, template);
 }
 
 async function upsert(
@@ -77,16 +78,17 @@ async function upsert(
   id: string,
   { pattern, timeZone }: Pick<NightlySchedule, 'pattern' | 'timeZone'>,
   data: object,
-): Promise<void> {
+): Promise<boolean> {
   checkTimeZone(timeZone);
   const queue = producer.queue(declaration.name);
   const template = { data, opts: declaredOptions(declaration) };
   const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(id));
   // Set anew, it would leave out what is due by now.
-  if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return;
+  if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return false;
   const added = queue.upsertJobScheduler(id, { pattern, tz: timeZone }, { name: declaration.name, ...template });
   try {
     await whileRedisAnswers(producer.redis, added);
+    return true;
   } catch (error) {
     if (errorCode(error) !== 'INTERNAL') throw error;
     throw new EtudeError(

@@ -1,0 +1,75 @@
+import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
+import { Producer } from '@etude/queue/jobs/producer';
+import { unscheduleNightly } from '@etude/queue/jobs/scheduler';
+import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { NightlySchedules, type ScheduleParts } from './nightly-schedules.js';
+
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await startRedis({ durable: false });
+});
+afterAll(() => redis.stop());
+
+const NIGHTLY = { pattern: '0 3 * * *', timeZone: 'UTC' };
+const ALL = {
+  times: { ...NIGHTLY, days: 7 },
+  archive: { ...NIGHTLY, scoreMax: 0.2, olderThanDays: 30 },
+  prune: { ...NIGHTLY, unusedDays: 90, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 },
+};
+const NONE = { times: null, archive: null, prune: null };
+
+let rounds = 0;
+function start() {
+  const producer = new Producer(redis.url, `nightly${(rounds += 1)}`);
+  onTestFinished(() => producer.close());
+  const clock = { time: 0, now: () => clock.time };
+  const info = vi.fn();
+  const logger = { info, warn: vi.fn(), error: vi.fn() };
+  const worker = (settings: Pick<ScheduleParts, 'times' | 'archive' | 'prune'>) =>
+    new NightlySchedules({ producer, logger, clock, ...settings });
+  /** What fires, in order. */
+  const fires = async () => {
+    const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
+    const all = (await Promise.all(queues.map((queue) => queue.getJobSchedulers()))).flat();
+    return all.map(({ key, pattern }) => `${key} ${pattern}`).toSorted();
+  };
+  return { producer, clock, info, worker, fires };
+}
+
+describe('NightlySchedules', () => {
+  it('sets what is set for a tenant that learns, and says nothing of what is so already', async () => {
+    const { worker, fires, info } = start();
+    await worker(ALL).ensure('acme');
+    const all = ['archive.acme 0 3 * * *', 'nightly.acme.all 0 3 * * *', 'prune.acme 0 3 * * *'];
+    expect([await fires(), info.mock.calls.length]).toEqual([all, 3]);
+    await worker(ALL).ensure('acme');
+    expect([await fires(), info.mock.calls.length]).toEqual([all, 3]);
+    await worker(NONE).ensure('globex');
+    expect(await fires()).toEqual(all);
+  });
+
+  it('brings schedules of all tenants to the settings of a worker that starts', async () => {
+    const { worker, fires } = start();
+    const before = worker(ALL);
+    await before.ensure('acme');
+    await before.ensure('globex');
+    await worker({ ...NONE, times: { ...ALL.times, pattern: '0 4 * * *' } }).renew();
+    expect(await fires()).toEqual(['nightly.acme.all 0 4 * * *', 'nightly.globex.all 0 4 * * *']);
+    await worker(NONE).renew();
+    expect(await fires()).toEqual([]);
+  });
+
+  it('comes back within an hour for a tenant that goes on after its schedule was taken away', async () => {
+    const { producer, clock, worker, fires } = start();
+    const schedules = worker({ ...NONE, times: ALL.times });
+    await schedules.ensure('acme');
+    await unscheduleNightly(producer, 'acme');
+    clock.time += 3_599_999;
+    await schedules.ensure('acme');
+    expect(await fires()).toEqual([]);
+    clock.time += 1;
+    await schedules.ensure('acme');
+    expect(await fires()).toEqual(['nightly.acme.all 0 3 * * *']);
+  });
+});
