@@ -1,8 +1,11 @@
 import { create } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
 import { ListSkillsResponseSchema, SkillSchema, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { ServiceClient } from '@etude/contracts/grpc-client';
-import { status as codes } from '@grpc/grpc-js';
+import { encodeStatus, STATUS_DETAILS_KEY } from '@etude/contracts/rich-status';
+import { status as codes, Metadata } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
+import { restError } from './rest-error.js';
 import { SkillResources } from './skill-resources.js';
 
 const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({ name: `skills/${name}`, agent: 'coder', version, status });
@@ -74,4 +77,25 @@ it.each([
   const body = { description: '', code: 'def one(): return 1', version, owner_agent_object_id: 'coder' };
   await resources.answer(match, { query: new URLSearchParams(), body }, {});
   expect(registered).toEqual([baseVersion]);
+});
+
+it('says of a stale edit which field of the resource says what was edited', async () => {
+  const refused = new EtudeError('ABORTED', 'skill "one" changed since version 1: version 2 by ann changed code', {
+    field: 'base_version',
+  });
+  const metadata = new Metadata();
+  metadata.set(STATUS_DETAILS_KEY, encodeStatus(refused));
+  const skills = {
+    getSkill: async () => create(SkillSchema, skill('one', 2)),
+    registerSkill: async () => Promise.reject(Object.assign(refused, { code: codes.ABORTED, details: refused.message, metadata })),
+  } as unknown as ServiceClient<typeof Skills>;
+  const match = { resource: 'one', verb: 'PUT', instanceId: 'home', provider: 'Etude.Skill', name: 'one', bytesMax: 0 } as const;
+  const body = { description: '', code: 'def one(): return 1', version: 1, owner_agent_object_id: 'coder' };
+  const asked = new SkillResources('Etude.Skill', skills).answer(match, { query: new URLSearchParams(), body }, {});
+  const { status, body: answer } = restError(await asked.catch((error: unknown) => error));
+  const { message } = refused;
+  expect({ status, ...answer }).toEqual({
+    status: 409,
+    error: { code: 'ABORTED', message, fields: [{ field: 'version', description: message }] },
+  });
 });

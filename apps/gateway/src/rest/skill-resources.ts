@@ -3,6 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
+import { decodeStatus } from '@etude/contracts/rich-status';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { z } from 'zod';
 import { parseField } from '../wire/validation.js';
@@ -131,8 +132,12 @@ export class SkillResources {
     const { draft, agent, version } = resourceWrite(body, name);
     const known = await this.#newest(name, agent ?? '@tenant', call);
     const baseVersion = known === null ? 0 : await this.#baseOf(known, version ?? 0, call);
-    const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...call, timeoutMs: SETTLE_MS });
-    return { status: known === null ? 201 : 200, json: skillResource(place, skill) };
+    try {
+      const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...call, timeoutMs: SETTLE_MS });
+      return { status: known === null ? 201 : 200, json: skillResource(place, skill) };
+    } catch (error) {
+      throw staleVersion(error as ServiceError) ?? error;
+    }
   }
 
   /** The newest where what was edited is shown and all that came after it was rejected: nobody can read that here, or loses it. */
@@ -157,4 +162,12 @@ export class SkillResources {
       throw error;
     }
   }
+}
+
+/** A stale edit, by the field in which a resource says what was edited; null for what is none. */
+function staleVersion({ details: message, metadata }: ServiceError): EtudeError | null {
+  const { code, violations = [] } = decodeStatus(metadata) ?? {};
+  if (code !== 'ABORTED' || !violations.some(({ field }) => field === 'base_version')) return null;
+  const ofResource = violations.map((one) => (one.field === 'base_version' ? { ...one, field: 'version' } : one));
+  return new EtudeError('ABORTED', message, { violations: ofResource });
 }
