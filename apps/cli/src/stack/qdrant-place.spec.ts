@@ -23,6 +23,16 @@ it('says that nobody listens there before anything is started', async () => {
   });
 });
 
+it.each([
+  ['https://qdrant.invalid', 'qdrant.invalid:6333'],
+  ['http://qdrant.invalid/prefix', 'qdrant.invalid:6333'],
+  ['https://qdrant.invalid:443/', 'qdrant.invalid:443'],
+])('looks for %s where services do, at %s', async (url, place) => {
+  await expect(requireQdrant({ ETUDE_QDRANT_URL: url })).rejects.toMatchObject({
+    message: expect.stringContaining(`Qdrant at ${place} cannot`),
+  });
+});
+
 it('wants a server or a program where memory shall be in Qdrant', async () => {
   await expect(requireQdrant({ PATH: '/nowhere' })).rejects.toMatchObject({ exit: EXIT.unavailable });
 });

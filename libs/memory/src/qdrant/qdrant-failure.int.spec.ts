@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { describeOnQdrant } from '../../test/describe-on-qdrant.js';
 import { type Misbehaviour, type Proxy, startProxy } from '../../test/misbehaving-proxy.js';
@@ -42,6 +43,22 @@ describe('a Qdrant that cannot be reached', () => {
 
   it.each(['', 'a b', '../x', 'x'.repeat(101)])('has collections that can be named, unlike %j', async (collectionPrefix) => {
     await expect(openQdrantStore(options('http://127.0.0.1:9', { collectionPrefix }))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});
+
+describe('options that cannot be', () => {
+  it('are a file without a certificate in it', async () => {
+    const caPath = fileURLToPath(import.meta.url);
+    await expect(openQdrantStore(options('https://127.0.0.1:9', { caPath }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(caPath),
+    });
+  });
+
+  it('are a key that no header may have', async () => {
+    const refused = openQdrantStore(options('http://127.0.0.1:9', { apiKey: 'schlüssel' }));
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('API key') });
+    await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('schlüssel') });
   });
 });
 
@@ -98,6 +115,18 @@ describe('a Qdrant whose answers are all wrong', () => {
     await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
       code: 'MEMORY_VERSION',
       message: expect.stringMatching(/is 1\.16\.3.*1\.18 or newer/),
+    });
+  });
+
+  it.each([
+    { status: 200, body: '<html>a list of files</html>' },
+    { status: 200, body: { name: 'another', version: { number: '8.1' } } },
+    { status: 404, body: 'not found' },
+  ])('is another server, which answers %j', async (answer) => {
+    const proxy = await answering(answer);
+    await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
+      code: 'MEMORY_UNAVAILABLE',
+      message: expect.stringMatching(/it is no Qdrant; check the address/),
     });
   });
 

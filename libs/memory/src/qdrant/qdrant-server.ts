@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { QdrantClient } from '@qdrant/js-client-rest';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -36,6 +37,7 @@ export class QdrantServer {
     const url = parseUrl(options.url);
     this.where = url.origin;
     this.#secret = options.apiKey || null;
+    if (this.#secret !== null) requireSendable(this.#secret);
     if (options.caPath) trust(options.caPath);
     this.#client = new QdrantClient({
       host: url.hostname,
@@ -76,6 +78,15 @@ function parseUrl(text: string): URL {
   return url;
 }
 
+/** @throws EtudeError INVALID_ARGUMENT for what no header may have */
+function requireSendable(key: string): void {
+  if (/^[\t\x20-\x7e\n\r]+$/.test(key)) return;
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    'the API key of Qdrant has other characters than ASCII; give the one that the server was started with',
+  );
+}
+
 /** URL drops the usual port of its protocol, which is not Qdrant's. */
 function portOf(url: URL, text: string): number {
   if (url.port !== '') return Number(url.port);
@@ -88,6 +99,8 @@ function trust(path: string): void {
   const known = getCACertificates('default');
   try {
     const added = readFileSync(path, 'utf8');
+    // Throws for what is no certificate, which is passed over below.
+    void new X509Certificate(added);
     if (!known.includes(added)) setDefaultCACertificates([...known, added]);
   } catch (cause) {
     const message = `the file ${path} with the authority of Qdrant's certificate cannot be used: ${(cause as Error).message}`;

@@ -1,5 +1,5 @@
 import { embedderSetting } from '@etude/contracts/embedder-names';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
 import type { CollectionNames } from './collections.js';
@@ -23,9 +23,9 @@ export interface ServerAbilities {
   readonly ownStatistics: boolean;
 }
 
-/** @throws EtudeError MEMORY_VERSION */
+/** @throws EtudeError MEMORY_VERSION, MEMORY_UNAVAILABLE for another server than Qdrant */
 export async function serverAbilities(server: QdrantServer): Promise<ServerAbilities> {
-  const { version } = await server.ask('tell its version', (client) => client.versionInfo());
+  const version = await versionOf(server);
   const atLeast = ({ major, minor }: typeof SERVER_MIN) => {
     const [a = 0, b = 0] = version.split('.', 2).map(Number);
     return a > major || (a === major && b >= minor);
@@ -35,6 +35,22 @@ export async function serverAbilities(server: QdrantServer): Promise<ServerAbili
     throw new EtudeError('MEMORY_VERSION', message);
   }
   return { version, ownStatistics: atLeast(SERVER_WITH_OWN_STATISTICS) };
+}
+
+/** Whatever else serves HTTP there answers anything. */
+async function versionOf(server: QdrantServer): Promise<string> {
+  const told: unknown = await server
+    .ask('tell its version', (client) => client.versionInfo())
+    .catch((error: unknown) => {
+      if (errorCode(error) === 'NOT_FOUND') return null;
+      throw error;
+    });
+  const version = typeof told === 'object' && told !== null && 'version' in told ? told.version : null;
+  if (typeof version === 'string' && /^\d+\.\d+/.test(version)) return version;
+  throw new EtudeError(
+    'MEMORY_UNAVAILABLE',
+    `what answers at ${server.where} tells no version, so it is no Qdrant; check the address and its port, 6333 as a rule (ETUDE_QDRANT_URL)`,
+  );
 }
 
 /** What is true of the whole store: its schema, its secret, and the models that it has vectors of. */
@@ -138,7 +154,9 @@ export class StoreModels {
     const known = models.find(({ name }) => name === model.name);
     if (known?.dimension === model.dimension && known.state === 'ready') return;
     const has = models.map(({ name, dimension, state }) => `${name} (${dimension} numbers, ${state})`).join(', ');
-    const settings = models.flatMap(({ name, state }) => (state === 'ready' ? [embedderSetting(name)] : [])).join(' or ');
+    const settings = models
+      .flatMap(({ name, dimension, state }) => (state === 'ready' ? [embedderSetting(name, dimension)] : []))
+      .join(' or ');
     throw new EtudeError(
       'MEMORY_VERSION',
       `the memory ${this.#names.meta} on Qdrant at ${this.#server.where} has vectors of ${has}, and the embedder is ${model.name} (${model.dimension}); ` +
