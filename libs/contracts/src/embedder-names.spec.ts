@@ -14,4 +14,6 @@ it('knows an embedder by either of its names', () => {
 it('names the setting that starts services with it', () => {
   expect(embedderSetting('all-minilm-l6-v2')).toBe('ETUDE_EMBEDDER=sentence');
   expect(embedderSetting('nomic')).toBe('ETUDE_EMBEDDING_MODEL=nomic');
+  expect(embedderSetting('nomic', 768)).toBe('ETUDE_EMBEDDING_MODEL=nomic ETUDE_EMBEDDING_DIMENSION=768');
+  expect(embedderSetting('all-minilm-l6-v2', 384)).toBe('ETUDE_EMBEDDER=sentence');
 });

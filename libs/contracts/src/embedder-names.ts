@@ -19,8 +19,9 @@ export function builtInOf(name: string): BuiltInEmbedder | null {
   );
 }
 
-/** The setting that starts services with this model. */
-export function embedderSetting(name: string): string {
+/** The settings that start services with this model. @param dimension of its vectors, where it is known */
+export function embedderSetting(name: string, dimension?: number): string {
   const builtIn = builtInOf(name);
-  return builtIn === null ? `ETUDE_EMBEDDING_MODEL=${name}` : `ETUDE_EMBEDDER=${builtIn}`;
+  if (builtIn !== null) return `ETUDE_EMBEDDER=${builtIn}`;
+  return `ETUDE_EMBEDDING_MODEL=${name}${dimension === undefined ? '' : ` ETUDE_EMBEDDING_DIMENSION=${dimension}`}`;
 }

@@ -142,7 +142,7 @@ function models(opened: OpenStore): void {
     for (const model of [OTHER_MODEL, { ...SAMPLE_MODEL, dimension: 9 }]) {
       await expect(second(model)).rejects.toMatchObject({
         code: 'MEMORY_VERSION',
-        message: expect.stringMatching(/sample-8.*ETUDE_EMBEDDING_MODEL=sample-8 .*etude memory reembed/s),
+        message: expect.stringMatching(/sample-8.*ETUDE_EMBEDDING_MODEL=sample-8 ETUDE_EMBEDDING_DIMENSION=8 .*etude memory reembed/s),
       });
     }
     await expect(second(OTHER_MODEL)).rejects.toMatchObject({ message: expect.stringContaining('other-4') });

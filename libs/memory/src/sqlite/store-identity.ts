@@ -56,7 +56,7 @@ function listed(stored: readonly VectorModel[]): string {
 function settings(stored: readonly VectorModel[]): string {
   return stored
     .filter(({ state }) => state === 'ready')
-    .map(({ name }) => embedderSetting(name))
+    .map(({ name, dimension }) => embedderSetting(name, dimension))
     .join(' or ');
 }
 
