@@ -55,11 +55,6 @@ export class SandboxController implements OnApplicationShutdown {
     return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, cancels, consumer, sessions });
   }
 
-  /** Where gateways reach its sessions; null where it serves none. */
-  get sessionsAddress(): string | null {
-    return this.parts.sessions?.address ?? null;
-  }
-
   /** For readiness: that executions are being taken, that sandboxes can be had, and that sessions are served. */
   checks(): Record<string, HealthCheck> {
     const { consumer, driverCheck, sessions } = this.parts;

@@ -30,7 +30,6 @@ export function advertisedAddress(advertised: string | undefined, host: string, 
 /** The sessions of a controller and the server over which gateways reach them. */
 export class SessionService {
   private constructor(
-    readonly address: string,
     private readonly server: ListeningServer,
     private readonly host: SessionHost,
     private readonly upkeep: SessionUpkeep,
@@ -58,7 +57,7 @@ export class SessionService {
       const server = await listen(config, token, host, store, logger);
       const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
       const upkeep = new SessionUpkeep({ host, store, directory, owners, self: { controllerId, address, sessionsMax }, logger });
-      const service = new SessionService(address, server, host, upkeep, redis);
+      const service = new SessionService(server, host, upkeep, redis);
       await upkeep.start().catch(async (error: unknown) => {
         await service.close();
         throw error;
