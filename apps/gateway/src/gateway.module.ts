@@ -182,7 +182,6 @@ export class GatewayModule {
         { provide: ConsolidationStore, useValue: new ConsolidationStore(producer.redis, producer.keys) },
         { provide: RestServer, useValue: new RestServer(ownAddress(config), authenticate, { provider }) },
         { provide: McpServer, useValue: mcpServerFrom(config, authenticate, logger) },
-        { provide: RedisMemoryOutbox, useValue: new RedisMemoryOutbox(producer) },
         { provide: UpkeepStore, useValue: new UpkeepStore(producer) },
         { provide: AgentSettingsStore, useValue: settings },
         { provide: SkillServices, useValue: skills },
