@@ -8,9 +8,10 @@ import { SkillName, skillResourceName } from '@etude/contracts/ids';
 import { Scope } from '@etude/contracts/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { knownNames } from '@etude/domain/skills/life/known-names';
+import { wrongName } from '@etude/domain/skills/life/register-skill';
 import { loadFunctions } from '@etude/domain/skills/use/load-functions';
 import { misspelledOf } from '@etude/domain/skills/use/nearest-name';
-import { notFoundBut } from '@etude/domain/tools/use-skill-tool';
+import { notFoundBut, notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import type { SkillReader } from '@etude/domain/skills/life/owners';
 import { type SkillCall, useSkill } from '@etude/domain/skills/use/use-skill';
 import { claimRequest, earlierRequest } from '@etude/memory/layers/request-claims';
@@ -112,6 +113,8 @@ export class SkillsUseController implements Pick<GrpcController<typeof Skills>, 
     const name = skillOfName(request.name);
     const meant = misspelledOf(name, await knownNames(memory.procedural, reader, 'active'));
     if (meant !== null) return { ...notFound(request.name), error: notFoundBut(meant) };
+    const wrong = wrongName(name);
+    if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
     try {
       const wanted = await this.tools.wishes.request(reader, { name, description: '', example });
       return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };

@@ -12,6 +12,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
+import { requireName } from '@etude/domain/skills/life/register-skill';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Metadata } from '@grpc/grpc-js';
@@ -51,6 +52,7 @@ export class WantedSkillsController implements Pick<
     const reader = ownScope(call, request);
     const requestId = optionalRequestId(request.requestId) ?? '';
     const name = parseField(SkillName, request.name.replace(/^skills\//, ''), 'name');
+    requireName(name);
     const description = parseField(Description, request.description, 'description');
     const example = request.example ?? null;
     if (JSON.stringify(example).length > EXAMPLE_MAX_CHARS)

@@ -202,6 +202,17 @@ describe('use_skill', () => {
     expect(fake.wished).toEqual([]);
   });
 
+  it.each([
+    ['class', 'a word of Python itself'],
+    ['text.json', 'that of a module that code imports'],
+  ])('asks for nothing by the name %s, which no skill could be registered by', async (skillId, why) => {
+    const { call, fake } = startTools();
+    const told = { success: false, error: expect.stringMatching(`Skill not found, and nothing was asked for: the name "\\w+" is ${why}`) };
+    expect(await call('use_skill', { skill_id: skillId })).toEqual(told);
+    expect(await call('code_interpreter', { prompt: 'x', operation: 'use_skill', skill_name: skillId })).toMatchObject(told);
+    expect(fake.wished).toEqual([]);
+  });
+
   it('tells the situation to a skill that takes it, and to no other', async () => {
     const taken = { name: 'difficulty_modifier', type: '', description: '', required: false };
     const { call, fake } = startTools([skillOf('swords', { parameters: [taken] }), skillOf('parse_csv')]);

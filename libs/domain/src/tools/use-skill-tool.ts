@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
+import { wrongName } from '../skills/life/register-skill.js';
 import { misspelledOf } from '../skills/use/nearest-name.js';
 import { skillsAreOff } from './settings-off.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
@@ -46,7 +47,7 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where its name could be a skill's and is no misspelled one,
+ * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered, it is no misspelled one,
  * and where no skill of another category has it.
  *
  * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
@@ -69,6 +70,9 @@ export async function useSkillByTool(
     const known = (await finder.list(context)).map((skill) => skill.name);
     const meant = misspelledOf(name, known);
     if (meant !== null) return { success: false, error: notFoundBut(meant) };
+    const wrong = wrongName(name);
+    if (wrong !== null)
+      return { success: false, error: `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.` };
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
     return askFor({ name, description: asked.description, example }, context, wishes);
   }
@@ -93,6 +97,9 @@ async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes
 /** What is said in place of asking for one more of nearly the same name. */
 export const notFoundBut = (meant: string) =>
   `Skill not found; did you mean "${meant}"? Nothing was asked for; request a skill of the other name where it is another one.`;
+
+/** What is said in place of asking for one that nobody could register. */
+export const notFoundFor = (wrong: string) => `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.`;
 
 export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   return defineTool({

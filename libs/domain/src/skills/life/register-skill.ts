@@ -128,6 +128,12 @@ function wayBack({ name, version, status, proof }: Skill): string {
 
 /** @throws EtudeError INVALID_ARGUMENT for a name that nobody could import */
 export function requireName(name: string): void {
+  const wrong = wrongName(name);
+  if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', wrong, { field: 'name' });
+}
+
+/** Why nobody could import a skill of this name; null where everybody could. */
+export function wrongName(name: string): string | null {
   const parsed = SkillName.safeParse(name);
   const wrong = parsed.success
     ? KEYWORDS.has(name)
@@ -136,7 +142,7 @@ export function requireName(name: string): void {
         ? 'is that of a module that code imports'
         : null
     : (parsed.error.issues[0]?.message ?? 'is wrong');
-  if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', `the name ${JSON.stringify(name)} ${wrong}`, { field: 'name' });
+  return wrong === null ? null : `the name ${JSON.stringify(name)} ${wrong}`;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION */
