@@ -20,6 +20,7 @@ import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
+import type { ReembedDeps } from './move-vectors.js';
 
 const tenant = 'acme';
 const BOB = { tenant, agent: 'coder', user: 'bob-user' };
@@ -69,7 +70,7 @@ describe('memory upkeep', () => {
     await rm(dir, { recursive: true });
   });
 
-  async function work(embedderOf: () => Promise<Embedder> = async () => otherEmbedder()): Promise<void> {
+  async function work(embedderOf: ReembedDeps['embedderOf'] = async () => otherEmbedder()): Promise<void> {
     const usedModel = new LexicalEmbedder().profile.model;
     const clock = { now: Date.now };
     const processor = memoryUpkeepProcessor({ memory, producer, store, clock, usedModel, embedderOf, stopWaitMs: 2_000 });
@@ -246,6 +247,15 @@ describe('memory upkeep', () => {
     await work(() => Promise.reject(new Error('ETUDE_EMBEDDING_DIMENSION is not set')));
     await store.startReembedding({ model: 'bogus' });
     expect(await failure()).toMatch(/INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of that server with --dimension/);
+  });
+
+  it('knows the length of the vectors that it goes on with', async () => {
+    await memory.store.addModel({ name: 'begun', dimension: 12 });
+    const asked: unknown[] = [];
+    await work((...whatFor) => Promise.reject(new Error(`asked for ${asked.push(whatFor)}`)));
+    await store.startReembedding({ model: 'begun' });
+    expect(await failure()).toContain('begun cannot be moved to');
+    expect(asked).toEqual([['begun', 12]]);
   });
 
   it('does not drop what it searches by', async () => {

@@ -67,7 +67,7 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, { sig
 /** @throws EtudeError INVALID_ARGUMENT that names the choices, where the model is not one that this service can ask */
 async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps): Promise<Embedder> {
   try {
-    return await deps.embedderOf(model, dimension);
+    return await deps.embedderOf(model, dimension ?? (await knownDimension(modelNameOf(model), deps)));
   } catch (error) {
     if (builtInOf(model) !== null) throw error;
     const why = (error as Error).message.replace(/\.+$/, '');
@@ -79,6 +79,11 @@ async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps)
       { cause: error },
     );
   }
+}
+
+/** Of a model whose vectors were begun: a move that goes on need not say it again. */
+async function knownDimension(model: string, { memory }: ReembedDeps): Promise<number | null> {
+  return (await memory.store.models()).find(({ name }) => name === model)?.dimension ?? null;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION for what is in use or asked for, NOT_FOUND for what memory has no vectors of */
