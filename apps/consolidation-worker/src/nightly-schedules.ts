@@ -3,9 +3,9 @@ import type { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import {
   type ArchiveSchedule,
+  keptSchedules,
   type PruneSchedule,
   scheduleArchive,
-  scheduledTenants,
   scheduleNightly,
   schedulePrune,
   unscheduleNightly,
@@ -63,7 +63,8 @@ export class NightlySchedules {
 
   /** What fires for any tenant fires by the present settings from now on, and no more where one was taken away. Before jobs are taken. */
   async renew(): Promise<void> {
-    for (const tenant of await scheduledTenants(this.parts.producer)) await this.#apply(tenant);
+    const tenants = new Set((await keptSchedules(this.parts.producer)).map(({ tenant }) => tenant));
+    for (const tenant of tenants) await this.#apply(tenant);
   }
 
   async #apply(tenant: string): Promise<void> {

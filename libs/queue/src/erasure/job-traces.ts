@@ -11,6 +11,7 @@ import {
   skillJobSuffix,
 } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
+import { keptSchedules } from '../jobs/scheduler.js';
 import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';
 
@@ -33,15 +34,9 @@ export const JOBS: ErasurePlace = {
 export const SCHEDULES: ErasurePlace = {
   name: 'queue.schedules',
   async *traces({ producer, tenant, subject }) {
-    for (const { name } of [ConsolidationRunJob, MemoryUpkeepJob]) {
-      const queue = producer.queue(name);
-      const all = await queue.getJobSchedulers(0, -1);
-      const own = all.filter(({ template }) => {
-        const data = template?.data as { tenant?: string; agent?: string | null } | undefined;
-        return data?.tenant === tenant && ('all' in subject || ('agent' in subject && data.agent === subject.agent));
-      });
-      yield own.map(({ key }) => trace(() => queue.removeJobScheduler(key)));
-    }
+    const all = await keptSchedules(producer);
+    const isOwn = (agent: string | null) => 'all' in subject || ('agent' in subject && agent === subject.agent);
+    yield all.filter((one) => one.tenant === tenant && isOwn(one.agent)).map((one) => trace(() => one.remove()));
   },
 };
 

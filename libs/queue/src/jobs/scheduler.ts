@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
+import { z } from 'zod';
 import { parseOr } from './job-failure.js';
 import { declaredOptions } from './producer.js';
 import type { Producer } from './producer.js';
@@ -114,12 +115,27 @@ async function remove(producer: Producer, { name }: QueueDeclaration, id: string
   return whileRedisAnswers(producer.redis, producer.queue(name).removeJobScheduler(id));
 }
 
-/** Tenants for whom something fires by the clock. */
-export async function scheduledTenants(producer: Producer): Promise<ReadonlySet<string>> {
+/** One that is kept, of any work. */
+export interface KeptSchedule {
+  readonly tenant: string;
+  /** null: of all agents. */
+  readonly agent: string | null;
+  /** Ends it. */
+  remove(): Promise<boolean>;
+}
+
+const Owner = z.object({ tenant: z.string(), agent: z.string().nullish() });
+
+/** Everything that fires by the clock for a tenant. */
+export async function keptSchedules(producer: Producer): Promise<readonly KeptSchedule[]> {
   const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
   const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));
-  const tenants = all.flat().map(({ template }) => (template?.data as { readonly tenant?: unknown } | undefined)?.tenant);
-  return new Set(tenants.filter((tenant) => typeof tenant === 'string'));
+  return queues.flatMap((queue, i) =>
+    (all[i] ?? []).flatMap(({ key, template }) => {
+      const { data: owner } = Owner.safeParse(template?.data);
+      return owner ? [{ tenant: owner.tenant, agent: owner.agent ?? null, remove: () => queue.removeJobScheduler(key) }] : [];
+    }),
+  );
 }
 
 const upkeepId = (work: keyof typeof UPKEEP, tenant: string) => `${work}.${tenant}`;
