@@ -110,7 +110,7 @@ describe.skipIf('why' in inspector).each(places)("the inspector's command line o
       'text=hi',
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ structuredContent: { text: 'hi' } });
-  }, 60_000);
+  });
 
   it('finds that skills keep to the extension, digests and all', async () => {
     const { stdout } = await inspect(pathOf(inspector), place(), ['--method', 'skills/list', '--verify']);
@@ -119,5 +119,5 @@ describe.skipIf('why' in inspector).each(places)("the inspector's command line o
       conformance: [],
       files: [{ status: 'verified' }, { status: 'verified' }],
     });
-  }, 60_000);
+  });
 });

@@ -52,10 +52,10 @@ describe.each(REVISIONS)('etude mcp in %s', (revision) => {
     const { client, pid } = connected;
     const before = gateway.fake.aborted.length;
     const hanging = client.callTool({ name: 'hang', arguments: {} }).catch((error: unknown) => error);
-    await until(() => gateway.fake.seen.at(-1)?.request['tool'] === 'hang', { timeoutMs: 10_000, what: 'the call' });
+    await until(() => gateway.fake.seen.at(-1)?.request['tool'] === 'hang', { what: 'the call' });
     await connected.close();
     await hanging;
-    await until(() => gateway.fake.aborted.length > before && !isAlive(pid ?? 0), { timeoutMs: 10_000, what: 'the end' });
+    await until(() => gateway.fake.aborted.length > before && !isAlive(pid ?? 0), { what: 'the end' });
     expect(gateway.fake.seen.findLast(({ method }) => method === 'callTool')?.request).toMatchObject({ session: 'mine' });
   });
 });
@@ -73,7 +73,7 @@ describe('etude mcp', () => {
     };
     const list = { jsonrpc: '2.0', id: 7, method: 'tools/list', params: { _meta: meta } };
     child.stdin.write(`nonsense\n{"half":\n[]\n${JSON.stringify(list)}\n`);
-    await until(() => out.includes('"id":7'), { timeoutMs: 20_000, what: 'an answer' });
+    await until(() => out.includes('"id":7'), { what: 'an answer' });
     for (const line of out.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
     child.stdin.end();
     const [exit] = (await once(child, 'exit')) as [number | null];

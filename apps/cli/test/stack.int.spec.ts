@@ -21,8 +21,7 @@ async function pidsOf(home: string): Promise<number[]> {
   return [state.pid, ...state.processes.flatMap(({ pid }) => pid ?? [])];
 }
 
-const gone = (pids: readonly number[]) =>
-  until(() => !pids.some(isAlive), { timeoutMs: 40_000, what: 'the end of every process of the stack' });
+const gone = (pids: readonly number[]) => until(() => !pids.some(isAlive), { what: 'the end of every process of the stack' });
 const lastJson = (text: string): unknown => JSON.parse(text.trim().split('\n').at(-1) ?? '');
 
 describe('a stack in the foreground', () => {
@@ -236,7 +235,7 @@ describe('a stack in the background', () => {
     'finds its data again after down and up',
     async () => {
       const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
-      await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { timeoutMs: 60_000, what: 'the end of every task' });
+      await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { what: 'the end of every task' });
       const before = await tasks();
       const pids = await pidsOf(home);
       expect(await run('down')).toMatchObject({ exit: 0 });

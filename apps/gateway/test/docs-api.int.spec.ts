@@ -31,7 +31,7 @@ it('documents a TypeScript client that works as it stands', async () => {
   try {
     writeFileSync(join(dir, 'example.ts'), example('ts'));
     const env = { PATH: process.env['PATH'], ETUDE_ADDRESS: rig.address, ETUDE_API_KEY: KEYS.acme };
-    const { stdout } = await promisify(execFile)(process.execPath, [join(dir, 'example.ts')], { cwd: root, env, timeout: 25_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [join(dir, 'example.ts')], { cwd: root, env, timeout: 100_000 });
     expect(stdout).toContain('TASK_STATE_SUCCEEDED VERDICT_AC');
     expect(stdout).toMatch(/INVALID_ARGUMENT .*spec\.evaluator/);
   } finally {

@@ -11,7 +11,7 @@ const known = {
     return { tenant: 'acme', roles: ['user' as const], name: 'acme' };
   },
 };
-const server = new RestServer('127.0.0.1:1', known, { provider: 'Etude.Skill', bodies: { readingMax: 2, idleMs: 400 } });
+const server = new RestServer('127.0.0.1:1', known, { provider: 'Etude.Skill', bodies: { readingMax: 2, idleMs: 2_000 } });
 let port = 0;
 beforeAll(async () => server.listen('127.0.0.1', (port = await freePort())));
 afterAll(() => server.onModuleDestroy());

@@ -165,7 +165,7 @@ describe('a session of the code interpreter', () => {
     expect(ran.length).toBeGreaterThanOrEqual(15);
     expect((await interpret('sorted(ran)', { session: 'full' })).result['results']).toEqual([ran]);
     await close(name);
-  }, 60_000);
+  });
 
   it('refuses a call while code of another caller of the sandbox runs, as one to be sent again', async () => {
     const first = await interpret('x = 1', { session: 'shared' });

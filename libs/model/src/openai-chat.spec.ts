@@ -56,8 +56,8 @@ describe('OpenAiChatModel against the scripted model', () => {
     expect(await model.chat(ask('hello'), never())).toMatchObject({ inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 6 });
   });
 
-  it('closes the connection within 250 ms of an abort, before and inside an answer', { retry: 3 }, async () => {
-    const slow = { reply: 'a long story '.repeat(100), chunk_delay_ms: 1_000 };
+  it('closes the connection at an abort, before and inside an answer', async () => {
+    const slow = { reply: 'a long story '.repeat(100), chunk_delay_ms: 600_000 };
     const { model, server } = await start(
       {
         rules: [
@@ -71,11 +71,9 @@ describe('OpenAiChatModel against the scripted model', () => {
       const controller = new AbortController();
       const outcome = model.chat(ask(prompt), controller.signal).catch((error: unknown) => error);
       await until(() => server.calls().some((call) => call.about === prompt && call.answered === 'pending'));
-      const abortedAt = performance.now();
       controller.abort(new Error('cancelled by the user'));
       expect((await outcome) as Error).toMatchObject({ name: 'AbortError', cause: { message: 'cancelled by the user' } });
-      await until(() => server.calls().some((call) => call.about === prompt && call.answered === 'aborted'), { everyMs: 1 });
-      expect(performance.now() - abortedAt).toBeLessThan(250);
+      await until(() => server.calls().some((call) => call.about === prompt && call.answered === 'aborted'));
     }
   });
 

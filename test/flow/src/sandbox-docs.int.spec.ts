@@ -29,7 +29,7 @@ it('documents a TypeScript client of sandboxes that works as it stands', async (
   try {
     writeFileSync(join(dir, 'sandbox.ts'), example('ts'));
     const env = { PATH: process.env['PATH'], ETUDE_ADDRESS: stack.address, ETUDE_API_KEY: keyOf('acme') };
-    const { stdout } = await promisify(execFile)(process.execPath, [join(dir, 'sandbox.ts')], { cwd: root, env, timeout: 40_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [join(dir, 'sandbox.ts')], { cwd: root, env, timeout: 100_000 });
     expect(stdout.split('\n')).toEqual(
       expect.arrayContaining(['read 3', '6 []', 'nonzero ZeroDivisionError', "[ '1', '2', '3', '' ]", 'SANDBOX_STATE_CLOSED']),
     );

@@ -13,7 +13,7 @@ const CACHE = join(ROOT, '.etude', 'cache', 'mcp-clients');
 const PYTHON_CLIENT = 'mcp==2.3.0';
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
 const INSTALL_TIMEOUT_MS = 300_000;
-const RUN_TIMEOUT_MS = 60_000;
+const RUN_TIMEOUT_MS = 100_000;
 
 /** Somebody else's client of MCP, installed once; or why it could not be. */
 export type Installed = { readonly path: string } | { readonly why: string };

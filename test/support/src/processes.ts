@@ -8,7 +8,7 @@ export interface TestProcess {
   output(): string;
   /** SIGKILL; it is gone when this resolves. */
   kill(): Promise<void>;
-  /** SIGTERM, SIGKILL after 10 s; answers its exit code. */
+  /** SIGTERM, SIGKILL after a minute; answers its exit code. */
   stop(): Promise<number | null>;
 }
 
@@ -70,7 +70,7 @@ export async function startProcess({
     },
     async stop() {
       if (child.exitCode === null && child.signalCode === null) {
-        const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+        const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
         child.kill('SIGTERM');
         await once(child, 'exit');
         clearTimeout(timer);

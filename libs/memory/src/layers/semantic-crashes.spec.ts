@@ -70,7 +70,7 @@ const TELLINGS = fc.uniqueArray(fc.record({ text: fc.constantFrom(...TEXTS), day
 });
 
 describe('a semantic layer that is killed', () => {
-  it('ends as if it never had been, and counts each write once', { timeout: 60_000 }, async () => {
+  it('ends as if it never had been, and counts each write once', async () => {
     const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(4), { maxLength: 12 }), async (tellings, deaths) => {
       const calm = modelStore();
       const undisturbed = layerOver(calm);
@@ -87,7 +87,7 @@ describe('a semantic layer that is killed', () => {
     await expect(fc.assert(drawn, { numRuns: 60 })).resolves.toBeUndefined();
   });
 
-  it('applies a unit whole when it is repeated', { timeout: 60_000 }, async () => {
+  it('applies a unit whole when it is repeated', async () => {
     const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(6), { maxLength: 8 }), async (tellings, deaths) => {
       const facts = tellings.map(({ text, day }) => told(text, day));
       const calm = modelStore();
@@ -106,7 +106,7 @@ describe('a semantic layer that is killed', () => {
     await expect(fc.assert(drawn, { numRuns: 40 })).resolves.toBeUndefined();
   });
 
-  it('keeps one edition of a document, whole, after a repeat or a mending', { timeout: 60_000 }, async () => {
+  it('keeps one edition of a document, whole, after a repeat or a mending', async () => {
     const drawn = fc.asyncProperty(fc.nat(12), fc.boolean(), async (death, isRepeated) => {
       const { store, dieAfter } = dyingStore();
       await layerOver(store).storeDocument(...documentOf(['a', 'b', 'c']));

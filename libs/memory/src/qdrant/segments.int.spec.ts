@@ -36,7 +36,7 @@ describeOnQdrant({ name: 'records in a segment that was written anew' }, (server
       optimizers_config: { indexing_threshold: 1, deleted_threshold: 0.01, vacuum_min_vector_number: 100 },
     });
     const done = async () => (await client.getCollection(collection)).status === 'green';
-    await until(done, { timeoutMs: 20_000, everyMs: 50, what: 'Qdrant at rest' });
+    await until(done, { everyMs: 50, what: 'Qdrant at rest' });
   };
   const words = async (text: string) =>
     (await store.search(ACME, 'semantic', { vector: null, text, limit: 5 })).words.map(({ key }) => key);
