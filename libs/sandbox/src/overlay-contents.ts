@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtudeError } from '@etude/contracts/errors';
-import type { SandboxPackages } from '@etude/domain/skills/life/skill-packages';
+import { packageName, type SandboxPackages } from '@etude/domain/skills/life/skill-packages';
 import type { Overlays } from './overlays.js';
 
-/** A package as its metadata tells it; names as `normal` has them. */
+/** A package as its metadata tells it; names as `packageName` has them. */
 interface Distribution {
   readonly name: string;
   readonly version: string;
@@ -15,8 +15,6 @@ interface Distribution {
 const METADATA = /^(.+)-([^-]+)\.dist-info$/;
 const NEEDED = /^Requires-Dist:\s*([A-Za-z0-9._-]+)/gim;
 const SHOWN_MAX = 10;
-
-const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, '-');
 
 /**
  * That folders hold what skills are promised: of every template that the list names, all packages in their versions, and none besides but
@@ -45,8 +43,8 @@ function problemsOf(present: readonly Distribution[], promised: readonly string[
   const known = new Set<string>();
   const problems = promised.flatMap((one) => {
     const [written = '', version = ''] = one.split('==');
-    const found = byName.get(normal(written)) ?? [];
-    noteNeeded(normal(written), byName, known);
+    const found = byName.get(packageName(written)) ?? [];
+    noteNeeded(packageName(written), byName, known);
     if (found.length === 0) return [`${one} is missing`];
     return found.some((other) => other.version === version)
       ? []
@@ -77,7 +75,11 @@ async function distributionsIn(path: string): Promise<Distribution[]> {
   return Promise.all(
     folders.map(async ([folder, name = '', version = '']) => {
       const metadata = await readFile(join(path, folder, 'METADATA'), 'utf8').catch(() => '');
-      return { name: normal(name), version, needs: [...headersOf(metadata).matchAll(NEEDED)].map(([, needed = '']) => normal(needed)) };
+      return {
+        name: packageName(name),
+        version,
+        needs: [...headersOf(metadata).matchAll(NEEDED)].map(([, needed = '']) => packageName(needed)),
+      };
     }),
   );
 }

@@ -36,8 +36,12 @@ function allowed(templates: SandboxPackages): string {
   return `Allowed are, together: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
 }
 
-/** Names are the same whatever their case, and whether they are written with "-", "_" or ".". */
 function normal(text: string): string {
   const [name = '', version = ''] = text.split('==');
-  return `${name.toLowerCase().replaceAll(/[-_.]+/g, '-')}==${version}`;
+  return `${packageName(name)}==${version}`;
+}
+
+/** Names are the same whatever their case, and whether they are written with "-", "_" or ".". */
+export function packageName(written: string): string {
+  return written.toLowerCase().replaceAll(/[-_.]+/g, '-');
 }
