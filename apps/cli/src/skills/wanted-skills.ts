@@ -74,16 +74,19 @@ export function withdrawWanted(
 
 const wantedName = (wanted: string) => (wanted.startsWith('wantedSkills/') ? wanted : `wantedSkills/${wanted}`);
 
-function wantedTable(all: readonly WantedSkill[]): string {
-  const rows = all.map(({ name, skill, agent, user, state, asked, description, scripted }) => [
+/** With a column for why, where one of them says so. */
+export function wantedTable(all: readonly WantedSkill[]): string {
+  const hasReasons = all.some(({ reason }) => reason !== '');
+  const rows = all.map(({ name, skill, agent, user, state, reason, asked, description, scripted }) => [
     name,
     bareName(skill),
     [agent || '-', ...(user ? [user] : [])].join('/'),
     state,
     String(asked),
     [firstLine(description, 60), ...(scripted ? [SCRIPTED] : [])].join(' '),
+    ...(hasReasons ? [firstLine(reason, 200) || '-'] : []),
   ]);
-  return table([['WANTED', 'SKILL', 'AGENT', 'STATE', 'ASKED', 'DESCRIPTION'], ...rows]);
+  return table([['WANTED', 'SKILL', 'AGENT', 'STATE', 'ASKED', 'DESCRIPTION', ...(hasReasons ? ['REASON'] : [])], ...rows]);
 }
 
 function wantedText(wanted: WantedSkill): string {
