@@ -10,6 +10,7 @@ import {
 import { type Cli, commandLine, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
+import type { Gateway } from '../gateway.js';
 import { plural, table } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { ridingOut } from '../sandbox/ride-out.js';
@@ -32,7 +33,7 @@ export function pruneSkills(cli: Cli, options: PruneOptions): Promise<number> {
   const hasPolicy = unusedDays > 0 || failingRate > 0 || supersededDays > 0;
   if (undo !== undefined && (hasPolicy || dryRun))
     throw new CliError(EXIT.usage, '--undo takes a pruning back, and goes with nothing else');
-  if (undo !== undefined) return undoPrune(cli, undo, requestId);
+  if (undo !== undefined) return withGateway(cli, ({ skills }) => undoPrune(cli, skills, { pruneId: undo, requestId }));
   if (!hasPolicy)
     throw new CliError(EXIT.usage, 'say what is to be pruned', [
       '--unused-days N, --failing-rate X [--failing-uses N], --superseded-days N',
@@ -51,16 +52,18 @@ export function pruneSkills(cli: Cli, options: PruneOptions): Promise<number> {
   });
 }
 
-function undoPrune(cli: Cli, pruneId: string, requestId: string): Promise<number> {
-  return withGateway(cli, async (gateway) => {
-    const done = await ridingOut(cli.signal, () => gateway.skills.undoPrune({ pruneId, requestId }, callSettings(cli)));
-    cli.out.data(toJson(UndoPruneResponseSchema, done, { alwaysEmitImplicit: true }), done.skills.map(doneLine).join('\n'));
-    for (const { name, version, agent: owner, reason } of done.left)
-      cli.out.note(`${bareName(name)}@${version} of "${owner}" stays archived: ${reason}`);
-    if (done.skills.length === 0 && done.left.length === 0)
-      cli.out.note('nothing to take back: it is undone, or somebody touched the skills since');
-    return EXIT.ok;
-  });
+export async function undoPrune(
+  cli: Cli,
+  skills: Pick<Gateway['skills'], 'undoPrune'>,
+  request: { readonly pruneId: string; readonly requestId: string },
+): Promise<number> {
+  const done = await ridingOut(cli.signal, () => skills.undoPrune(request, callSettings(cli)));
+  cli.out.data(toJson(UndoPruneResponseSchema, done, { alwaysEmitImplicit: true }), done.skills.map(doneLine).join('\n'));
+  for (const { name, version, agent: owner, reason } of done.left)
+    cli.out.note(`${bareName(name)}@${version} of "${owner}" stays archived: ${reason}`);
+  if (done.skills.length === 0 && done.left.length === 0)
+    cli.out.note('nothing to take back: it is undone, or somebody touched the skills since');
+  return EXIT.ok;
 }
 
 export interface RevokeOptions {
