@@ -6,7 +6,8 @@ import { Etude, etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
 const TIMEOUT_MS = 120_000;
-const COUNT = 'import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)';
+/** Long enough for a busy machine to break in on it. */
+const COUNT = 'import time\nfor i in range(100): print(i, flush=True); time.sleep(0.1)';
 
 describe('sandboxes from the command line', () => {
   const home = stackForTests(`${ROOT}apps/cli/test/slow.yaml`);
@@ -94,7 +95,7 @@ describe('sandboxes from the command line', () => {
       process.kill(await pidOf('gateway'), 'SIGKILL');
       const { exit, stdout, stderr } = await running.ended;
       expect(stderr).toContain('the gateway is away; trying again for a minute');
-      expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 40 }, (_, n) => `${n}\n`).join('') });
+      expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 100 }, (_, n) => `${n}\n`).join('') });
     },
     TIMEOUT_MS,
   );

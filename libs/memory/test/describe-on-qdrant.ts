@@ -8,7 +8,7 @@ import {
 } from '@etude/test-support/qdrant';
 import { afterAll, beforeAll, describe } from 'vitest';
 
-const START_TIMEOUT_MS = 90_000;
+const START_TIMEOUT_MS = 240_000;
 const source = await findQdrant();
 console.log(describeQdrant(source));
 

@@ -26,6 +26,6 @@ it.each([
 ])('submits again where the gateway %s for a moment', async (_how, error) => {
   const tasks = { submitTask: vi.fn().mockRejectedValueOnce(error).mockResolvedValue({ name: 'tasks/t1' }) };
   const gateway = { tasks } as unknown as Gateway;
-  expect(await submitWithRetry(gateway, { requestId: 'r' }, { signal: cli.signal, timeoutMs: 1_000 })).toEqual({ name: 'tasks/t1' });
+  expect(await submitWithRetry(gateway, { requestId: 'r' }, { signal: cli.signal, timeoutMs: 60_000 })).toEqual({ name: 'tasks/t1' });
   expect(tasks.submitTask).toHaveBeenCalledTimes(2);
 });
