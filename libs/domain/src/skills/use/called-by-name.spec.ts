@@ -1,9 +1,11 @@
 import type { EtudeError } from '@etude/contracts/errors';
+import type { SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { FakeMemoryOutbox } from '../../testing/fake-memory-outbox.js';
 import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import { inspectSkill } from '../verification/inspect-code.js';
+import { runTrial } from '../verification/run-skill-tests.js';
 import { registryOf, skillOf } from './bundle-fixture.js';
 import { proven, TEST_SIGNER } from './proven-fixture.js';
 import { useSkill } from './use-skill.js';
@@ -51,6 +53,16 @@ describe('a skill that is used by names', () => {
     ['def f(n: int, seen: set = {1}): return n in seen', { n: 1 }, true],
   ])('leaves defaults to Python, which has some that JSON has not: %s', async (code, parameters, result) => {
     expect((await called(code, parameters)).result).toEqual(result);
+  });
+
+  it('gives 2.0 as JSON has it, an int, also where a float is annotated, and tests of it likewise', async () => {
+    const x = JSON.parse('2.0') as number;
+    const code = 'def f(x: float): return repr(x)';
+    expect((await called(code, { x })).result).toBe('2');
+    const tests: SkillTest[] = [{ kind: 'call', args: [x], kwargs: {}, expected: '2', tolerance: 0 }];
+    const trial = { step: 'a', code, entryPoint: 'f', tests };
+    const place = { sandboxes, idPrefix: 'ints', tenant: 'acme' };
+    expect(await runTrial(trial, place, new AbortController().signal)).toMatchObject({ passed: true });
   });
 
   it('says which one is needed where Python alone could fill it in', async () => {
