@@ -1,3 +1,4 @@
+import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill-registry';
@@ -55,7 +56,7 @@ export async function countNames(store: RecordStore, owner: SkillOwner, countMax
   return names.size;
 }
 
-/** One write per tenant; what changed meanwhile is not counted. */
+/** One write per tenant; what changed meanwhile, or has no room, is not counted. */
 export async function countOffers(store: RecordStore, offers: readonly SkillOffer[]): Promise<void> {
   for (const [tenant, ofTenant] of Map.groupBy(offers, (offer) => offer.tenant)) {
     requireScope({ tenant, agent: null });
@@ -66,6 +67,13 @@ export async function countOffers(store: RecordStore, offers: readonly SkillOffe
       const offered = places.map((at) => ofTenant[at]!);
       return stored === undefined ? [] : [skillUpdate(stored, afterOffers(stored.skill, offered))];
     });
-    if (changes.length > 0) await store.write(tenant, changes);
+    if (changes.length > 0) await store.write(tenant, changes).catch(unlessUnwritable);
   }
+}
+
+const UNWRITABLE: ReadonlySet<ErrorCode> = new Set(['MEMORY_FULL', 'MEMORY_UNAVAILABLE']);
+
+/** Who is shown a skill, or loads it, reads: that goes on where nothing can be written. */
+function unlessUnwritable(error: unknown): void {
+  if (!UNWRITABLE.has(errorCode(error))) throw error;
 }
