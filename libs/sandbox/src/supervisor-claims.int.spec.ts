@@ -126,9 +126,9 @@ describe('a claim', () => {
 
 describe('a sandbox without a claim', () => {
   it('ends itself when nobody is connected for long', async () => {
-    const supervisor = await start({ ETUDE_SANDBOX_UNCLAIMED_MS: '500' });
+    const supervisor = await start({ ETUDE_SANDBOX_UNCLAIMED_MS: '2000' });
     const peer = await supervisor.connect();
-    await peer.stays(800);
+    await peer.stays(2_500);
     expect(supervisor.alive).toBe(true);
     peer.close();
     await supervisor.ended;
