@@ -78,16 +78,6 @@ describe('a procedure that is told', () => {
     expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
   });
 
-  it('is answered again as its own version, whatever was told since', async () => {
-    const { tell, versions } = await layerWith();
-    await tell('Throw the bow line first.', 'moor', 'one');
-    await tell('Throw the bow line first.', 'moor', 'alike');
-    await tell('Throw the stern line first.', 'moor', 'two');
-    for (const repeated of ['one', 'alike'])
-      expect(await tell('Throw the bow line first.', 'moor', repeated)).toMatchObject({ version: 1, status: 'deprecated' });
-    expect(await versions()).toHaveLength(2);
-  });
-
   it('is the version that is there where its words are the same', async () => {
     const { tell, versions } = await layerWith();
     await tell('Throw the bow line first.');

@@ -32,11 +32,10 @@ export async function storeProcedure(deps: LayerDeps, ...args: Parameters<Proced
   const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
   const stored = await untilTaken(`procedure ${name}`, async () => {
     const versions = await versionsOf(deps, { scope, name });
-    const taken = versions.find((one) => one.taken.includes(writeId));
-    // A telling that came to a version that was there is in none of their lists.
-    const told = taken ?? versions.find(({ skill }) => skill.description === words) ?? versions[0];
-    if (told !== undefined && isRepeat) return told.skill;
+    const [newest] = versions;
+    if (newest !== undefined && isRepeat) return newest.skill;
     const write = { writeId, scope, name, words, by, at: clock.now(), namesMax };
+    const taken = versions.find((one) => one.taken.includes(writeId));
     return taken === undefined ? storeOnce(deps, write, versions) : finished(deps, write, taken.skill, versions);
   });
   if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
