@@ -26,7 +26,7 @@ export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): Ca
 }
 
 const SWITCHED_OFF =
-  'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller, as "etude up" does.';
+  'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
 
 /** Room of its own, whatever the tenant's. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
