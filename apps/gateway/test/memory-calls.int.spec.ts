@@ -200,6 +200,7 @@ describe('documents', () => {
 
   it.each([
     ['what its name does not say', document('knots.xyz', text), 'cannot be told'],
+    ['nothing but spaces', document('knots.md', ' \n\n '), 'has no text'],
     ['a broken PDF', document('knots.pdf', 'no PDF at all'), 'knots.pdf'],
     ['a wrong digest', document('knots.md', text, { sha256: '0'.repeat(64) }), 'sha256'],
     ['text that is not UTF-8', latin1(), 'UTF-8'],

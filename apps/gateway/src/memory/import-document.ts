@@ -66,6 +66,8 @@ export async function importDocument(
   }
   const parsed = await parseInWorker(bytes, mediaType, { name }, signal);
   const pieces = chunkDocument(parsed);
+  if (pieces.length === 0)
+    throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text that could be found; nothing was imported`);
   const document: DocumentRecord = {
     id,
     scope,
