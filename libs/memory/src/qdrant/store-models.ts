@@ -160,7 +160,7 @@ export class StoreModels {
     throw new EtudeError(
       'MEMORY_VERSION',
       `the memory ${this.#names.meta} on Qdrant at ${this.#server.where} has vectors of ${has}, and the embedder is ${model.name} (${model.dimension}); ` +
-        `start the services with the embedder that it has (${settings}), and move to the other one with \`etude memory reembed\` from there`,
+        `start the services with the embedder that it has (${settings} for every one of them), and move to the other one with \`etude memory reembed\` from there`,
     );
   }
 

@@ -42,7 +42,7 @@ export function requireModel(stored: readonly VectorModel[], { name, dimension }
   throw new EtudeError(
     'MEMORY_VERSION',
     `the memory file ${path} has vectors of ${listed(stored)}, but ${name} (${dimension} dimensions) is configured; vectors of two models ` +
-      `cannot be compared. Start the services with the embedder that the file has (${settings(stored)}), and move to ${name} with "etude memory reembed" from there`,
+      `cannot be compared. Start the services with the embedder that the file has (${settings(stored)} for every one of them), and move to ${name} with "etude memory reembed" from there`,
   );
 }
 
