@@ -21,8 +21,8 @@ import type { WhoseOptions } from './search-memory.js';
 
 const BYTES_MAX = 32 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
-/** Parsing a long PDF takes its time. */
-const IMPORT_TIMEOUT_MS = 300_000;
+/** As many chunks as one document may have, each with its vector, take minutes. */
+const IMPORT_TIMEOUT_MS = 3_600_000;
 const PAGE_MAX = 1_000;
 const KNOWN = /\.(md|markdown|txt|text|html?|pdf)$/i;
 
