@@ -44,7 +44,7 @@ while True:
   });
 
   it('finds every wall of a pod in its place', async () => {
-    const limits = limitsOf({ processes: 8, memoryMiB: 128 });
+    const limits = limitsOf({ processes: 8, memoryMiB: 128, wallMs: 110_000 });
     const probe = readFileSync(new URL('../runner/probe.py', import.meta.url), 'utf8');
     const run = program(probe, JSON.stringify({ ...limits, pod: { internet: false } }));
     expect(await peer.run(run, { limits })).toMatchObject({ exit: 'ok', stdout: '{}\n' });

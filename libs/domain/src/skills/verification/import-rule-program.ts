@@ -6,7 +6,17 @@
  */
 export const IMPORT_RULE_PROGRAM = String.raw`
 PURE_MODULES = set("abc cmath collections dataclasses decimal enum fractions functools itertools math operator re string struct types typing".split())
-NOT_PURE = set("operator.call operator.methodcaller types.FunctionType types.LambdaType types.MethodType types.CodeType types.new_class typing.get_type_hints".split())
+NOT_PURE = set(
+    """operator.call operator.methodcaller operator.setitem operator.delitem operator.iadd operator.iand operator.iconcat operator.ifloordiv
+    operator.ilshift operator.imatmul operator.imod operator.imul operator.ior operator.ipow operator.irshift operator.isub operator.itruediv
+    operator.ixor types.FunctionType types.LambdaType types.MethodType types.CodeType types.new_class typing.get_type_hints
+    typing.ForwardRef typing.evaluate_forward_ref decimal.setcontext decimal.getcontext decimal.localcontext decimal.DefaultContext
+    decimal.BasicContext decimal.ExtendedContext""".split()
+)
+# What these make is new.
+MAKERS = set("dict list set bytearray defaultdict OrderedDict Counter deque ChainMap SimpleNamespace".split())
+# These do something by being imported.
+ACTS_AT_IMPORT = set("this antigravity __hello__ __phello__".split())
 PURE_CALLS = set(
     """bool bytes bytearray chr complex dict enumerate filter float frozenset int len list map max min object ord property range
     reversed round set slice sorted str sum super tuple type zip abs divmod pow hash repr staticmethod classmethod
@@ -24,15 +34,21 @@ def dotted(node):
         node = node.value
     return ".".join([node.id] + parts[::-1]) if isinstance(node, ast.Name) else None
 
-def imported_names(module):
+def imported_names(nodes):
     """What a name at the top level stands for, such as "re.compile"."""
     names = {}
-    for node in module.body:
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update({a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names})
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.update({a.asname or a.name: node.module + "." + a.name for a in node.names})
     return names
+
+def given(call):
+    return call.args + [keyword.value for keyword in call.keywords]
+
+def stored_names(target):
+    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 def is_main_guard(test):
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
@@ -43,7 +59,8 @@ def is_main_guard(test):
 class AtImport:
     def __init__(self, module, problems):
         self.problems = problems
-        self.imported = imported_names(module)
+        self.imported = imported_names(module.body)
+        self.imports_anywhere = imported_names(outside_functions(module.body))
         self.classes = {node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef)}
         self.functions = {node.name for node in ast.walk(module) if isinstance(node, DEFINITIONS)}
         self.constants = set()
@@ -84,11 +101,10 @@ class AtImport:
             if isinstance(node, ast.AnnAssign):
                 self.annotation(node.annotation)
             for target in targets:
-                if isinstance(target, (ast.Subscript, ast.Attribute)):
-                    self.value(target)
+                self.value(target)
                 if isinstance(target, ast.Attribute) and is_special(target.attr) and self.own.reach(node.value):
                     self.refuse(node, "it sets the method " + self.named(target))
-            self.constants |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            self.constants |= {name for target in targets for name in stored_names(target)}
         elif isinstance(node, ast.If):
             if is_main_guard(node.test):
                 return self.statements(node.orelse)
@@ -108,9 +124,16 @@ class AtImport:
                 self.refuse(node, "it calls " + self.named(node.value.func))
             else:
                 self.value(node.value)
-        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global)):
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.imports(node)
+        elif not isinstance(node, (ast.Pass, ast.Global)):
             words = {"For": "runs a loop", "While": "runs a loop", "With": "opens a with block", "Raise": "raises an exception", "Delete": "deletes a name"}
             self.refuse(node, "it " + words.get(type(node).__name__, "runs a statement (%s)" % type(node).__name__))
+
+    def imports(self, node):
+        for name in [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]:
+            if name.split(".")[0] in ACTS_AT_IMPORT:
+                self.refuse(node, "it imports %s, which acts" % name)
 
     def decorators(self, node):
         for decorator in node.decorator_list:
@@ -132,9 +155,43 @@ class AtImport:
             if not self.may_call(node.func):
                 return self.refuse(node, "it calls " + self.named(node.func))
             self.own.called(node)
+        if self.is_target(node) and self.is_foreign(node.value):
+            self.refuse(node, "it changes " + (dotted(node) or "what is not its own"))
         self.own.touched(node)
         for child in ast.iter_child_nodes(node):
             self.value(child)
+
+    def is_target(self, node):
+        return isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+
+    def is_foreign(self, node, local=frozenset(), seen=None):
+        """Whether it may be something that others use as well: what is imported, or what is only a name for that."""
+        seen = set() if seen is None else seen
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            return self.holds_foreign(node.value, local, seen)
+        if isinstance(node, ast.Call):
+            made = dotted(node.func) in self.classes or (dotted(node.func) or "").split(".")[-1] in MAKERS
+            return not made and any(self.holds_foreign(part, local, seen) for part in given(node))
+        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)):
+            return False
+        return self.holds_foreign(node, local, seen, False)
+
+    def holds_foreign(self, node, local, seen, deep=True):
+        """The same of anything in it; not deep: of what its names stand for, and not of what is in that."""
+        left = [node]
+        while left:
+            node = left.pop()
+            if isinstance(node, ast.Name) and node.id not in local and not hasattr(builtins, node.id) and (node.id, deep) not in seen:
+                seen.add((node.id, deep))
+                bound = self.own.rebound.get(node.id, [])
+                if any(self.holds_foreign(v, local, seen) if deep else self.is_foreign(v, local, seen) for v in bound):
+                    return True
+                if node.id in self.imports_anywhere or not bound and node.id not in self.classes | self.functions | self.constants:
+                    return True
+            # That of what is called by its name is not in the result, and what pure modules have is not changed by storing in it.
+            is_plain = isinstance(node, ast.Attribute) and self.is_pure(node)
+            left.extend(given(node) if isinstance(node, ast.Call) and dotted(node.func) else [] if is_plain else ast.iter_child_nodes(node))
+        return False
 
     def annotation(self, node):
         if node is not None and not self.lazy:
@@ -149,6 +206,8 @@ class AtImport:
         if isinstance(function, ast.Name):
             return function.id in self.constants
         if not isinstance(function, ast.Attribute) or function.attr.startswith("__"):
+            return False
+        if function.attr.startswith("_") and function.attr not in self.functions:
             return False
         owner = function.value
         if isinstance(owner, (ast.Constant, ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.Tuple)):
@@ -165,6 +224,8 @@ class AtImport:
         if first in self.functions or first in self.constants:
             return False
         whole = self.imported.get(first, first) + ("." + rest if rest else "")
+        if any(part.startswith("_") and not is_special(part) for part in whole.split(".")):
+            return False
         return whole in PURE_CALLS or (first in self.imported and whole.split(".")[0] in PURE_MODULES and whole not in NOT_PURE)
 
     def whole(self, node):

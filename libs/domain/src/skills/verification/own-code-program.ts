@@ -4,7 +4,7 @@
  * `map()` and the like. Names are followed as far as the text says; where it does not, more is held to the rule rather than less.
  */
 export const OWN_CODE_PROGRAM = String.raw`
-# Values of these are plain: nothing that went in can be called again.
+# Of these nothing that went in can be called again.
 PLAIN_RESULTS = set("str int float bool complex bytes len repr hash ord chr round abs divmod pow range any all isinstance issubclass callable".split())
 # Constructors of what reads, writes or waits once it is asked to; and methods of theirs that do not.
 ACTIVE = set("pathlib.Path logging.getLogger threading.Lock threading.RLock contextvars.ContextVar".split())
@@ -12,11 +12,10 @@ QUIET_METHODS = set("joinpath with_suffix with_name with_stem as_posix relative_
 # Called in code that runs at load, beside PURE_CALLS.
 QUIET_CALLS = set("any all bin hex oct ascii format id iter next callable isinstance issubclass getattr hasattr setattr delattr vars".split())
 # These call their first argument, those their key.
-CALLS_FIRST = set("map filter reduce starmap takewhile dropwhile filterfalse".split())
+CALLS_FIRST = set("map filter reduce starmap takewhile dropwhile filterfalse defaultdict".split())
 CALLS_KEY = set("sorted max min sort groupby".split())
-# Special methods that no operator calls.
-SILENT = set("__call__ __enter__ __exit__ __aenter__ __aexit__ __init_subclass__ __prepare__ __post_init__".split())
-CONSTRUCTED = ("__new__", "__init__", "__post_init__", "__set_name__", "__del__")
+SILENT = set("__call__ __enter__ __exit__ __aenter__ __aexit__ __init_subclass__ __prepare__ __post_init__".split())  # no operator calls these
+CONSTRUCTED = ("__new__", "__init__", "__post_init__", "__set_name__", "__get__", "__set__", "__delete__", "__del__")
 
 def is_special(name):
     return name.startswith("__") and name.endswith("__")
@@ -71,7 +70,7 @@ class OwnCode:
     def __init__(self, module, rule):
         self.kept = kept_in_attributes(module)
         self.rule, self.done, self.known = rule, set(), {}
-        self.bindings, self.classes, self.functions = {}, {}, {}
+        self.rebound, self.bindings, self.classes, self.functions = {}, {}, {}, {}
         inside = {id(method) for node in ast.walk(module) if isinstance(node, ast.ClassDef) for method in node.body}
         for node in ast.walk(module):
             if isinstance(node, ast.ClassDef):
@@ -84,6 +83,8 @@ class OwnCode:
                     for part in ast.walk(target):
                         if isinstance(part, ast.Name):
                             self.bindings.setdefault(part.id, []).append(node.value)
+                            if isinstance(part.ctx, ast.Store):
+                                self.rebound.setdefault(part.id, []).append(node.value)
 
     def reach(self, node):
         """What can be called through the value of an expression: (function | lambda | class | instance, node) or (outside, name)."""
@@ -199,6 +200,7 @@ class OwnCode:
 
     def construct(self, owner, at):
         self.named(owner, *CONSTRUCTED)
+        self.operate(owner)
         for kind, what in self.metaclasses(owner):
             if kind == "class":
                 self.named(what, "__call__")
@@ -209,7 +211,9 @@ class OwnCode:
                         self.start(found, at)
 
     def defined(self, owner):
-        """A class statement ran."""
+        """A class statement ran. An enumeration makes its members then, and asks its own methods how."""
+        if any(self.is_enum(base, set()) for one in self.family(owner) for base in one.bases + [k.value for k in one.keywords]):
+            self.run_members(owner, lambda name, _: name.startswith("_") and name.endswith("_"))
         for kind, what in self.metaclasses(owner):
             if kind == "class":
                 self.named(what, "__prepare__", "__new__", "__init__")
@@ -255,13 +259,19 @@ class OwnCode:
             for found in self.reach(argument):
                 self.start(found, at)
         for argument in call.args + [keyword.value for keyword in call.keywords]:
-            self.touch(argument)
+            self.touch(argument, lambda *_: True)
 
-    def touch(self, node):
-        """An operator, or a function that is not of the code, gets the value."""
+    def is_enum(self, node, seen):
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - seen
+        seen |= names
+        whole = [self.rule.imported.get(name, "") for name in names]
+        return any(one.split(".")[0] == "enum" for one in whole) or any(self.is_enum(v, seen) for name in names for v in self.bindings.get(name, []))
+
+    def touch(self, node, chosen=lambda name, _: is_special(name) and name not in SILENT):
+        """An operator, or a function that is not of the code, gets the value; a function may ask it for anything."""
         for kind, what in self.reach(node):
             if kind == "instance":
-                self.operate(what)
+                self.run_members(what, chosen)
             elif kind == "class":
                 self.named(what, "__class_getitem__", "__init_subclass__")
                 for kind, meta in self.metaclasses(what):

@@ -6,7 +6,7 @@ export const RUNNING_CODE_PROGRAM = String.raw`
 class Running:
     """One function of the code while the code is loaded: it may compute and keep, and reach nothing outside."""
     def __init__(self, own, function, depth):
-        self.own, self.rule, self.depth, self.made = own, own.rule, depth, {}
+        self.own, self.rule, self.depth, self.made, self.bound = own, own.rule, depth, {}, {}
         self.body = function.body if isinstance(function.body, list) else [function.body]
         arguments = function.args
         every = arguments.posonlyargs + arguments.args + arguments.kwonlyargs + [a for a in (arguments.vararg, arguments.kwarg) if a]
@@ -14,6 +14,9 @@ class Running:
         for node in outside_functions(self.body):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 self.locals.add(node.id)
+            elif isinstance(node, ast.Assign):
+                for name in [name for target in node.targets for name in stored_names(target)]:
+                    self.bound.setdefault(name, []).append(node.value)
             elif isinstance(node, DEFINITIONS):
                 self.locals.add(node.name)
                 self.made[node.name] = node
@@ -45,6 +48,8 @@ class Running:
                     self.rule.refuse(node, "it imports " + name)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and self.is_outside(node):
             return
+        if self.rule.is_target(node):
+            self.change(node.value, node)
         if isinstance(node, ast.Call):
             self.call(node.func, node)
             for argument in called_arguments(node)[0]:
@@ -61,6 +66,12 @@ class Running:
             self.rule.refuse(node, "it uses " + outside[0])
         return bool(outside)
 
+    def change(self, owner, at):
+        """What was given it may change: that is what decorators and constructors do."""
+        given = [value for part in ast.walk(owner) if isinstance(part, ast.Name) for value in self.bound.get(part.id, [])]
+        if any(self.rule.is_foreign(value, self.locals) for value in [owner] + given):
+            self.rule.refuse(at, "it changes " + (dotted(owner) or "what is not its own"))
+
     def call_back(self, argument, at):
         if called_arguments(at)[1] or isinstance(argument, ast.Lambda):
             self.call(argument, at)
@@ -74,6 +85,8 @@ class Running:
         elif isinstance(function, ast.Name) and name in self.locals:
             self.rule.refuse(at, "it calls %s()" % name)
         elif isinstance(function, ast.Name):
+            if name in ("setattr", "delattr") and isinstance(at, ast.Call) and at.args:
+                self.change(at.args[0], at)
             for found in self.own.reach(function):
                 if name not in QUIET_CALLS:
                     self.own.start(found, at)
