@@ -1,4 +1,4 @@
-import { FIRST_TURNS, liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
+import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { RecordStore } from '../src/record-store.js';
@@ -11,6 +11,28 @@ import { temporaryStore } from './temporary-store.js';
 const TIMEOUT_MS = 240_000;
 /** A server answers in milliseconds what a file does in a tenth of that. */
 const QDRANT_TURNS_MAX = 24;
+
+type Call = typeof TURNS extends fc.Arbitrary<Array<Array<infer T>>> ? T : never;
+const PLAIN: Call = {
+  what: 'register',
+  owner: 0,
+  name: 'one',
+  letter: 'a',
+  place: 0,
+  version: 1,
+  to: 'candidate',
+  proof: 'none',
+  mode: 'automatic',
+  untrusted: false,
+  passes: true,
+  finds: false,
+  stale: false,
+  wrongDigest: false,
+  twice: false,
+  death: null,
+};
+/** After these a skill is active. Few turns at random may bring none about, and then nothing is shown of any. */
+const FIRST_TURNS: ReadonlyArray<readonly Call[]> = [[PLAIN], [{ ...PLAIN, what: 'admit' }]];
 
 /** Without transactions: of every third list of changes only a beginning is written. */
 function torn(store: RecordStore): RecordStore {

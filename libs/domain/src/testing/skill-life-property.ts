@@ -97,27 +97,6 @@ const CALL = fc.record({
 });
 type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
 
-const PLAIN: Call = {
-  what: 'register',
-  owner: 0,
-  name: 'one',
-  letter: 'a',
-  place: 0,
-  version: 1,
-  to: 'candidate',
-  proof: 'none',
-  mode: 'automatic',
-  untrusted: false,
-  passes: true,
-  finds: false,
-  stale: false,
-  wrongDigest: false,
-  twice: false,
-  death: null,
-};
-/** After these a skill is active. Few turns at random may bring none about, and then nothing is shown of any. */
-export const FIRST_TURNS: ReadonlyArray<readonly Call[]> = [[PLAIN], [{ ...PLAIN, what: 'admit' }]];
-
 /** Calls of one turn are made at the same time. */
 export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { minLength: 10, maxLength: 60 });
 
