@@ -79,16 +79,17 @@ describe('chunkDocument', () => {
     expect(() => chunkDocument(document(), { charsMax: 99 })).toThrow(/at least 100/);
   });
 
-  it('loses no word, exceeds no bound and is the same twice, whatever it is given', () => {
+  it('loses no character, cuts no word that stands alone, exceeds no bound and is the same twice, whatever it is given', () => {
     const pieces = fc.constantFrom('word ', '. ', '\n', '\n\n', '```\n', '😀', 'a | b\n', '文。', 'x'.repeat(150), ' ');
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 80 }), fc.integer({ min: 100, max: 300 }), (parts, charsMax) => {
         const text = parts.join('');
         const chunks = textsOf(text, charsMax);
         expect(chunks.every((chunk) => chunk.length <= charsMax && chunk.isWellFormed())).toBe(true);
-        for (const word of [/word/g, /😀/g, /文/g]) {
+        // A row without spaces that is longer than a chunk is cut anywhere, so there only the characters count.
+        for (const kept of [/[wx]/g, /(?<!\S)word(?!\S)/g, /😀/g, /文/g]) {
           // A table's head is said again.
-          expect(count(chunks.join('\n'), word)).toBeGreaterThanOrEqual(count(text, word));
+          expect(count(chunks.join('\n'), kept)).toBeGreaterThanOrEqual(count(text, kept));
         }
         expect(textsOf(text, charsMax)).toEqual(chunks);
       }),
