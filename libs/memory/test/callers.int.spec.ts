@@ -1,47 +1,19 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { archiveSkill } from '@etude/domain/skills/life/retire';
 import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
-import { DECISIONS_ON_CALLERS, decideOnCallers } from '@etude/domain/testing/callers-property';
+import { CALLERS_CAN_RUN } from '@etude/domain/testing/callers-property';
+import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
-import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { RecordUpkeep } from '../src/layers/upkeep/record-upkeep.js';
 import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { openOnQdrant } from './qdrant-under-test.js';
-import { temporaryStore } from './temporary-store.js';
+import { twoOnOneFile, twoOnQdrant } from './two-registries.js';
 
 const TIMEOUT_MS = 240_000;
-
-interface TwoStores {
-  readonly stores: readonly [RecordStore, RecordStore];
-  readonly close: () => Promise<void>;
-}
-
-async function decide(open: () => Promise<TwoStores>, numRuns: number, turnsMax = Infinity) {
-  let [callers, refused] = [0, 0];
-  await fc.assert(
-    fc.asyncProperty(DECISIONS_ON_CALLERS, async (turns) => {
-      const { stores, close } = await open();
-      try {
-        const found = await decideOnCallers([registryOver(stores[0]), registryOver(stores[1])], turns.slice(0, turnsMax));
-        callers += found.callers;
-        refused += found.refused;
-      } finally {
-        await close();
-      }
-    }),
-    { numRuns },
-  );
-  return { callers, refused };
-}
-
-const inOneFile = async (): Promise<TwoStores> => {
-  const { store, second, close } = await temporaryStore({ model: LEXICAL_MODEL });
-  return { stores: [store, await second(LEXICAL_MODEL)], close };
-};
 
 /** Lets somebody else write behind what it read, and is killed behind what it writes. */
 function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): RecordStore {
@@ -60,21 +32,16 @@ function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): Re
 }
 
 it('leaves what is in use able to run in a SQLite file that two have open', { timeout: TIMEOUT_MS }, async () => {
-  const { callers, refused } = await decide(inOneFile, 40);
-  console.info(`${callers} callers in use were looked at in SQLite, ${refused} decisions were refused`);
-  expect(callers).toBeGreaterThan(20);
+  const { inUse, refused } = await decideAtOnce(CALLERS_CAN_RUN, twoOnOneFile, { numRuns: 40 });
+  console.info(`${inUse} callers in use were looked at in SQLite, ${refused} decisions were refused`);
+  expect(inUse).toBeGreaterThan(20);
   expect(refused).toBeGreaterThan(10);
 });
 
 describeOnQdrant({ name: 'skills that call each other' }, (server) => {
   it('leaves what is in use able to run, without transactions', { timeout: TIMEOUT_MS }, async () => {
-    const opened = openOnQdrant(server, LEXICAL_MODEL);
-    const open = async (): Promise<TwoStores> => {
-      const { store, close } = await opened();
-      return { stores: [store, store], close };
-    };
-    const { callers } = await decide(open, 6, 4);
-    expect(callers).toBeGreaterThan(0);
+    const { inUse } = await decideAtOnce(CALLERS_CAN_RUN, () => twoOnQdrant(server), { numRuns: 6, turnsMax: 4 });
+    expect(inUse).toBeGreaterThan(0);
   });
 
   it('is reconciled where a writer was killed behind its writes', { timeout: TIMEOUT_MS }, async () => {

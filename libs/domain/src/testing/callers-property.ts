@@ -1,4 +1,3 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../ports/memory.js';
@@ -7,7 +6,8 @@ import { rejectSkill, settleVerified } from '../skills/life/approve.js';
 import { rollbackSkill } from '../skills/life/rollback.js';
 import { IN_USE } from '../skills/life/skill-status.js';
 import { dependencyOn, neededSkills } from '../skills/use/bundle-code.js';
-import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
+import type { DecisionsProperty } from './decisions-property.js';
+import { SCOPE, skillOf } from './memory-records.js';
 import { storeAt } from './skill-lives.js';
 
 /** Each calls those named behind it. */
@@ -25,43 +25,23 @@ const DECISION = fc.record({
   what: fc.constantFrom('settle', 'settle', 'archive', 'archive', 'restore', 'rollback', 'deprecate', 'reject'),
   name: fc.constantFrom<Name>('base', 'base', ...NAMES),
   review: fc.boolean(),
-  /** Which of the registries. */
   by: fc.nat(1),
 });
 type Decided = typeof DECISION extends fc.Arbitrary<infer T> ? T : never;
 
-/** Decisions of one turn are made at the same time. */
-export const DECISIONS_ON_CALLERS = fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 2, maxLength: 8 });
-
-/**
- * Whoever decides about skills that call each other, at once, over however many registries: what is in use, or waits for review, can run
- * behind it.
- *
- * @param registries over one store
- * @returns how many callers in use were looked at, and how many decisions were refused since something calls what they were about, or what it
- *   calls is not there
- */
-export async function decideOnCallers(
-  registries: readonly [ProceduralMemory, ...ProceduralMemory[]],
-  turns: ReadonlyArray<readonly Decided[]>,
-): Promise<{ readonly callers: number; readonly refused: number }> {
-  const [registry] = registries;
-  const found = { callers: 0, refused: 0 };
-  await storeSkills(registry);
-  for (const [i, turn] of turns.entries()) {
-    const skills = await versionsOf(registry);
-    const outcomes = await Promise.allSettled(
-      turn.map((decided, j) =>
-        decide(registries[decided.by % registries.length] ?? registry, decided, skills, NEW_YEAR + 100 + i * 10 + j),
-      ),
-    );
-    for (const outcome of outcomes) found.refused += outcome.status === 'rejected' ? refusal(outcome.reason) : 0;
-    const used = (await versionsOf(registry)).filter(({ status, dependencies = [] }) => IN_USE.has(status) && dependencies.length > 0);
-    for (const skill of used) await requireRunnable(registry, skill, turn);
-    found.callers += used.length;
-  }
-  return found;
-}
+/** Whatever is decided about skills that call each other: what is in use, or waits for review, can run behind it. */
+export const CALLERS_CAN_RUN: DecisionsProperty<Decided> = {
+  turns: fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 2, maxLength: 8 }),
+  example: [[{ what: 'settle', name: 'beside', review: false, by: 0 }]],
+  store: storeSkills,
+  skillsIn: versionsOf,
+  decide,
+  look: async (registry, turn) => {
+    const callers = (await versionsOf(registry)).filter(({ status, dependencies = [] }) => IN_USE.has(status) && dependencies.length > 0);
+    for (const skill of callers) await requireRunnable(registry, skill, turn);
+    return callers.length;
+  },
+};
 
 async function storeSkills(registry: ProceduralMemory): Promise<void> {
   const stored = new Map<Name, Skill>();
@@ -101,11 +81,4 @@ async function requireRunnable(registry: ProceduralMemory, skill: Skill, turn: r
   await neededSkills(registry, skill).catch((error: unknown) => {
     throw new Error(`${skill.status} ${skill.name} can't run, by ${JSON.stringify(turn)}`, { cause: error });
   });
-}
-
-/** Nobody is refused but for what somebody else decided; 1 where that was about what is called. */
-function refusal(error: unknown): number {
-  const code = errorCode(error);
-  if (code !== 'ABORTED' && code !== 'FAILED_PRECONDITION') throw error;
-  return code === 'FAILED_PRECONDITION' ? 1 : 0;
 }

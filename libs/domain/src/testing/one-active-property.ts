@@ -1,10 +1,10 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { approveSkill, settleVerified } from '../skills/life/approve.js';
 import { rollbackSkill } from '../skills/life/rollback.js';
 import { archiveSkill, restoreSkill } from '../skills/life/retire.js';
+import type { DecisionsProperty } from './decisions-property.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
 import { storeAt } from './skill-lives.js';
 
@@ -14,42 +14,24 @@ const VERSIONS = 6;
 const DECISION = fc.record({
   what: fc.constantFrom('approve', 'rollback', 'restore', 'settle', 'archive'),
   version: fc.integer({ min: 1, max: VERSIONS }),
-  /** Which of the registries. */
   by: fc.nat(1),
 });
 type Decided = typeof DECISION extends fc.Arbitrary<infer T> ? T : never;
 
-/** Decisions of one turn are made at the same time. */
-export const DECISIONS = fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 1, maxLength: 6 });
-
-/**
- * Whoever decides about the versions of a skill, at once, over however many registries: at most one of them is active behind it.
- *
- * @param registries over one store
- * @returns how often one was active behind a turn, and how many decisions another one stood in the way of
- */
-export async function decideAtOnce(
-  registries: readonly [ProceduralMemory, ...ProceduralMemory[]],
-  turns: ReadonlyArray<readonly Decided[]>,
-): Promise<{ readonly active: number; readonly refused: number }> {
-  const [registry] = registries;
-  const found = { active: 0, refused: 0 };
-  await storeVersions(registry);
-  for (const [i, turn] of turns.entries()) {
-    const versions = await registry.versions(SCOPE, NAME);
-    const outcomes = await Promise.allSettled(
-      turn.map((decided, j) =>
-        decide(registries[decided.by % registries.length] ?? registry, decided, versions, NEW_YEAR + 100 + i * 10 + j),
-      ),
-    );
-    for (const outcome of outcomes) found.refused += outcome.status === 'rejected' ? refusal(outcome.reason) : 0;
+/** Whatever is decided about the versions of a skill: at most one of them is active behind it. */
+export const ONE_IS_ACTIVE: DecisionsProperty<Decided> = {
+  turns: fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 1, maxLength: 6 }),
+  example: [[{ what: 'settle', version: VERSIONS, by: 0 }]],
+  store: storeVersions,
+  skillsIn: (registry) => registry.versions(SCOPE, NAME),
+  decide,
+  look: async (registry, turn) => {
     const active = await registry.versions(SCOPE, NAME, 'active');
     if (active.length > 1)
       throw new Error(`active at once: ${active.map(({ version }) => version).join(', ')}, by ${JSON.stringify(turn)}`);
-    found.active += active.length;
-  }
-  return found;
-}
+    return active.length;
+  },
+};
 
 /** Three that were in use, the last of them still; two that wait for review; one that verification has just found good. */
 async function storeVersions(registry: ProceduralMemory): Promise<void> {
@@ -73,11 +55,4 @@ async function decide(registry: ProceduralMemory, { what, version }: Decided, ve
     default:
       return settleVerified(registry, skill, SETTINGS, at);
   }
-}
-
-/** Nobody is refused but for what somebody else decided. */
-function refusal(error: unknown): number {
-  const code = errorCode(error);
-  if (code !== 'ABORTED' && code !== 'FAILED_PRECONDITION') throw error;
-  return 1;
 }

@@ -1,6 +1,6 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DECISIONS_ON_CALLERS, decideOnCallers } from '../../testing/callers-property.js';
+import { CALLERS_CAN_RUN } from '../../testing/callers-property.js';
+import { decideAtOnce } from '../../testing/decisions-property.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
 import { storeAt } from '../../testing/skill-lives.js';
@@ -10,20 +10,13 @@ import { archiveSkill } from './retire.js';
 
 const DECISION = { by: 'ann', reason: 'harmful', at: NEW_YEAR + 5 };
 
+const open = () => ({ registries: [new FakeProceduralMemory()] as const });
+
 describe('what is in use can call what it was verified with', () => {
   it('whoever decides what at once', async () => {
-    let [callers, refused] = [0, 0];
-    await fc.assert(
-      fc.asyncProperty(DECISIONS_ON_CALLERS, async (turns) => {
-        const registry = new FakeProceduralMemory();
-        const found = await decideOnCallers([registry, registry], turns);
-        callers += found.callers;
-        refused += found.refused;
-      }),
-      { numRuns: 200 },
-    );
-    console.info(`${callers} callers in use were looked at, ${refused} decisions were refused`);
-    expect(callers).toBeGreaterThan(100);
+    const { inUse, refused } = await decideAtOnce(CALLERS_CAN_RUN, open, { numRuns: 200 });
+    console.info(`${inUse} callers in use were looked at, ${refused} decisions were refused`);
+    expect(inUse).toBeGreaterThan(100);
     expect(refused).toBeGreaterThan(50);
   });
 

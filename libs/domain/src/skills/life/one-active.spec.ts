@@ -1,29 +1,22 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { decideAtOnce } from '../../testing/decisions-property.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { DECISIONS, decideAtOnce } from '../../testing/one-active-property.js';
+import { ONE_IS_ACTIVE } from '../../testing/one-active-property.js';
 import { storeAt } from '../../testing/skill-lives.js';
 import { rollbackSkill } from './rollback.js';
 import { keyOf } from './skill-life.js';
 
 const decision = (at: number) => ({ by: 'ann', reason: '', at: NEW_YEAR + at });
 
+const open = () => ({ registries: [new FakeProceduralMemory()] as const });
+
 describe('at most one version of an owner is active', () => {
   it('whoever decides what at once', async () => {
-    let [active, refused] = [0, 0];
-    await fc.assert(
-      fc.asyncProperty(DECISIONS, async (turns) => {
-        const registry = new FakeProceduralMemory();
-        const found = await decideAtOnce([registry, registry], turns);
-        active += found.active;
-        refused += found.refused;
-      }),
-      { numRuns: 100 },
-    );
-    console.info(`${active} times one was active, ${refused} decisions were refused`);
-    expect(active).toBeGreaterThan(50);
-    expect(refused).toBeGreaterThan(20);
+    const { inUse, aborted, refused } = await decideAtOnce(ONE_IS_ACTIVE, open, { numRuns: 100 });
+    console.info(`${inUse} times one was active, ${aborted + refused} decisions were refused`);
+    expect(inUse).toBeGreaterThan(50);
+    expect(aborted + refused).toBeGreaterThan(20);
   });
 
   it('also where a move forgets the other one', async () => {
