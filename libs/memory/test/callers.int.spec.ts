@@ -32,7 +32,7 @@ function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): Re
 }
 
 it('leaves what is in use able to run in a SQLite file that two have open', { timeout: TIMEOUT_MS }, async () => {
-  const { inUse, refused } = await decideAtOnce(CALLERS_CAN_RUN, twoOnOneFile, { numRuns: 40 });
+  const { inUse, refused } = await decideAtOnce(CALLERS_CAN_RUN, twoOnOneFile, { numRuns: 60 });
   console.info(`${inUse} callers in use were looked at in SQLite, ${refused} decisions were refused`);
   expect(inUse).toBeGreaterThan(20);
   expect(refused).toBeGreaterThan(10);
