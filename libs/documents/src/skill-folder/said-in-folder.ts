@@ -1,3 +1,4 @@
+import { isDeeper } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
 import type { FolderFile } from './file-collector.js';
 import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
@@ -159,19 +160,9 @@ interface Schema<T> {
 const NESTING_MAX = 1_000;
 
 function parsed<T>(place: string, schema: Schema<T>, value: unknown): T {
-  if (isNestedBeyond(value, NESTING_MAX)) throw wrong(`${place}: is nested too deep`);
+  if (isDeeper(value, NESTING_MAX)) throw wrong(`${place}: is nested too deep`);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [{ path, message } = { path: [], message: 'is wrong' }] = result.error.issues;
   throw wrong(`${[place, ...path.map(String)].join('.')}: ${message}`);
-}
-
-/** Level by level: what calls itself for each would run out of stack. */
-function isNestedBeyond(value: unknown, levels: number): boolean {
-  let level = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > levels) return true;
-    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? (Object.values(one) as unknown[]) : []));
-  }
-  return false;
 }

@@ -71,8 +71,7 @@ export async function useSkillByTool(
     const meant = misspelledOf(name, known);
     if (meant !== null) return { success: false, error: notFoundBut(meant) };
     const wrong = wrongName(name);
-    if (wrong !== null)
-      return { success: false, error: `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.` };
+    if (wrong !== null) return { success: false, error: notFoundFor(wrong) };
     const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
     return askFor({ name, description: asked.description, example }, context, wishes);
   }

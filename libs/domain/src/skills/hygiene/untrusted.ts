@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 
 /**
- * Where something was learned. Ids are those of the records; a skill's is "name@version". `procedures` are words that were told. `untrustedTasks` and `markedSkills` are tasks
- * and skills whose own names don't say that they are not trusted.
+ * Where something was learned. Ids are those of the records; a skill's is "name@version". `procedures` are words that were told.
+ * `untrustedTasks` and `markedSkills` are tasks and skills whose own names don't say that they are not trusted.
  */
 export const SOURCE_KINDS = [
   'tasks',

@@ -1,3 +1,4 @@
+import { isDeeper } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { isDeepStrictEqual } from 'node:util';
@@ -20,7 +21,7 @@ export interface Reader {
 /** Found by more than one text each. */
 const MANY_TEXTS: readonly RecordKind[] = ['fact', 'skill'];
 
-/** As deep as Python reads JSON. */
+/** As deep as Python reads JSON. Whoever reads a record calls itself for each level. */
 const NESTING_MAX = 1_000;
 
 interface Owned {
@@ -58,10 +59,4 @@ export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLi
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   return isAsSaid ? { record: { ...made.record, body: line.body } } : made;
-}
-
-/** Whoever reads a record calls itself for each level. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
