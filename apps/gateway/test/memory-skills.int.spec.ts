@@ -118,3 +118,54 @@ describe('a skill as a record', () => {
     expect(await testsShownTo('acme', 'told')).toEqual({ tests, heldOut: false });
   });
 });
+
+const get = (request: object, key: KeyName = 'acme') => rig.client(Memory, key).getMemory({ layer: 'procedural', ...request });
+const userOf = async (request: object) => (await get(request)).user;
+const refusalOf = async (request: object) => (await refusal(get(request))).code;
+
+describe("a user's skill as a record", () => {
+  beforeAll(async () => {
+    for (const [name, user] of Object.entries({ anns: 'ann', bobs: 'bob' }))
+      await storeSkill(memory.procedural, skillOf({ name, scope: { tenant: 'acme', agent: 'keeper', user }, status: 'active' }), signer);
+    for (const user of ['ann', 'bob', null])
+      await storeSkill(
+        memory.procedural,
+        skillOf({ name: 'both', scope: { tenant: 'acme', agent: 'keeper', user }, code: `print('${user}')`, status: 'active' }),
+        signer,
+      );
+  });
+
+  it('is there for that user alone, by its name and by its version', async () => {
+    for (const id of ['anns', 'skills/anns', 'anns@1', 'skills/anns@1']) {
+      expect(await get({ id, user: 'ann' })).toMatchObject({ id: 'anns@1', user: 'ann' });
+      expect([await refusalOf({ id }), await refusalOf({ id, user: 'bob' })]).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+    }
+  });
+
+  it('stands before one that is nobody’s, which all others are shown', async () => {
+    const readers = [{}, { user: 'ann' }, { agent: 'keeper', user: 'bob' }];
+    expect(await Promise.all(readers.map((reader) => userOf({ id: 'both@1', ...reader })))).toEqual(['', 'ann', 'bob']);
+  });
+
+  it('is there for a reviewer, whoever its user is', async () => {
+    expect(await get({ id: 'bobs' }, 'rev')).toMatchObject({ user: 'bob' });
+  });
+
+  it('is named among examples of what would be archived for that user, and for a reviewer', async () => {
+    const plan = { scoreMax: 1, olderThanDays: 0, layers: ['procedural'], agent: 'keeper', dryRun: true };
+    const named = async (request: object, key: KeyName = 'acme') =>
+      (await rig.client(Memory, key).archiveMemory({ ...plan, ...request })).examples.map(({ id }) => id).toSorted();
+    expect(await named({})).toEqual(['both@1']);
+    expect(await named({ user: 'ann' })).toEqual(['anns@1', 'both@1']);
+    expect(await named({}, 'rev')).toEqual(['anns@1', 'bobs@1', 'both@1', 'both@1', 'both@1']);
+  });
+});
+
+it('gives the skill of every tenant that a search found', async () => {
+  const scope = { tenant: '@global', agent: '@tenant', user: null };
+  await storeSkill(memory.procedural, skillOf({ name: 'for_everybody', scope, status: 'active' }), signer);
+  const query = { query: 'sum the even numbers', layers: ['procedural'], limit: 50 };
+  expect((await rig.client(Memory, 'globex').searchMemory(query)).hits.map(({ id }) => id)).toContain('for_everybody@1');
+  const { id, fields } = await rig.client(Memory, 'globex').getMemory({ layer: 'procedural', id: 'for_everybody@1' });
+  expect([id, fields?.['tests']]).toEqual(['for_everybody@1', undefined]);
+});

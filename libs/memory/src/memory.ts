@@ -133,8 +133,8 @@ export interface Memory {
   readonly procedural: ProceduralLayer;
   readonly appliedWrites: AppliedWrites;
   readonly upkeep: MemoryUpkeep;
-  /** Any record that search can find, by the id of its hit; null where there is none. */
-  get(scope: ReadScope, layer: MemoryLayer, id: string): Promise<PlainRecord | null>;
+  /** Any record that search can find, by the id of its hit; null where there is none. Skills are found by who reads them (`findSkill`). */
+  get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
   /** No two alike, within a budget of tokens, with what each comes from. `partial`: a layer that fails is named, not thrown. */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
   /** For readiness. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */

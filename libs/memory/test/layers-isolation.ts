@@ -70,8 +70,7 @@ const READERS = {
     const ofAnyAgent = scope.agent === null ? procedures.filter(({ text }) => !text.includes(EVERYBODYS)) : [];
     return { facts, experiences, ofAnyAgent };
   },
-  record: async (memory, scope, id) =>
-    Promise.all((['episodic', 'semantic', 'procedural'] as const).map((layer) => memory.get(scope, layer, id))),
+  record: async (memory, scope, id) => Promise.all((['episodic', 'semantic'] as const).map((layer) => memory.get(scope, layer, id))),
 } satisfies Record<string, (memory: Memory, scope: ReadScope, id: string) => Promise<unknown>>;
 
 /** Skills as a person or an agent finds them: of several owners, of two tenants. */

@@ -6,6 +6,7 @@ import { deleteDocument, importDocuments, type ImportOptions, listDocuments } fr
 import { reembed, type ReembedOptions } from './reembed.js';
 import {
   getMemory,
+  type GetOptions,
   MEMORY_LAYERS,
   recall,
   type RecallOptions,
@@ -91,11 +92,10 @@ function addReading(memory: Command, start: Start): void {
     .option('--tokens <n>', 'of all texts together', integer(1, 100_000), TOKENS_USUAL)
     .option('--partial', 'where a layer cannot be searched, answer with the others')
     .action((context: string, options: RecallOptions, command: Command) => start(command, (cli) => recall(cli, context, options)));
-  memory
-    .command('get <id>')
-    .description('a record, whole')
+  whose(memory.command('get <id>'))
+    .description("a record, whole; a user's skill with --user, or the key of a reviewer")
     .addOption(new Option('--layer <layer>', 'where it is (default: looks in each)').choices([...MEMORY_LAYERS]))
-    .action((id: string, options: { layer?: string }, command: Command) => start(command, (cli) => getMemory(cli, id, options)));
+    .action((id: string, options: GetOptions, command: Command) => start(command, (cli) => getMemory(cli, id, options)));
   whose(memory.command('recent'))
     .description('episodes, newest first')
     .option('--days <n>', 'how far back (default: 7; with --skill: all)', integer(1, 36_500))

@@ -103,22 +103,33 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
 }
 
 /** Of one layer, or of whichever has it. @throws CliError where none has it */
-async function findRecord(cli: Cli, gateway: Gateway, id: string, layers: readonly string[]): Promise<MemoryRecord> {
+async function findRecord(
+  cli: Cli,
+  gateway: Gateway,
+  asked: { readonly id: string } & WhoseOptions,
+  layers: readonly string[],
+): Promise<MemoryRecord> {
   for (const layer of layers) {
     try {
-      return await gateway.memory.getMemory({ id, layer }, callSettings(cli));
+      return await gateway.memory.getMemory({ ...asked, layer }, callSettings(cli));
     } catch (error) {
       if (layers.length === 1 || !isServiceError(error) || error.code !== status.NOT_FOUND) throw error;
     }
   }
-  throw new CliError(EXIT.notFound, `no layer of memory has a record called ${JSON.stringify(id)}`, [
-    'memory search and memory recent print ids; a skill is called NAME or NAME@VERSION',
+  throw new CliError(EXIT.notFound, `no layer of memory has a record called ${JSON.stringify(asked.id)}`, [
+    'memory search and memory recent print ids; a skill is called NAME or NAME@VERSION, and one of a user is there with --user',
   ]);
 }
 
-export function getMemory(cli: Cli, id: string, { layer }: { readonly layer?: string }): Promise<number> {
+export interface GetOptions extends WhoseOptions {
+  readonly layer?: string;
+}
+
+export function getMemory(cli: Cli, id: string, { layer, agent = '', user = '' }: GetOptions): Promise<number> {
+  // Shared owners, such as @tenant, have skills alone.
+  const usual = agent.startsWith('@') ? (['procedural'] as const) : MEMORY_LAYERS;
   return withGateway(cli, async (gateway) => {
-    const record = await findRecord(cli, gateway, id, layer === undefined ? MEMORY_LAYERS : [layer]);
+    const record = await findRecord(cli, gateway, { id, agent, user }, layer === undefined ? usual : [layer]);
     cli.out.data(wholeJson(MemoryRecordSchema, record), recordText(record));
     return EXIT.ok;
   });

@@ -4,7 +4,8 @@ import { isDeeper } from '@etude/contracts/json';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import type { PlainRecord } from '@etude/memory/memory';
-import { hasRole, type Role } from '@etude/platform/auth';
+import type { Role } from '@etude/platform/auth';
+import { readsHiddenTests } from '../skills/skill-access.js';
 import { timestampAt } from '../wire/duration.js';
 
 /** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
@@ -26,12 +27,12 @@ export function recordMessage({ id, layer, kind, scope, createdAt, fields }: Pla
 
 /**
  * A record for whoever may read it: of a skill without its held-out tests, which nobody is shown, and without tests that were made from a
- * task's cases, some of which are hidden, for all but reviewers.
+ * task's cases, some of which are hidden, for all but those who may read them.
  */
 export function shownRecord(record: PlainRecord, roles: readonly Role[]): PlainRecord {
   if (record.kind !== 'skill') return record;
   const { heldOut: _heldOut, tests, ...fields } = record.fields as unknown as Skill;
-  return { ...record, fields: hasHiddenTests(fields) && !hasRole(roles, 'reviewer') ? fields : { ...fields, tests } };
+  return { ...record, fields: hasHiddenTests(fields) && !readsHiddenTests(roles, record) ? fields : { ...fields, tests } };
 }
 
 export const factMessage = (fact: Fact): RecordInit => recordMessage({ ...fact, layer: 'semantic', kind: 'fact', fields: { ...fact } });

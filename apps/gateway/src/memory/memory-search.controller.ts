@@ -16,12 +16,14 @@ import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { contextOf } from '../calls/call-context.js';
+import { askedSkills } from '../skills/skill-access.js';
 import { parseField } from '../wire/validation.js';
 import { MemoryAccess } from './memory-access.js';
 import { hitMessage, recalledMessage, skillHitMessage } from './memory-hit.mapping.js';
 import { recordMessage, shownRecord } from './memory-record.mapping.js';
 import { readScope } from './memory-scope.js';
 import { checkedRecall, checkedSearch } from './search-request.js';
+import { skillAsRecord } from './skill-as-record.js';
 
 type Methods = 'searchMemory' | 'recall' | 'getMemory' | 'getMemoryStats';
 type Hits = Array<MessageInitShape<typeof MemoryHitSchema>>;
@@ -77,10 +79,14 @@ export class MemorySearchController implements Pick<GrpcController<typeof Memory
   }
 
   @GrpcMethod('Memory')
-  async getMemory({ id, layer }: GetMemoryRequest, _metadata: Metadata, call: ServerCall) {
-    const checked = parseField(MemoryLayer, layer, 'layer');
+  async getMemory(request: GetMemoryRequest, _metadata: Metadata, call: ServerCall) {
+    const { id } = request;
+    const layer = parseField(MemoryLayer, request.layer, 'layer');
     const memory = await this.access.open();
-    const record = await memory.get(readScope(call), checked, id);
+    const record =
+      layer === 'procedural'
+        ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
+        : await memory.get(readScope(call, request), layer, id);
     if (record === null) throw new EtudeError('NOT_FOUND', `There is nothing called ${JSON.stringify(id)} in ${layer} memory.`);
     return recordMessage(shownRecord(record, contextOf(call).roles));
   }

@@ -24,6 +24,7 @@ import { invalidField, parseField } from '../wire/validation.js';
 import { inMessages } from './export-lines.js';
 import { MemoryAccess } from './memory-access.js';
 import { ownersOf } from './memory-scope.js';
+import { askedSkills, seesUsers } from '../skills/skill-access.js';
 import { SkillServices } from '../skills/skill-services.js';
 import { proposedSkills } from './proposed-skills.js';
 import { erasureMessage } from './upkeep.mapping.js';
@@ -83,7 +84,13 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
     };
     const { upkeep } = await this.access.open();
     const { looked, archived, examples } = await upkeep.archive(owners, policy, { dryRun: request.dryRun }, contextOf(call).signal);
-    return { looked: BigInt(looked), archived: BigInt(archived), examples: [...examples] };
+    const asked = askedSkills(call, request);
+    const named = examples.filter((example) => example.layer !== 'procedural' || seesUsers(asked, example));
+    return {
+      looked: BigInt(looked),
+      archived: BigInt(archived),
+      examples: named.map(({ id, layer, title, score }) => ({ id, layer, title, score })),
+    };
   }
 
   @GrpcMethod('Memory')

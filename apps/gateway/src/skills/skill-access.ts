@@ -6,7 +6,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { ownersFor, type SkillReader, viewOf } from '@etude/domain/skills/life/owners';
-import { hasRole } from '@etude/platform/auth';
+import { hasRole, type Role } from '@etude/platform/auth';
 import { contextOf } from '../calls/call-context.js';
 import { skillOfName } from '../wire/resource-name.js';
 import { invalidField, parseField } from '../wire/validation.js';
@@ -46,6 +46,10 @@ export function skillReader(call: ServerCall, { agent, user }: Asking): SkillRea
   const known = user === '' ? null : parseField(UserId, user, 'user');
   return { tenant: contextOf(call).tenant, agent: parseField(AgentId, agent, 'agent'), user: known };
 }
+
+/** Whether a user's skill may be named to who asks. */
+export const seesUsers = ({ user, everyUser }: AskedSkills, { scope }: Pick<Skill, 'scope'>) =>
+  everyUser || scope.user === null || scope.user === user;
 
 /** What is read one after the other, narrowest first. */
 export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readonly ReadScope[] {
@@ -134,6 +138,11 @@ export async function meantVersion(
   if (version !== 0 || statuses.includes(skill.status)) return skill;
   const versions = await versionsOf(procedural, skill);
   return versions.find(({ status }) => statuses.includes(status)) ?? skill;
+}
+
+/** Whether tests that were made from tasks' cases, some of which are hidden, may be read: of what everybody reads only by operators. */
+export function readsHiddenTests(roles: readonly Role[], { scope }: Pick<Skill, 'scope'>): boolean {
+  return hasRole(roles, scope.tenant === GLOBAL_TENANT ? 'operator' : 'reviewer');
 }
 
 /** What everybody reads is changed by operators only. @throws EtudeError PERMISSION_DENIED */

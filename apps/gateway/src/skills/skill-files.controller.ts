@@ -1,12 +1,10 @@
 import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import { findSkills } from '@etude/documents/skill-folder/find-skills';
 import { folderFromSkill } from '@etude/documents/skill-folder/skill-folder';
 import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import { skillDigest } from '@etude/domain/skills/life/skill-digest';
-import { hasRole } from '@etude/platform/auth';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';
@@ -18,7 +16,7 @@ import { orderImport, type ReadImport } from './import-order.js';
 import { readImport } from './import-parts.js';
 import { importedSkill, sourceOfImport } from './imported-skill.js';
 import { claimSkillRequest } from './repeated-request.js';
-import { askedSkills, meantVersion } from './skill-access.js';
+import { askedSkills, meantVersion, readsHiddenTests } from './skill-access.js';
 import { authorOf } from './skill-author.js';
 import type { Registration } from './skill-registration.js';
 import { skillMessage } from './skill.mapping.js';
@@ -30,8 +28,6 @@ const SKILLS_MAX = 20;
 
 const WITHOUT_TESTS =
   'without its tests: they were made from the cases of tasks, some of which are hidden; the key of a reviewer exports them too';
-/** Whose key may read hidden tests. */
-const testReader = ({ scope }: Skill) => (scope.tenant === GLOBAL_TENANT ? 'operator' : 'reviewer');
 
 /** Skills in the Agent Skills format, of `etude.v1.Skills`. */
 @Controller()
@@ -73,7 +69,7 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
   async exportSkill(request: ExportSkillRequest, _metadata: Metadata, call: ServerCall) {
     const { procedural } = await this.memory.open();
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
-    const isWhole = !hasHiddenTests(skill) || (!request.withoutHiddenTests && hasRole(contextOf(call).roles, testReader(skill)));
+    const isWhole = !hasHiddenTests(skill) || (!request.withoutHiddenTests && readsHiddenTests(contextOf(call).roles, skill));
     const files = folderFromSkill(isWhole ? skill : { ...skill, tests: [] });
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
   }

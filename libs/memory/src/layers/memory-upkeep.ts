@@ -1,3 +1,4 @@
+import type { Scope } from '@etude/contracts/memory';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EraseOptions } from './upkeep/erase-owned.js';
@@ -26,7 +27,7 @@ export interface ArchiveReport {
   readonly looked: number;
   readonly archived: number;
   /** The first of them, lowest score first, at most 100. */
-  readonly examples: ReadonlyArray<{ layer: MemoryLayer; id: string; title: string; score: number }>;
+  readonly examples: ReadonlyArray<{ layer: MemoryLayer; scope: Scope; id: string; title: string; score: number }>;
 }
 
 export interface Progress {

@@ -90,7 +90,7 @@ function scoreOf(record: StoredRecord, clock: Clock): number {
 }
 
 function exampleOf(record: StoredRecord, clock: Clock): Example {
-  return { layer: record.layer, id: idOf(record), title: record.title, score: scoreOf(record, clock) };
+  return { layer: record.layer, scope: record.scope, id: idOf(record), title: record.title, score: scoreOf(record, clock) };
 }
 
 function lowest(examples: readonly Example[]): readonly Example[] {
