@@ -26,7 +26,7 @@ it('has everything of an import wait for review, what is called before what call
   for (const skill of [ADD_NUMBERS, ADD_THREE]) await rig.client(Skills).registerSkill({ skill, wait: true });
   await rig.client(Memory).storeProcedure({ agent: 'coder', name: 'moor_boat', prompt: 'Throw the bow line first.' });
   expect((await settled('add_three', 'coder')).status).toBe(SkillStatus.ACTIVE);
-  const lines = (await collect(rig.client(Memory).exportMemory({ agent: 'coder' }))).flatMap((sent) => sent.lines);
+  const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: 'coder' }))).flatMap((sent) => sent.lines);
   const kept = lines.filter((line, i) => i === 0 || line.includes('"kind":"skill"')).map((line) => line.replaceAll('coder', 'guest'));
   const imported = async () => {
     const { added, unchanged, refused } = await rig.client(Memory).importMemory({ lines: kept });

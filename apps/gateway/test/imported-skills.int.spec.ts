@@ -39,7 +39,7 @@ async function limit(agent: string, settings: { readonly maxSkills?: number; rea
 
 /** The header, and the lines of an agent's skills, as if they were another's. */
 async function linesFor(to: string, from: string): Promise<string[]> {
-  const lines = (await collect(rig.client(Memory).exportMemory({ agent: from }))).flatMap((sent) => sent.lines);
+  const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: from }))).flatMap((sent) => sent.lines);
   return lines.filter((line, i) => i === 0 || line.includes('"kind":"skill"')).map((line) => line.replaceAll(from, to));
 }
 

@@ -1,6 +1,6 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
@@ -9,7 +9,8 @@ import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const signer = signerAt(writeProofKeys(rig.dir).signingPath);
 const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
-const exported = async () => (await collect(rig.client(Memory).exportMemory({}))).flatMap(({ lines }) => lines);
+const exported = async (request: object = {}, key: KeyName = 'rev') =>
+  (await collect(rig.client(Memory, key).exportMemory(request))).flatMap(({ lines }) => lines);
 const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 
 /** As the consolidation worker would: another connection to the same file. */
@@ -168,4 +169,38 @@ it('gives the skill of every tenant that a search found', async () => {
   expect((await rig.client(Memory, 'globex').searchMemory(query)).hits.map(({ id }) => id)).toContain('for_everybody@1');
   const { id, fields } = await rig.client(Memory, 'globex').getMemory({ layer: 'procedural', id: 'for_everybody@1' });
   expect([id, fields?.['tests']]).toEqual(['for_everybody@1', undefined]);
+});
+
+const hasCases = (shown: unknown) => JSON.stringify(shown).includes('total([]) == 7');
+
+describe('tests from the cases of a task', () => {
+  const tests = [{ kind: 'python' as const, setup: '', tests: 'assert total([]) == 7' }];
+  beforeAll(() => memory.episodic.storeEpisode(episodeOf({ id: 'solved', scope: agent('solver'), createdAt: Date.now(), tests })));
+
+  it.each(['acme', 'rev'] as const)('are in an episode for a reviewer alone: %s', async (key) => {
+    const client = rig.client(Memory, key);
+    const whole = await client.getMemory({ layer: 'episodic', id: 'solved' });
+    const { episodes } = await client.listRecentEpisodes({ agent: 'solver' });
+    expect([hasCases(whole.fields), hasCases(episodes[0]?.fields)]).toEqual([key === 'rev', key === 'rev']);
+  });
+
+  it.each([
+    ['an episode has them', { agent: 'solver' }],
+    ['a skill has them', { agent: 'coder', layers: ['procedural'] }],
+    ['a skill has held-out ones', { agent: 'author' }],
+  ])('are in an export for a reviewer alone: %s', async (_what, request) => {
+    const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert told' }];
+    await storeSkill(memory.procedural, skillOf({ name: 'told', scope: agent('author'), origin: 'person', heldOut }), signer);
+    const refused = await refusal(collect(rig.client(Memory).exportMemory(request)));
+    expect(refused).toMatchObject({ code: 'PERMISSION_DENIED', message: expect.stringContaining('role "reviewer"') });
+    expect(refused.message).toContain('"semantic"');
+    expect((await exported(request)).length).toBeGreaterThan(1);
+  });
+
+  it('are in no export of layers that have none', async () => {
+    const lines = await exported({ layers: ['semantic'] }, 'acme');
+    const layers = lines.slice(1).map((line) => (JSON.parse(line) as { layer: string }).layer);
+    expect(new Set(layers)).toEqual(new Set(['semantic']));
+    expect((await refusal(collect(rig.client(Memory).exportMemory({ layers: ['deep'] })))).fields).toEqual(['layers[0]']);
+  });
 });

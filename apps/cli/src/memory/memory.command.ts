@@ -152,7 +152,8 @@ function addTransfer(memory: Command, start: Start): void {
       }),
     );
   exactly(memory.command('export'))
-    .description('everything, lossless, as JSON Lines')
+    .description('everything, lossless, as JSON Lines; with tests from the cases of tasks by the key of a reviewer alone')
+    .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
     .option('-o, --output <file>', 'default: stdout')
     .action((options: ExportOptions, command: Command) => start(command, (cli) => exportMemory(cli, options)));
   const documents = memory.command('documents').description('what was imported');

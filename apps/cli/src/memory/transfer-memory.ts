@@ -20,14 +20,17 @@ const NUMBERS_SHOWN = 5;
 
 export interface ExportOptions extends WhoseOptions {
   readonly output?: string;
+  readonly layer?: readonly string[];
 }
 
+type ExportRequest = Required<WhoseOptions> & { readonly layers: string[] };
+
 /** Answers how many records. */
-async function receive(cli: Cli, gateway: Gateway, whose: Required<WhoseOptions>, write: (text: string) => unknown): Promise<number> {
+async function receive(cli: Cli, gateway: Gateway, asked: ExportRequest, write: (text: string) => unknown): Promise<number> {
   const progress = new Progress(cli.out);
   // The header is none.
   let records = -1;
-  for await (const { lines } of gateway.memory.exportMemory(whose, { signal: cli.signal })) {
+  for await (const { lines } of gateway.memory.exportMemory(asked, { signal: cli.signal })) {
     await write(lines.map((line) => `${line}\n`).join(''));
     records += lines.length;
     progress.tell(`exported ${plural(records, 'record')}`);
@@ -37,15 +40,16 @@ async function receive(cli: Cli, gateway: Gateway, whose: Required<WhoseOptions>
 }
 
 /** Into a file, which appears under its name once it is whole, or on stdout. */
-export function exportMemory(cli: Cli, { agent = '', user = '', output }: ExportOptions): Promise<number> {
+export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], output }: ExportOptions): Promise<number> {
+  const asked = { agent, user, layers: [...layer] };
   return withGateway(cli, async (gateway) => {
     if (output === undefined) {
-      await receive(cli, gateway, { agent, user }, (text) => cli.out.stream('stdout', text));
+      await receive(cli, gateway, asked, (text) => cli.out.stream('stdout', text));
       return EXIT.ok;
     }
     const file = await ExportFile.create(output);
     try {
-      const records = await receive(cli, gateway, { agent, user }, (text) => file.write(text));
+      const records = await receive(cli, gateway, asked, (text) => file.write(text));
       await file.finish();
       cli.out.data({ file: output, records }, `${output}: ${plural(records, 'record')}`);
     } catch (error) {

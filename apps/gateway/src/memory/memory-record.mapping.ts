@@ -30,15 +30,20 @@ export function recordMessage({ id, layer, kind, scope, createdAt, fields }: Pla
  * task's cases, some of which are hidden, for all but those who may read them.
  */
 export function shownRecord(record: PlainRecord, roles: readonly Role[]): PlainRecord {
+  if (record.kind === 'episode') return { ...record, fields: shownEpisode(record.fields as unknown as Episode, roles) };
   if (record.kind !== 'skill') return record;
   const { heldOut: _heldOut, tests, ...fields } = record.fields as unknown as Skill;
   return { ...record, fields: hasHiddenTests(fields) && !readsHiddenTests(roles, record) ? fields : { ...fields, tests } };
 }
 
+function shownEpisode({ tests = [], ...episode }: Episode, roles: readonly Role[]): Episode {
+  return tests.length > 0 && readsHiddenTests(roles, episode) ? { ...episode, tests } : episode;
+}
+
 export const factMessage = (fact: Fact): RecordInit => recordMessage({ ...fact, layer: 'semantic', kind: 'fact', fields: { ...fact } });
 
-export const episodeMessage = (episode: Episode): RecordInit =>
-  recordMessage({ ...episode, layer: 'episodic', kind: 'episode', fields: { ...episode } });
+export const episodeMessage = (episode: Episode, roles: readonly Role[]): RecordInit =>
+  recordMessage({ ...episode, layer: 'episodic', kind: 'episode', fields: shownEpisode(episode, roles) });
 
 export const procedureMessage = (skill: Skill): RecordInit =>
   recordMessage({ ...skill, id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', fields: { ...skill } });

@@ -58,7 +58,7 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
     const { episodic } = memory;
     await episodic.storeEpisode(episode);
     const stored = await episodic.get({ tenant: episode.scope.tenant, agent: null }, episode.id);
-    return episodeMessage(stored !== null && 'summary' in stored ? stored : episode);
+    return episodeMessage(stored !== null && 'summary' in stored ? stored : episode, contextOf(call).roles);
   }
 
   @GrpcMethod('Memory')
@@ -72,7 +72,8 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
       request.skill === ''
         ? await episodic.recent(scope, since, limit)
         : (await episodic.bySkill(scope, request.skill, limit)).filter(({ createdAt }) => createdAt >= since);
-    return { episodes: episodes.map(episodeMessage) };
+    const { roles } = contextOf(call);
+    return { episodes: episodes.map((episode) => episodeMessage(episode, roles)) };
   }
 
   @GrpcMethod('Memory')

@@ -12,6 +12,7 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
 import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/layers/upkeep/import-lines';
+import { hasRole } from '@etude/platform/auth';
 import { type ErasureSubject, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
@@ -51,9 +52,11 @@ export class MemoryUpkeepController implements Pick<GrpcController<typeof Memory
   @GrpcMethod('Memory')
   async exportMemory(request: ExportMemoryRequest, _metadata: Metadata, call: ServerCall) {
     const owners = ownersOf(call, request);
-    const { signal } = contextOf(call);
+    const layers = parseField(Layers, request.layers, 'layers');
+    const { signal, roles } = contextOf(call);
     const { upkeep } = await this.access.open();
-    return pacedStream(call, inMessages(upkeep.exportLines(owners, signal)), signal);
+    const options = { ...(layers.length > 0 ? { layers } : {}), hiddenTests: hasRole(roles, 'reviewer'), signal };
+    return pacedStream(call, inMessages(upkeep.exportLines(owners, options)), signal);
   }
 
   @GrpcMethod('Memory')

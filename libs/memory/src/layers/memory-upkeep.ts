@@ -2,6 +2,7 @@ import type { Scope } from '@etude/contracts/memory';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EraseOptions } from './upkeep/erase-owned.js';
+import type { ExportOptions } from './upkeep/export-lines.js';
 import type { ImportOptions } from './upkeep/import-lines.js';
 import type { Owners, RecordKind, StoreReport } from '../record-store.js';
 
@@ -57,8 +58,8 @@ export interface MemoryUpkeep {
   archive(owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal): Promise<ArchiveReport>;
   /** The way back, for all that is archived or for these ids. Answers how many. */
   restore(owners: Owners, ids?: readonly string[]): Promise<number>;
-  /** JSON Lines: a header, then one record per line, lossless, in no order. */
-  exportLines(owners: Owners, signal?: AbortSignal): AsyncIterable<string>;
+  /** JSON Lines: a header, then one record per line, lossless, in no order. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */
+  exportLines(owners: Owners, options?: ExportOptions): AsyncIterable<string>;
   /** Lines of `exportLines`, of any adapter; owners other than `tenant` become it. The same lines again change nothing. */
   importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport>;
   /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */

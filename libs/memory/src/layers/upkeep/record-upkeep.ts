@@ -6,7 +6,7 @@ import type { ArchivePolicy, ArchiveReport, ImportReport, MemoryStats, MemoryUpk
 import { archiveRecords, restoreRecords } from './archive-records.js';
 import { eraseOwned, type EraseOptions, findOwned, newFrom } from './erase-owned.js';
 import { forbid } from './erasure-marks.js';
-import { exportRecords } from './export-lines.js';
+import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
 import { memoryStats } from './memory-stats.js';
 import { reconcileRecords } from './reconcile-records.js';
@@ -41,8 +41,8 @@ export class RecordUpkeep implements MemoryUpkeep {
     return restoreRecords(this.#deps.store, owners, ids);
   }
 
-  exportLines(owners: Owners, signal?: AbortSignal): AsyncIterable<string> {
-    return exportRecords(this.#deps.store, owners, signal);
+  exportLines(owners: Owners, options: ExportOptions = {}): AsyncIterable<string> {
+    return exportRecords(this.#deps.store, owners, options);
   }
 
   importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport> {
