@@ -57,6 +57,8 @@ describe('facts', () => {
 
   it.each([
     [{ text: '' }, 'text'],
+    [{ text: '\u200B\uFEFF' }, 'text'],
+    [{ text: 'fine', subject: '\u2060' }, 'subject'],
     [{ text: 'x'.repeat(4_001) }, 'text'],
     [{ text: 'fine', confidence: 1.5 }, 'confidence'],
     [{ text: 'fine', confidence: Number.NaN }, 'confidence'],
@@ -98,6 +100,16 @@ describe('episodes', () => {
     expect(used.episodes.length).toBeGreaterThanOrEqual(2);
     expect((await memory().listRecentEpisodes({ skill: 'another' })).episodes).toEqual([]);
   });
+});
+
+it.each([
+  ['storeEpisode', 'context', { context: ['', '\u200B'], outcomes: [{ type: 'passed' }] }],
+  ['storeProcedure', 'prompt', { name: 'unseen', prompt: '\u200B' }],
+  ['searchMemory', 'query', { query: '\u200B' }],
+  ['recall', 'context', { context: '\u00AD' }],
+] as const)('%s refuses a %s in which there is nothing to see', async (method, field, request) => {
+  const call = memory()[method] as (asked: object) => Promise<unknown>;
+  expect(await refusal(call({ agent: AGENT, ...request }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
 });
 
 describe('procedures', () => {
@@ -201,6 +213,7 @@ describe('documents', () => {
   it.each([
     ['what its name does not say', document('knots.xyz', text), 'cannot be told'],
     ['nothing but spaces', document('knots.md', ' \n\n '), 'has no text'],
+    ['nothing to see', document('knots.txt', '\u200B\n\n\u2060'), 'has no text'],
     ['a broken PDF', document('knots.pdf', 'no PDF at all'), 'knots.pdf'],
     ['a wrong digest', document('knots.md', text, { sha256: '0'.repeat(64) }), 'sha256'],
     ['text that is not UTF-8', latin1(), 'UTF-8'],

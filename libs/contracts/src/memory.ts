@@ -15,6 +15,7 @@ import {
   SkillUsage,
 } from './skill-proof.js';
 import { Verdict } from './task.js';
+import { VisibleText } from './visible-text.js';
 
 /** Who owns a record. The tenant comes from authentication; search is always inside it. */
 export const Scope = z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.nullable().default(null) });
@@ -130,7 +131,7 @@ export const Fact = z.strictObject({
   /** Made from tenant, agent and normalised text, so that the same fact is one record. */
   id: z.string(),
   scope: Scope,
-  text: z.string().trim().min(1).max(4_000),
+  text: VisibleText.max(4_000),
   category: z.string().default('general'),
   confidence: z.number().min(0).max(1).default(1),
   source: z.string().default('experience'),
@@ -145,7 +146,7 @@ export const Fact = z.strictObject({
    * What the fact is about, such as "favourite editor"; of facts with one subject (and agent and user) only the newest is true.
    * Absent: told from the text where it can be.
    */
-  subject: z.string().trim().min(1).max(200).optional(),
+  subject: VisibleText.max(200).optional(),
   /** ms since 1970; absent: since it was created. */
   validFrom: z.number().int().optional(),
   /** Since when it is no longer true; absent: it still is. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DocumentHead, ImportDocumentRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, DocumentRecord, type Scope } from '@etude/contracts/memory';
+import { isVisible } from '@etude/contracts/visible-text';
 import { chunkDocument } from '@etude/documents/chunk-document';
 import { MEDIA_TYPES, type MediaType } from '@etude/documents/document';
 import { mediaTypeOf } from '@etude/documents/media-type';
@@ -66,7 +67,7 @@ export async function importDocument(
   }
   const parsed = await parseInWorker(bytes, mediaType, { name }, signal);
   const pieces = chunkDocument(parsed);
-  if (pieces.length === 0)
+  if (!pieces.some(({ text }) => isVisible(text)))
     throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text that could be found; nothing was imported`);
   const document: DocumentRecord = {
     id,

@@ -11,6 +11,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { SkillName } from '@etude/contracts/ids';
 import { Fact } from '@etude/contracts/memory';
+import { VisibleText } from '@etude/contracts/visible-text';
 import { experienceEpisode } from '@etude/domain/experience/experience-episode';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Metadata } from '@grpc/grpc-js';
@@ -35,8 +36,8 @@ const RECENT = { max: 1_000, standard: 10 };
 const WITH_SKILL = { max: 1_000, standard: 5 };
 
 const Fraction = z.number().min(0).max(1);
-const Prompt = z.string().trim().min(1, 'must not be empty').max(1_000_000);
-const Category = z.string().trim().min(1).max(200);
+const Prompt = VisibleText.max(1_000_000);
+const Category = VisibleText.max(200);
 const Subject = Fact.shape.subject;
 
 /** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */

@@ -1,5 +1,6 @@
 import type { RecallRequest as RecallMessage, SearchMemoryRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { MemoryLayer } from '@etude/contracts/task';
+import { VisibleText } from '@etude/contracts/visible-text';
 import type { LayerQuery, RecallRequest } from '@etude/memory/memory';
 import { RECORD_KINDS } from '@etude/memory/record-store';
 import { z } from 'zod';
@@ -12,7 +13,7 @@ const SUCCESS_RATE_MIN = 0.6;
 /** Facts, experiences, procedures. */
 const COUNT_MAX = 100;
 
-const Text = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
+const Text = VisibleText.max(100_000, 'must not be longer than 100000 characters');
 const Layers = z.array(z.enum(MemoryLayer.options, { error: `must be one of ${MemoryLayer.options.join(', ')}` }));
 const SEARCHED = ['transition', 'episode', 'fact', 'summary', 'reflection', 'chunk', 'skill'] as const;
 const Kinds = z.array(z.enum(SEARCHED, { error: `must be one of ${SEARCHED.join(', ')}` }));

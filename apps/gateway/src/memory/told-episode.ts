@@ -2,10 +2,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { StoreEpisodeRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { isDeeper } from '@etude/contracts/json';
 import { Experience, type Scope } from '@etude/contracts/memory';
+import { isVisible } from '@etude/contracts/visible-text';
 import type { ToldExperience } from '@etude/domain/experience/experience-episode';
 import { z } from 'zod';
 import { optionalRequestId } from '../wire/resource-name.js';
-import { parseField, refuseAny } from '../wire/validation.js';
+import { invalidField, parseField, refuseAny } from '../wire/validation.js';
 
 /** Of all that an episode tells, in UTF-8; outcomes as JSON. */
 const EPISODE_BYTES_MAX = 1024 * 1024;
@@ -28,6 +29,7 @@ export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: numb
     key: optionalRequestId(request.requestId),
     at,
   };
+  if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
   refuseDeep(outcomes);
   refuseLong([...context, ...actions, reflection, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
   return told;

@@ -1,5 +1,6 @@
 import { errorCode, isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Episode } from '@etude/contracts/memory';
+import { VisibleText } from '@etude/contracts/visible-text';
 import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../ports/model.js';
 
@@ -13,11 +14,11 @@ const Lessons = z.strictObject({
   facts: z
     .array(
       z.strictObject({
-        text: z.string().trim().min(1).max(4_000),
+        text: VisibleText.max(4_000),
         category: z.string().trim().min(1).max(64).default('general'),
         confidence: z.number().min(0).max(1).default(0.8),
         /** Of facts about one subject only the newest is true. */
-        subject: z.string().trim().min(1).max(200).nullish(),
+        subject: VisibleText.max(200).nullish(),
       }),
     )
     .max(FACTS_MAX),

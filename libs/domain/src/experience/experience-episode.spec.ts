@@ -40,6 +40,10 @@ describe('experienceEpisode', () => {
       expect(experienceEpisode({ ...told, key: 'k1', scope: { ...told.scope, ...other } }).id).not.toBe(keyed);
   });
 
+  it.each(['', ' ', '\u200B'])('has no reflection where there is nothing to see in it: %j', (reflection) => {
+    expect(experienceEpisode({ ...told, reflection }).reflection).toBeNull();
+  });
+
   it('keeps what was told, whole', () => {
     expect(experienceEpisode(told)).toMatchObject({ prompt: 'at the river', experience: told.experience, reflection: null, success: true });
   });

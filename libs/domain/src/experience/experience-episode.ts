@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Episode, Experience, Scope } from '@etude/contracts/memory';
+import { isVisible } from '@etude/contracts/visible-text';
 
 export interface ToldExperience {
   readonly scope: Scope;
@@ -31,7 +32,7 @@ export function experienceEpisode({ scope, experience, skillsUsed, reflection, i
     entryPoint: null,
     code: null,
     summary: [...experience.context, ...experience.actions].join('\n'),
-    reflection: reflection.trim() === '' ? null : reflection,
+    reflection: isVisible(reflection) ? reflection : null,
     success: succeeded(experience),
     importance,
     skillsUsed: [...skillsUsed],
