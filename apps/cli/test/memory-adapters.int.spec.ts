@@ -114,7 +114,9 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
         expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^added /m);
         expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^unchanged /m);
         const context = 'fog in the channel, throw the bow line, a bowline loop does not slip';
-        expect((await succeeds(stack.run('recall', context))).stdout).toMatch(/^facts:[^]*Bowline[^]*^procedures:[^]*moor_boat/m);
+        expect((await succeeds(stack.run('recall', context))).stdout).toMatch(
+          /^parts of documents:\n[^]*Bowline[^]*^procedures:[^]*moor_boat/m,
+        );
         expect((await succeeds(stack.run('search', 'fog in the channel'))).stdout).toMatch(/^episodic episode .*fog in the channel/m);
         expect((await succeeds(stack.run('explain', 'bow line'))).stdout).toMatch(/score: similarity .* fused .* recency .* worth /);
         expect((await succeeds(stack.run('recent'))).stdout).toContain('fog in the channel');

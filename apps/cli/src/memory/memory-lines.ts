@@ -1,6 +1,14 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import type { Document, ErasureReceipt, MemoryHit, MemoryRecord, MemoryStats } from '@etude/contracts/gen/etude/v1/memory_pb';
+import type {
+  Document,
+  ErasureReceipt,
+  MemoryHit,
+  MemoryRecord,
+  MemoryStats,
+  RecallResponse,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { firstLine, table } from '../output.js';
+import { SCRIPTED } from '../tasks/task-lines.js';
 
 const isRank = (name: string) => name.endsWith('Rank') || name === 'rerank' || name === 'rerankFailed';
 
@@ -15,11 +23,33 @@ export function hitLines(hits: readonly MemoryHit[]): string {
     .join('\n');
 }
 
+const whose = ({ agent, user }: { readonly agent: string; readonly user: string }) => [
+  ...(agent === '' ? [] : [`agent ${agent}`]),
+  ...(user === '' ? [] : [`user ${user}`]),
+];
+
+/** What is recalled as facts is of several kinds. */
+const KNOWLEDGE: Readonly<Record<string, string>> = { fact: 'facts', chunk: 'parts of documents', reflection: 'reflections' };
+
+/** Under a heading for each kind of knowledge, then experiences, then procedures. */
+export function recallLines({ facts, experiences, procedures }: Pick<RecallResponse, 'facts' | 'experiences' | 'procedures'>): string {
+  const knowledge = [...Map.groupBy(facts, ({ kind }) => KNOWLEDGE[kind] ?? kind)];
+  return [...knowledge, ['experiences', experiences] as const, ['procedures', procedures] as const]
+    .flatMap(([heading, hits]) => (hits.length > 0 ? [`${heading}:`, ...hits.map(hitText)] : []))
+    .join('\n');
+}
+
 export function hitText(hit: MemoryHit): string {
-  const { id, layer, kind, title, text, similarity, score, explanation, origins, untrustedOrigins } = hit;
+  const { id, layer, kind, title, text, similarity, score, scripted, explanation, origins, untrustedOrigins } = hit;
   const parts = Object.entries(explanation).map(([name, value]) => `${name} ${isRank(name) ? value : value.toFixed(3)}`);
   const lines = [
-    `${layer} ${kind} ${id}  similarity ${similarity.toFixed(2)}  score ${score.toFixed(3)}  ${firstLine(title, 60)}`,
+    [
+      `${layer} ${kind} ${id}`,
+      ...whose(hit),
+      `similarity ${similarity.toFixed(2)}`,
+      `score ${score.toFixed(3)}`,
+      [firstLine(title, 60), ...(scripted ? [SCRIPTED] : [])].join(' '),
+    ].join('  '),
     `  ${firstLine(text, 110)}`,
   ];
   if (parts.length > 0) lines.push(`  score: ${parts.join(', ')}`);
@@ -38,7 +68,7 @@ const fieldText = (name: string, value: unknown): string => (isTime(name, value)
 /** Every field on a line of its own; those that say nothing are left out. */
 export function recordText({ id, layer, kind, agent, user, createTime, fields }: MemoryRecord): string {
   const head = `${layer} ${kind} ${id}`;
-  const of = [`agent ${agent}`, user === '' ? '' : `user ${user}`, createTime ? new Date(timestampMs(createTime)).toISOString() : ''];
+  const of = [...whose({ agent, user }), createTime ? new Date(timestampMs(createTime)).toISOString() : ''];
   const shown = Object.entries(fields ?? {}).filter(([name, value]) => tells(name, value));
   return [
     head,

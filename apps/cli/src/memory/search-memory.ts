@@ -13,7 +13,7 @@ import { isServiceError } from '../grpc-errors.js';
 import { plural } from '../output.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
 import { wholeJson } from './memory-json.js';
-import { hitLines, hitText, recordText } from './memory-lines.js';
+import { hitLines, recallLines, recordText } from './memory-lines.js';
 
 export const MEMORY_LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 
@@ -86,12 +86,10 @@ export function recall(cli: Cli, context: string, options: RecallOptions): Promi
   return withGateway(cli, async (gateway) => {
     const request = { context, agent, user, facts, experiences, procedures, tokensMax: tokens, partial };
     const found = await gateway.memory.recall(request, callSettings(cli));
-    const parts = (['facts', 'experiences', 'procedures'] as const).flatMap((name) =>
-      found[name].length > 0 ? [`${name}:`, ...found[name].map(hitText)] : [],
-    );
-    cli.out.data(wholeJson(RecallResponseSchema, found), parts.join('\n'));
+    const lines = recallLines(found);
+    cli.out.data(wholeJson(RecallResponseSchema, found), lines);
     noteMissing(cli, found.missingLayers);
-    if (parts.length > 0) cli.out.note(plural(found.tokens, 'token'));
+    if (lines !== '') cli.out.note(plural(found.tokens, 'token'));
     else
       cli.out.note(
         (await fitsNothing(cli, gateway, request))

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import type { MemoryHit } from '@etude/domain/ports/memory';
 import { provenanceOf } from '@etude/domain/recall/provenance';
 import { timestampAt } from '../wire/duration.js';
@@ -8,7 +8,7 @@ import { timestampAt } from '../wire/duration.js';
 type HitInit = MessageInitShape<typeof MemoryHitSchema>;
 
 export function hitMessage(hit: MemoryHit): HitInit {
-  const { id, layer, kind, title, text, score, similarity, agent, createdAt, sources, explanation } = hit;
+  const { id, layer, kind, title, text, score, similarity, agent, user = '', scripted = false, createdAt, sources, explanation } = hit;
   return {
     id,
     layer,
@@ -18,19 +18,13 @@ export function hitMessage(hit: MemoryHit): HitInit {
     score,
     similarity,
     agent,
+    user,
+    scripted,
     createTime: timestampAt(createdAt),
     sources: [...sources],
     explanation: { ...explanation },
     ...provenanceOf(hit),
   };
-}
-
-/** With what it comes from, where that is known. */
-export function recalledMessage(item: RecalledItem & Partial<Pick<MemoryHit, 'agent' | 'createdAt' | 'sources'>>): HitInit {
-  const { id, layer, kind, title, text, score, similarity, agent = '', createdAt, sources = [] } = item;
-  const createTime = createdAt === undefined ? {} : { createTime: timestampAt(createdAt) };
-  const shown = { id, layer, kind, title, text, score, similarity, agent, ...createTime };
-  return { ...shown, sources: [...sources], ...provenanceOf(item) };
 }
 
 interface SkillHit {
@@ -51,6 +45,8 @@ export function skillHitMessage({ skill, similarity, score, explanation }: Skill
     score,
     similarity,
     agent: skill.scope.agent,
+    user: skill.scope.user ?? '',
+    scripted: skill.scripted,
     createTime: timestampAt(skill.createdAt),
     sources: skill.sources,
     explanation: { ...explanation },

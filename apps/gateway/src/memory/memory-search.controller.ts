@@ -19,7 +19,7 @@ import { contextOf } from '../calls/call-context.js';
 import { askedSkills } from '../skills/skill-access.js';
 import { parseField } from '../wire/validation.js';
 import { MemoryAccess } from './memory-access.js';
-import { hitMessage, recalledMessage, skillHitMessage } from './memory-hit.mapping.js';
+import { hitMessage, skillHitMessage } from './memory-hit.mapping.js';
 import { recordMessage, shownRecord } from './memory-record.mapping.js';
 import { readScope } from './memory-scope.js';
 import { checkedRecall, checkedSearch } from './search-request.js';
@@ -70,9 +70,9 @@ export class MemorySearchController implements Pick<GrpcController<typeof Memory
       partial: request.partial,
     });
     return {
-      facts: facts.map(recalledMessage),
-      experiences: experiences.map(recalledMessage),
-      procedures: procedures.map(recalledMessage),
+      facts: facts.map(hitMessage),
+      experiences: experiences.map(hitMessage),
+      procedures: procedures.map(hitMessage),
       tokens,
       missingLayers: [...missing],
     };

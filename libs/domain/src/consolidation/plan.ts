@@ -6,6 +6,7 @@ import { factId } from '../facts/fact-id.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/may-learn.js';
 import { isReadBy, viewOf } from '../skills/life/owners.js';
+import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
 import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
@@ -76,7 +77,7 @@ function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], no
     text,
     category,
     confidence,
-    source: scripted ? 'consolidation (scripted)' : 'consolidation',
+    source: scripted ? SCRIPTED_SOURCE : 'consolidation',
     episodes: sources.map(({ id }) => id),
     ...(touched.length === 0 ? {} : { touched }),
     support: sources.length,

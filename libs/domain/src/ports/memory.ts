@@ -12,6 +12,10 @@ export interface SearchQuery {
 
 export interface MemoryHit extends RecalledItem {
   readonly agent: string;
+  /** Absent: nobody's in particular. */
+  readonly user?: string;
+  /** Written by the scripted model, as far as the record knows. */
+  readonly scripted?: boolean;
   readonly createdAt: number;
   readonly sources: readonly string[];
   readonly explanation?: Readonly<Record<string, number>>;

@@ -73,10 +73,11 @@ async function searchLayer(
 }
 
 function skillHit({ skill, score, similarity, explanation }: Awaited<ReturnType<ProceduralMemory['search']>>[number]): MemoryHit {
-  const { name, version, description, code, scope, updatedAt, sources } = skill;
+  const { name, version, description, code, scope, scripted, updatedAt, sources } = skill;
   const text = [description, code].filter((part) => part.trim() !== '').join('\n\n');
   const shown = { id: `${name}@${version}`, layer: 'procedural', kind: 'skill', title: name, text } as const;
-  const hit = { ...shown, score, similarity, agent: scope.agent, createdAt: updatedAt, sources };
+  const whose = { agent: scope.agent, ...(scope.user === null ? {} : { user: scope.user }) };
+  const hit = { ...shown, score, similarity, ...whose, scripted, createdAt: updatedAt, sources };
   return explanation === undefined ? hit : { ...hit, explanation };
 }
 

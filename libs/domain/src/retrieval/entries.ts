@@ -91,7 +91,9 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'consolidation (scripted)']);
+/** Source of a fact that consolidation learned from what the scripted model said. */
+export const SCRIPTED_SOURCE = 'consolidation (scripted)';
+const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', SCRIPTED_SOURCE]);
 
 /** Its words are somebody's, whatever supports it by now. Learned facts name their episodes; whoever tells one can call it learned. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;

@@ -40,6 +40,21 @@ describe('a search of a layer', () => {
     expect(await ids({ createdSince: NEW_YEAR - DAY_MS, worthMin: 0.8 })).toEqual([]);
   });
 
+  it('says whose a hit is, and what the scripted model wrote', async () => {
+    const { episodic } = layers();
+    const told = { context: ['even'], actions: [], outcomes: [{ scripted: true }] };
+    await episodic.storeEpisode(episodeOf({ id: 'told', scope: scopeOf('ann'), experience: told }));
+    await episodic.storeEpisode(episodeOf({ id: 'written', scripted: true }));
+    const hits = await episodic.search(ALL, { text: 'even numbers', limit: 5, kinds: ['episode'] });
+    const shown = new Map(hits.map(({ id, user, scripted }) => [id, { user, scripted }]));
+    expect(shown).toEqual(
+      new Map([
+        ['told', { user: 'ann', scripted: undefined }],
+        ['written', { user: undefined, scripted: true }],
+      ]),
+    );
+  });
+
   it('explains a score with the names of the documentation', async () => {
     const { episodic } = layers();
     await episodic.storeTransition(transitionOf());

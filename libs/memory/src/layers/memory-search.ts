@@ -1,7 +1,7 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
-import { searchableText } from '@etude/domain/retrieval/entries';
+import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
 import { fusedScore } from '@etude/domain/retrieval/fuse';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery } from '../memory.js';
@@ -9,6 +9,7 @@ import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, Stor
 import { candidatesOf } from './archived-candidates.js';
 import type { LayerDeps } from './layer-deps.js';
 import { rerank, RERANKED_MAX } from './rerank.js';
+import { parseBody } from './stored-body.js';
 import { embedTexts } from './text-vectors.js';
 
 /** A record that was found, with how it was placed; see `docs/memory.md` for the names in `explanation`. */
@@ -57,8 +58,17 @@ export async function searchLayer(
 /** What a search answers for a record. */
 export function hitOf({ record, similarity, score, explanation }: RankedRecord, query: LayerQuery): MemoryHit {
   const { layer, kind, title, text, sources, createdAt } = record;
-  const hit = { id: idOf(record), layer, kind, title, text, agent: record.scope.agent, createdAt, sources, similarity, score };
+  const { agent, user } = record.scope;
+  const written = { ...(user === null ? {} : { user }), ...(isScripted(record) ? { scripted: true } : {}) };
+  const hit = { id: idOf(record), layer, kind, title, text, agent, ...written, createdAt, sources, similarity, score };
   return query.explain || 'rerankFailed' in explanation ? { ...hit, explanation } : hit;
+}
+
+/** Bodies may be of several MiB: those that can't say it are not read. */
+function isScripted(record: StoredRecord): boolean {
+  if (!record.body.includes('"scripted":true') && !record.body.includes(SCRIPTED_SOURCE)) return false;
+  const { scripted, source } = parseBody<{ readonly scripted?: boolean; readonly source?: string }>(record).value;
+  return scripted === true || source === SCRIPTED_SOURCE;
 }
 
 /** What a record is called outside; within its layer and kind. */
