@@ -25,6 +25,8 @@ PURE_CALLS = set(
     datetime.datetime.fromisoformat zoneinfo.ZoneInfo pathlib.Path pathlib.PurePath pathlib.PurePosixPath logging.getLogger
     threading.Lock threading.RLock contextvars.ContextVar textwrap.dedent numpy.array contextlib.contextmanager""".split()
 )
+# An expression of these is something new, whatever is in it.
+NEW_VALUES = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def dotted(node):
@@ -47,6 +49,11 @@ def imported_names(nodes):
 def given(call):
     return call.args + [keyword.value for keyword in call.keywords]
 
+def said(node):
+    """The name of a thing, or of what it is in."""
+    parts = [name for name in map(dotted, ast.walk(node)) if name and not hasattr(builtins, name.partition(".")[0])]
+    return parts[0] if parts else "what is not its own"
+
 def stored_names(target):
     return [part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
@@ -65,6 +72,7 @@ class AtImport:
         self.functions = {node.name for node in ast.walk(module) if isinstance(node, DEFINITIONS)}
         self.constants = set()
         self.lazy = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" and any(a.name == "annotations" for a in node.names) for node in module.body)
+        self.handed = HandedOn(self)
         self.own = OwnCode(module, self)
 
     def refuse(self, node, what):
@@ -93,7 +101,7 @@ class AtImport:
             for base in node.bases + [keyword.value for keyword in node.keywords]:
                 self.value(base)
             self.statements(node.body)
-            self.own.defined(node)
+            self.handed.site(node, node.bases + [keyword.value for keyword in node.keywords], self.holds_foreign, lambda: self.own.defined(node))
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if node.value is not None:
@@ -102,8 +110,11 @@ class AtImport:
                 self.annotation(node.annotation)
             for target in targets:
                 self.value(target)
+                self.stored_at(target, node)
                 if isinstance(target, ast.Attribute) and is_special(target.attr) and self.own.reach(node.value):
                     self.refuse(node, "it sets the method " + self.named(target))
+            if isinstance(node, ast.AugAssign) and self.is_foreign(node.target):
+                self.refuse(node, "it changes " + said(node.target))
             self.constants |= {name for target in targets for name in stored_names(target)}
         elif isinstance(node, ast.If):
             if is_main_guard(node.test):
@@ -140,7 +151,7 @@ class AtImport:
             callee = decorator.func if isinstance(decorator, ast.Call) else decorator
             if not (self.is_pure(callee) or self.root(callee) in self.functions | self.classes | self.constants):
                 self.refuse(decorator, "it calls the decorator " + self.named(callee))
-            self.own.decorated(decorator)
+            self.handed.site(decorator, self.handed_by(decorator), self.holds_foreign, lambda: self.own.decorated(decorator))
             if isinstance(decorator, ast.Call):
                 for argument in decorator.args + [keyword.value for keyword in decorator.keywords]:
                     self.value(argument)
@@ -154,12 +165,32 @@ class AtImport:
         if isinstance(node, ast.Call):
             if not self.may_call(node.func):
                 return self.refuse(node, "it calls " + self.named(node.func))
-            self.own.called(node)
+            if self.whole(node.func) in CHANGES_FIRST and any(self.holds_foreign(part) for part in given(node)):
+                self.refuse(node, "it changes " + said(node.args[0] if node.args else node))
         if self.is_target(node) and self.is_foreign(node.value):
-            self.refuse(node, "it changes " + (dotted(node) or "what is not its own"))
-        self.own.touched(node)
+            self.refuse(node, "it changes " + (dotted(node) or said(node.value)))
+        self.handed.site(node, self.handed_by(node), self.holds_foreign, lambda: self.run_by(node))
         for child in ast.iter_child_nodes(node):
             self.value(child)
+
+    def run_by(self, node):
+        if isinstance(node, ast.Call):
+            self.own.called(node)
+        self.own.touched(node)
+
+    def handed_by(self, node):
+        """What the code that an expression runs may get."""
+        if isinstance(node, ast.Call):
+            return given(node) + ([] if self.is_pure(node.func) else [node.func])
+        return list(ast.iter_child_nodes(node))
+
+    def stored_at(self, target, node):
+        """An object may do something with what is stored in it."""
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and node.value is not None:
+            setters = {"__setattr__", "__setitem__"} | {getattr(target, "attr", "")}
+            chosen = lambda name, made: name in setters and (made or is_special(name))
+            setting = lambda: [self.own.touch(target.value, chosen)] + [self.own.run(method) for method in self.own.methods.get("__set__", [])]
+            self.handed.site(node, [node.value], self.holds_foreign, setting)
 
     def is_target(self, node):
         return isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
@@ -168,16 +199,27 @@ class AtImport:
         """Whether it may be something that others use as well: what is imported, or what is only a name for that."""
         seen = set() if seen is None else seen
         if isinstance(node, (ast.Attribute, ast.Subscript)):
-            return self.holds_foreign(node.value, local, seen)
+            return self.keeps_foreign(node, seen) or self.holds_foreign(node.value, local, seen)
         if isinstance(node, ast.Call):
-            made = dotted(node.func) in self.classes or (dotted(node.func) or "").split(".")[-1] in MAKERS
-            return not made and any(self.holds_foreign(part, local, seen) for part in given(node))
-        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)):
+            return not self.is_new(node) and any(self.holds_foreign(part, local, seen) for part in given(node))
+        if isinstance(node, NEW_VALUES):
             return False
         return self.holds_foreign(node, local, seen, False)
 
-    def holds_foreign(self, node, local, seen, deep=True):
+    def is_new(self, call):
+        """Whether a call makes something."""
+        return dotted(call.func) in self.classes or (dotted(call.func) or "").split(".")[-1] in MAKERS
+
+    def keeps_foreign(self, node, seen):
+        """Whether something that others use as well is kept in an attribute of that name."""
+        if not isinstance(node, ast.Attribute) or ("." + node.attr, True) in seen:
+            return False
+        seen.add(("." + node.attr, True))
+        return any(self.is_foreign(v, self.own.scopes.of_value.get(id(v), frozenset()), seen) for v in self.own.scopes.kept.get(node.attr, []))
+
+    def holds_foreign(self, node, local=frozenset(), seen=None, deep=True):
         """The same of anything in it; not deep: of what its names stand for, and not of what is in that."""
+        seen = set() if seen is None else seen
         left = [node]
         while left:
             node = left.pop()
@@ -189,8 +231,14 @@ class AtImport:
                 if node.id in self.imports_anywhere or not bound and node.id not in self.classes | self.functions | self.constants:
                     return True
             # That of what is called by its name is not in the result, and what pure modules have is not changed by storing in it.
-            is_plain = isinstance(node, ast.Attribute) and self.is_pure(node)
-            left.extend(given(node) if isinstance(node, ast.Call) and dotted(node.func) else [] if is_plain else ast.iter_child_nodes(node))
+            if isinstance(node, ast.Attribute) and self.is_pure(node):
+                continue
+            if self.keeps_foreign(node, seen):
+                return True
+            if isinstance(node, ast.Lambda):
+                left.extend(self.defaults(node.args))
+            else:
+                left.extend(given(node) if isinstance(node, ast.Call) and dotted(node.func) else ast.iter_child_nodes(node))
         return False
 
     def annotation(self, node):
@@ -224,7 +272,7 @@ class AtImport:
         if first in self.functions or first in self.constants:
             return False
         whole = self.imported.get(first, first) + ("." + rest if rest else "")
-        if any(part.startswith("_") and not is_special(part) for part in whole.split(".")):
+        if any(part.startswith("_") for part in whole.split(".")):
             return False
         return whole in PURE_CALLS or (first in self.imported and whole.split(".")[0] in PURE_MODULES and whole not in NOT_PURE)
 
@@ -245,5 +293,7 @@ class AtImport:
         return name + "()" if name else "something"
 
 def at_import(module, problems):
-    AtImport(module, problems).statements(module.body)
+    rule = AtImport(module, problems)
+    rule.statements(module.body)
+    rule.handed.check()
 `;

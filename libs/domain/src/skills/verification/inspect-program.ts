@@ -1,4 +1,5 @@
 import { CONTRACT_PROGRAM } from './contract-program.js';
+import { HANDED_ON_PROGRAM } from './handed-on-program.js';
 import { IMPORT_RULE_PROGRAM } from './import-rule-program.js';
 import { MUTANTS_PROGRAM } from './mutants-program.js';
 import { OWN_CODE_PROGRAM } from './own-code-program.js';
@@ -114,4 +115,4 @@ except RecursionError:
  * A trusted program that reads `{code, entryPoint, name, isProgram, mutantsMax}` and prints `{problems}`, or `{kind, entryPoint,
  * contract, uses, note, mutants}`. It parses the code with Python's own parser and never runs it.
  */
-export const INSPECT_PROGRAM = `${READING}${IMPORT_RULE_PROGRAM}${OWN_CODE_PROGRAM}${RUNNING_CODE_PROGRAM}${CONTRACT_PROGRAM}${MUTANTS_PROGRAM}${ANSWERING}`;
+export const INSPECT_PROGRAM = `${READING}${IMPORT_RULE_PROGRAM}${OWN_CODE_PROGRAM}${RUNNING_CODE_PROGRAM}${HANDED_ON_PROGRAM}${CONTRACT_PROGRAM}${MUTANTS_PROGRAM}${ANSWERING}`;

@@ -44,47 +44,38 @@ def called_arguments(call):
         return call.args[1:] + named, True
     return (call.args[:2] + named if name in ("sub", "subn") else []), False
 
-def stored_in(node):
-    """Targets of a statement or a part of one, and what they are given."""
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        return (node.targets if isinstance(node, ast.Assign) else [node.target]), node.value
-    if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        return [node.target], node.iter
-    return ([node.optional_vars] if node.optional_vars else [], node.context_expr) if isinstance(node, ast.withitem) else ([], None)
-
-def kept_in_attributes(module):
-    """Values that are stored as attributes anywhere, by the attribute's name; None is one that is only known when it runs."""
-    kept = {}
-    for node in ast.walk(module):
-        targets, value = stored_in(node)
-        for target in targets if value is not None else []:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-                    kept.setdefault(part.attr, []).append(value)
-        if isinstance(node, ast.Call) and len(node.args) > 1 and (dotted(node.func) or "").split(".")[-1] in ("setattr", "__setattr__"):
-            name = node.args[-2].value if isinstance(node.args[-2], ast.Constant) else None
-            kept.setdefault(name, []).append(node.args[-1])
-    return kept
-
 class OwnCode:
     def __init__(self, module, rule):
-        self.kept = kept_in_attributes(module)
-        self.rule, self.done, self.known = rule, set(), {}
-        self.rebound, self.bindings, self.classes, self.functions = {}, {}, {}, {}
+        self.scopes = Scopes(module)
+        self.rule, self.handed, self.done, self.known = rule, rule.handed, set(), {}
+        self.rebound, self.bindings, self.classes, self.functions, self.methods = {}, {}, {}, {}, {}
         inside = {id(method) for node in ast.walk(module) if isinstance(node, ast.ClassDef) for method in node.body}
         for node in ast.walk(module):
             if isinstance(node, ast.ClassDef):
                 self.classes.setdefault(node.name, []).append(node)
+                for method in methods_of(node):
+                    self.methods.setdefault(method.name, []).append(method)
             elif isinstance(node, DEFINITIONS) and id(node) not in inside:
                 self.functions.setdefault(node.name, []).append(node)
+        for name, value in stored_by_name(outside_functions(module.body)):
+            self.rebound.setdefault(name, []).append(value)
         for node in outside_functions(module.body):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     for part in ast.walk(target):
                         if isinstance(part, ast.Name):
                             self.bindings.setdefault(part.id, []).append(node.value)
-                            if isinstance(part.ctx, ast.Store):
-                                self.rebound.setdefault(part.id, []).append(node.value)
+
+    def keeps_given(self, name, deep):
+        """Whether an attribute of that name may be what a function was given; deep: or have that in it."""
+        values = self.scopes.kept.get(name, []) + self.scopes.kept.get(None, [])
+        return name in self.scopes.fields or name not in self.methods and not values or any(self.is_given(value, deep) for value in values)
+
+    def is_given(self, value, deep):
+        if not deep and (isinstance(value, (ast.List, ast.Dict, ast.Set, ast.Tuple)) or isinstance(value, ast.Call) and self.rule.is_new(value)):
+            return False
+        names = self.scopes.of_value.get(id(value), frozenset())
+        return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(value))
 
     def reach(self, node):
         """What can be called through the value of an expression: (function | lambda | class | instance, node) or (outside, name)."""
@@ -118,6 +109,7 @@ class OwnCode:
             whole = self.rule.whole(node)
             if whole is not None:
                 return [] if self.rule.is_pure(node) else [("outside", whole, called)]
+            found += [("function", method, called) for method in self.methods.get(node.attr, [])]
         elif isinstance(node, ast.Call):
             name = self.rule.whole(node.func) or dotted(node.func)
             if name in PLAIN_RESULTS and name not in self.bindings:
@@ -139,6 +131,8 @@ class OwnCode:
         if whole is not None:
             return [] if whole.split(".")[0] in PURE_MODULES or whole in PURE_CALLS else [("outside", whole, called)]
         builtin = getattr(builtins, name, None)
+        if builtin is None:
+            return [("function", method, called) for method in self.methods.get(name, [])]
         harmless = name in PURE_CALLS or isinstance(builtin, type) and issubclass(builtin, BaseException)
         return [("outside", name, called)] if callable(builtin) and not harmless else []
 
@@ -153,11 +147,11 @@ class OwnCode:
     def metaclasses(self, owner):
         return [found for one in self.family(owner) for k in one.keywords if k.arg == "metaclass" for found in self.reach(k.value)]
 
-    def run_members(self, owner, chosen, depth=0):
+    def run_members(self, owner, chosen, depth=0, made=False):
         for one in self.family(owner):
             for node in outside_functions(one.body):
                 if isinstance(node, DEFINITIONS) and chosen(node.name, bool(node.decorator_list)):
-                    self.run(node, depth)
+                    self.run(node, depth, made)
                 elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     if any(isinstance(t, ast.Name) and chosen(t.id, isinstance(node.value, ast.Call)) for t in targets):
@@ -171,13 +165,13 @@ class OwnCode:
 
     def stored(self, name, at=None):
         """What may be called as an attribute because it was stored there; with a call, also what that was given."""
-        for value in self.kept.get(name, []) + self.kept.get(None, []):
-            # Once each: what is called may lead here again.
-            if (name, id(value)) not in self.done:
-                self.done.add((name, id(value)))
-                for found in self.reach(value):
-                    self.start(found, value)
-        for value in self.kept.get(name, []) if at is not None else []:
+        self.handed.ran(("stored", name))
+        # Once: what is called may lead here again.
+        if ("stored", name) not in self.done:
+            self.done.add(("stored", name))
+            for value in self.scopes.kept.get(name, []) + self.scopes.kept.get(None, []):
+                self.handed.under(("stored", name), lambda: [self.start(found, value) for found in self.reach(value)])
+        for value in self.scopes.kept.get(name, []) if at is not None else []:
             if isinstance(value, ast.Name) and not self.reach(value) and value.id not in self.bindings:
                 self.rule.refuse(at, "it calls what is stored as " + name)
 
@@ -188,6 +182,7 @@ class OwnCode:
         """Something is called."""
         kind, what = found
         if kind == "function":
+            self.handed.ran(("with its object", id(what)))
             self.run(what, depth)
         elif kind == "lambda":
             self.run(what)
@@ -241,13 +236,15 @@ class OwnCode:
         for kind, what in self.reach(callee):
             self.start((kind, what), decorator, int(made))
             if made and kind == "class":
-                self.named(what, "__call__")
+                self.run_members(what, lambda name, _: name == "__call__", 0, True)
 
     def called(self, call):
         function, at = call.func, call
         if isinstance(function, ast.Attribute) and not self.rule.is_pure(function):
             for kind, what in self.reach(function.value):
                 if kind in ("instance", "class"):
+                    for method in self.methods.get(function.attr, []) if kind == "class" else []:
+                        self.handed.ran(("with its object", id(method)))
                     self.named(what, function.attr)
                     self.stored(function.attr, at)
                 elif kind == "outside" and function.attr not in QUIET_METHODS:
@@ -269,7 +266,7 @@ class OwnCode:
 
     def touch(self, node, chosen=lambda name, _: is_special(name) and name not in SILENT):
         """An operator, or a function that is not of the code, gets the value; a function may ask it for anything."""
-        for kind, what in self.reach(node):
+        for kind, what in self.reach(node) if self.classes else []:
             if kind == "instance":
                 self.run_members(what, chosen)
             elif kind == "class":
@@ -292,9 +289,10 @@ class OwnCode:
                     self.named(owner, "__getattr__", "__getattribute__")
                     self.run_members(owner, lambda name, made: name == node.attr and made)
 
-    def run(self, function, depth=0):
-        """The body of a function of the code runs; with a depth also those of the functions that it makes."""
-        if (id(function), depth) not in self.done:
-            self.done.add((id(function), depth))
-            Running(self, function, depth).check()
+    def run(self, function, depth=0, made=False):
+        """The body of a function of the code runs; with a depth also those of the functions that it makes, which get what they decorate."""
+        self.handed.ran((id(function), made))
+        if (id(function), depth, made) not in self.done:
+            self.done.add((id(function), depth, made))
+            self.handed.under((id(function), made), lambda: Running(self, function, depth, made).check())
 `;
