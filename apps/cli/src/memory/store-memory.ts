@@ -5,13 +5,12 @@ import {
   MemoryRecordSchema,
   StoreFactResponseSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Json, parseExactJson } from '@etude/contracts/json';
-import { z } from 'zod';
 import { type Cli, withGateway } from '../cli.js';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
 import { readArgument } from '../files.js';
 import { callSettings } from '../sandbox/manage-sandboxes.js';
+import { readEpisode } from './episode-file.js';
 import { wholeJson } from './memory-json.js';
 import { recordText } from './memory-lines.js';
 import type { WhoseOptions } from './search-memory.js';
@@ -47,31 +46,6 @@ export function storeFact(cli: Cli, argument: string, options: FactOptions): Pro
     return EXIT.ok;
   });
 }
-
-/** In the names of the wire. */
-const EpisodeFile = z.strictObject({
-  context: z.array(z.string()),
-  actions: z.array(z.string()).default([]),
-  outcomes: z.array(z.record(z.string(), Json)).default([]),
-  skills_used: z.array(z.string()).default([]),
-  reflection: z.string().default(''),
-  importance: z.number().optional(),
-});
-
-function readEpisode(text: string): z.infer<typeof EpisodeFile> {
-  let json: unknown;
-  try {
-    json = parseExactJson(text);
-  } catch (error) {
-    throw new CliError(EXIT.usage, `the episode can't be read: ${(error as Error).message}`, [EPISODE_HINT], { cause: error });
-  }
-  const parsed = EpisodeFile.safeParse(json);
-  if (parsed.success) return parsed.data;
-  throw new CliError(EXIT.usage, `the episode is wrong: ${z.prettifyError(parsed.error)}`, [EPISODE_HINT]);
-}
-
-const EPISODE_HINT =
-  'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}';
 
 export function storeEpisode(cli: Cli, argument: string, { agent, user = '', requestId = '' }: OwnerOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
