@@ -5,25 +5,16 @@ import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';
-import { modelStore } from '../../test/model-store.js';
-import type { RecordStore } from '../record-store.js';
+import { storeWithOthers } from '../../test/store-with-others.js';
 import { memoryOver } from './memory-over-store.js';
 
 const clock = { now: () => NEW_YEAR };
 const BY = { by: 'ann', reason: '', at: NEW_YEAR + 100 };
 
-/** Over a store without transactions. `meanwhile` is done once, behind what the next move read and before what it writes. */
 function registryWithOthers() {
-  const store = modelStore();
-  let other: (() => Promise<unknown>) | null = null;
-  const write: RecordStore['write'] = async (...args) => {
-    const first = other;
-    other = null;
-    await first?.();
-    return store.write(...args);
-  };
-  const { procedural } = memoryOver({ ...store, write }, { embedder: new LexicalEmbedder(), clock });
-  return { procedural, meanwhile: (act: () => Promise<unknown>) => (other = act) };
+  const { store, meanwhile } = storeWithOthers();
+  const { procedural } = memoryOver(store, { embedder: new LexicalEmbedder(), clock });
+  return { procedural, meanwhile };
 }
 
 it('keeps the version in use whose successor loses what it calls at the same time', async () => {

@@ -5,6 +5,7 @@ import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
+import { storeWithOthers } from '../../test/store-with-others.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
 import { insertsOf } from './record-inserts.js';
@@ -36,17 +37,9 @@ async function layerWith(skills: readonly Skill[] = [], store: RecordStore = mod
   return { layer, tell, versions: (name = 'moor') => layer.versions(SCOPE, name) };
 }
 
-/** `meanwhile` is done once, behind what the next telling read and before what it writes. */
 async function layerWithOthers() {
-  const store = modelStore();
-  let other: (() => Promise<unknown>) | null = null;
-  const write: RecordStore['write'] = async (...args) => {
-    const first = other;
-    other = null;
-    await first?.();
-    return store.write(...args);
-  };
-  return { ...(await layerWith([], { ...store, write })), meanwhile: (act: () => Promise<unknown>) => (other = act) };
+  const { store, meanwhile } = storeWithOthers();
+  return { ...(await layerWith([], store)), meanwhile };
 }
 const livesOf = (versions: readonly Skill[]) => versions.map(({ version, status, description }) => [version, status, description]);
 
