@@ -266,4 +266,20 @@ describe('an export', () => {
     expect(await exportedTwice('rev')).toEqual([true, []]);
     expect(await exportedTwice('rev', true)).toEqual(without);
   });
+
+  it('with hidden tests keeps them hidden where it is imported, also as files', async () => {
+    const scope = { tenant: 'acme', agent: 'learner', user: null };
+    const tests = [{ kind: 'python' as const, setup: '', tests: 'assert thrice(14) == 42\n' }];
+    const words = { kind: 'procedure' as const, code: '# Thrice\n', entryPoint: null };
+    const learned = skillOf({ name: 'thrice', scope, ...words, tests, origin: 'rollout', status: 'active' });
+    await storeSkill(memory.procedural, learned, signerAt(signingPath));
+    const { files } = await skills('rev').exportSkill({ name: 'skills/thrice', agent: 'learner' });
+    const { 'tests/cases.json': _cases, ...others } = texts(files);
+    const folder = { ...others, 'tests/test_thrice.py': 'assert thrice(14) == 42\n' };
+    await send(folder, { agent: 'elsewhere' }, 'rev');
+    const exported = async (key: KeyName) =>
+      texts((await skills(key).exportSkill({ name: 'skills/thrice', agent: 'elsewhere', version: 1 })).files);
+    expect(await exported('rev')).toEqual(folder);
+    expect(JSON.stringify(await exported('acme'))).not.toContain('== 42');
+  });
 });

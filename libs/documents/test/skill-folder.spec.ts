@@ -42,6 +42,7 @@ const parts: fc.Arbitrary<SkillParts> = fc
     parameters: fc.array(fc.record({ name: text, type: text, description: text, required: fc.boolean(), defaultValue: optional(json) }), {
       maxLength: 2,
     }),
+    hiddenTests: optional(fc.boolean()),
     tags: fc.array(text, { maxLength: 3 }),
     cues: fc.array(text, { maxLength: 2 }),
     sources: fc.array(text, { maxLength: 2 }),

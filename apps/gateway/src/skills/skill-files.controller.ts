@@ -2,7 +2,7 @@ import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/cont
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import { findSkills } from '@etude/documents/skill-folder/find-skills';
-import { folderFromSkill } from '@etude/documents/skill-folder/skill-folder';
+import { folderFromSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
 import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import type { Metadata } from '@grpc/grpc-js';
@@ -69,8 +69,11 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
   async exportSkill(request: ExportSkillRequest, _metadata: Metadata, call: ServerCall) {
     const { procedural } = await this.memory.open();
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
-    const isWhole = !hasHiddenTests(skill) || (!request.withoutHiddenTests && readsHiddenTests(contextOf(call).roles, skill));
-    const files = folderFromSkill(isWhole ? skill : { ...skill, tests: [] });
+    const hidden = hasHiddenTests(skill);
+    const isWhole = !hidden || (!request.withoutHiddenTests && readsHiddenTests(contextOf(call).roles, skill));
+    // Wherever it goes, its tests stay hidden from those who may not see them here.
+    const whole = hidden && skill.tests.length > 0 ? { ...skill, hiddenTests: true } : skill;
+    const files = folderFromSkill(isWhole ? whole : withoutTests(skill));
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
   }
 }

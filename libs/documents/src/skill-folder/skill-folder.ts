@@ -4,7 +4,7 @@ import { canonicalFiles } from './canonical-folder.js';
 import { byPath, type FolderFile } from './file-collector.js';
 import type { FoundFolder } from './find-skills.js';
 import { extrasOf, saidIn } from './said-in-folder.js';
-import { SKILL_TEXT, type SkillParts } from './skill-parts.js';
+import { CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './skill-parts.js';
 
 export interface ReadSkill {
   readonly parts: SkillParts;
@@ -56,6 +56,12 @@ export function folderFromSkill(skill: SkillParts): FolderFile[] {
   return (saysTheSame(asItCame, skill) ? asItCame : overlaid(written, extras)).toSorted(byPath);
 }
 
+/** The skill for whoever may not see its tests: none of them is in its folder, also not as a file that came with it. */
+export function withoutTests<S extends SkillParts>({ hiddenTests: _hidden, ...skill }: S) {
+  const { files = [] } = skill;
+  return { ...skill, tests: [], files: files.filter(({ path }) => path !== CASES && !PYTHON_TEST.test(path)) };
+}
+
 function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   try {
     const { parts: said } = saidIn(files);
@@ -74,6 +80,7 @@ const AUTHORED = [
   'description',
   'code',
   'tests',
+  'hiddenTests',
   'metadata',
   'parameters',
   'tags',

@@ -12,6 +12,7 @@ export type SkillParts = Pick<
   | 'code'
   | 'parameters'
   | 'tests'
+  | 'hiddenTests'
   | 'tags'
   | 'cues'
   | 'sources'
@@ -36,6 +37,7 @@ export const ETUDE_FIELDS = [
   { key: 'etude-display-name', field: 'displayName', schema: shape.displayName.unwrap(), text: true },
   { key: 'etude-category', field: 'category', schema: shape.category.unwrap(), text: true },
   { key: 'etude-model', field: 'model', schema: shape.model.unwrap(), text: true },
+  { key: 'etude-hidden-tests', field: 'hiddenTests', schema: shape.hiddenTests.unwrap(), text: false },
   { key: 'etude-scripted', field: 'scripted', schema: shape.scripted, text: false },
   { key: 'etude-parameters', field: 'parameters', schema: shape.parameters.unwrap(), text: false },
   { key: 'etude-tags', field: 'tags', schema: shape.tags.unwrap(), text: false },
