@@ -258,6 +258,23 @@ describe('memory upkeep', () => {
     expect(asked).toEqual([['begun', 12]]);
   });
 
+  it.each(['other', 'lexical'])('says what holds it up while it is tried again, and no more once it goes on: %s', async (model) => {
+    await live(BOB);
+    let tries = 0;
+    await work(async () => {
+      tries += 1;
+      if (tries === 1) throw new EtudeError('MODEL_UNAVAILABLE', 'nobody answers at the embeddings server');
+      return otherEmbedder();
+    });
+    await store.startReembedding({ model });
+    const held = await until(async () => ((await store.reembedding()).error === null ? null : store.reembedding()));
+    expect(held).toMatchObject({ state: 'running', error: 'MODEL_UNAVAILABLE: nobody answers at the embeddings server' });
+    expect(await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null))).toMatchObject({
+      error: null,
+    });
+    expect(tries).toBe(2);
+  });
+
   it('does not drop what it searches by', async () => {
     await work();
     await store.startReembedding({ model: 'other', dropModel: new LexicalEmbedder().profile.model });

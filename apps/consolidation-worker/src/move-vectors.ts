@@ -34,8 +34,9 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
     await moveAll(record, beat, deps, { signal: AbortSignal.any([context.signal, beat.stopped]), isRepeat: wasBegun(context) });
   } catch (error) {
     if (beat.stopped.aborted) return;
-    if (leaseEndOf(context.signal) === null && (context.isLastAttempt || !isRetryable(error)))
-      await beat.put({ state: 'failed', error: `${errorCode(error)}: ${(error as Error).message}` });
+    const isOver = context.isLastAttempt || !isRetryable(error);
+    const said = `${errorCode(error)}: ${(error as Error).message}`;
+    if (leaseEndOf(context.signal) === null) await beat.put({ error: said, ...(isOver ? { state: 'failed' } : {}) });
     throw error;
   } finally {
     beat.end();
@@ -69,7 +70,7 @@ async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps)
   try {
     return await deps.embedderOf(model, dimension ?? (await knownDimension(modelNameOf(model), deps)));
   } catch (error) {
-    if (builtInOf(model) !== null) throw error;
+    if (builtInOf(model) !== null || isRetryable(error)) throw error;
     const why = (error as Error).message.replace(/\.+$/, '');
     throw new EtudeError(
       'INVALID_ARGUMENT',
@@ -117,7 +118,7 @@ class Beat {
   }
 
   tell({ done, total }: Progress): void {
-    this.#record = { ...this.#record, done, total };
+    this.#record = { ...this.#record, done, total, error: null };
   }
 
   async put(change: Partial<Reembedding>): Promise<void> {

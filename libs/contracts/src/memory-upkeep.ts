@@ -35,6 +35,7 @@ export const Reembedding = z.strictObject({
   /** Records. */
   done: z.number().int(),
   total: z.number().int().nullable(),
+  /** Of what is `running`: what holds it up, such as a server that is away; it is tried again. */
   error: z.string().nullable(),
   /** ms since 1970 */
   startedAt: z.number().int(),

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createCli } from '../cli.js';
 import { EXIT } from '../exit-codes.js';
 import { readSettings } from '../settings.js';
-import { checkFlags, embedded, nextStep } from './reembed.js';
+import { checkFlags, embedded, nextStep, reembedText } from './reembed.js';
 
 const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
 const move = { model: 'all-minilm-l6-v2', dimension: 0, drop: '', used: 'lexical-hash-1', adapter: 'sqlite' };
@@ -41,6 +41,14 @@ describe('nextStep', () => {
     expect(nextStep(cli, 'ready', { ...move, drop: 'other' })).toBe('the vectors of other are dropped');
     expect(nextStep(cli, 'failed', move)).toBeNull();
   });
+});
+
+it.each([
+  ['running', 'held up, and tried again: MEMORY_UNAVAILABLE: nobody answers'],
+  ['failed', 'failed: MEMORY_UNAVAILABLE: nobody answers'],
+])('says of what is %s what is in its way', (state, said) => {
+  const record = create(ReembeddingSchema, { model: 'other', state, done: 1n, total: 3n, error: 'MEMORY_UNAVAILABLE: nobody answers' });
+  expect(reembedText(record)).toBe(`other: ${state}, 1 of 3 records\n${said}`);
 });
 
 it('says after Ctrl-C that the move goes on, and how to stop it', async () => {

@@ -44,9 +44,16 @@ export function checkFlags({ to, dimension, drop, stop = false }: ReembedOptions
     throw wrong(`--drop ${drop} would drop the vectors that --to ${to} asks for`);
 }
 
-function reembedText({ model, state, done, total, error }: Reembedding): string {
+export function reembedText({
+  model,
+  state,
+  done,
+  total,
+  error,
+}: Pick<Reembedding, 'model' | 'state' | 'done' | 'total' | 'error'>): string {
   const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
-  return error === '' ? head : `${head}\nfailed: ${error}`;
+  if (error === '') return head;
+  return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
 }
 
 /** What to do next; null for nothing. Only lines that can be repeated as they are. */

@@ -1603,6 +1603,8 @@ export type Reembedding = Message<"etude.v1.Reembedding"> & {
   total: bigint;
 
   /**
+   * Why it failed; while it is "running", what holds it up, such as a server that is away: it is tried again.
+   *
    * @generated from field: string error = 5;
    */
   error: string;
