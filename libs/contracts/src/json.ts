@@ -18,6 +18,14 @@ function isJson(value: unknown): boolean {
 /** Any JSON value, with all of its keys. */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
+/** JavaScript's name for what an object inherits from: schemas leave it out of names, and no code has a parameter that is called so. */
+export const UNNAMEABLE = '__proto__';
+
+/** Whether something is named so in it, itself; values in it may have such keys. */
+export function hasUnnameable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE);
+}
+
 /** Whether lists and objects are nested in each other more often than so. Decoders of protobuf give up where JSON still goes on. */
 export function isDeeper(data: unknown, levels: number): boolean {
   if (typeof data !== 'object' || data === null) return false;

@@ -58,6 +58,11 @@ describe('readTests', () => {
     ['an empty list', [], /has no test in it/],
     ['something that is no test', [{ input: 1 }], /\[0\] is no test/],
     ['a test with arguments that are none', [{ args: 1, expected: 2 }], /\[0\]: args: /],
+    [
+      'an argument of a name that none has',
+      [{ kwargs: JSON.parse('{"__proto__":1}') as unknown, expected: 2 }],
+      /kwargs\.__proto__: is no name/,
+    ],
     ['a field that it does not know', [{ args: [], expected: 2, expect: 3 }], /\[0\]: test: /],
   ])('refuses %s, and says where', (_what, content, message) => {
     expect(() => tests(content)).toThrow(message);

@@ -1,7 +1,7 @@
 import { fromJson, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import { ListValueSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
 import type { SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Json } from '@etude/contracts/json';
+import { hasUnnameable, Json, UNNAMEABLE } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -65,6 +65,8 @@ export function withCalls(code: string, path: string): string {
 /** @param where it stands, for messages */
 export function testCase(given: unknown, where: string): TestCase {
   const keys = typeof given === 'object' && given !== null ? Object.keys(given) : [];
+  if (hasUnnameable((given as { readonly kwargs?: unknown } | null)?.kwargs))
+    throw new CliError(EXIT.usage, `${where}: kwargs.${UNNAMEABLE}: is no name of an argument`, HINT);
   if (keys.includes('expected')) return callTest(parsed(Call, given, where));
   if (keys.includes('expected_stdout') || keys.includes('expectedStdout')) return programTest(parsed(Program, given, where));
   if (keys.includes('tests')) return pythonTest(parsed(Python, given, where));

@@ -2,6 +2,7 @@ import { toJson } from '@bufbuild/protobuf';
 import { type ListValue, ListValueSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import type { SkillDraft, SkillParameter as ParameterMessage, SkillTestCase } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName } from '@etude/contracts/ids';
+import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import { SkillCategory, SkillPackage } from '@etude/contracts/skill-proof';
 import { skillDigest } from '@etude/domain/skills/life/skill-digest';
@@ -136,6 +137,7 @@ function testOf({ test }: SkillTestCase, field: string, found: Violation[]): Ski
       const { args, kwargs, expected, tolerance } = test.value;
       const at = `${field}.call`;
       checkTolerance(tolerance, at, found);
+      if (hasUnnameable(kwargs)) found.push({ field: `${at}.kwargs.${UNNAMEABLE}`, description: 'is no name of an argument' });
       if (expected === undefined) found.push({ field: `${at}.expected`, description: 'is required; write null as null_value' });
       const call = {
         args: listOf(args, `${at}.args`, found),

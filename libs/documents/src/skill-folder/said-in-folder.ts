@@ -1,4 +1,4 @@
-import { isDeeper } from '@etude/contracts/json';
+import { hasUnnameable, isDeeper, UNNAMEABLE } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
 import type { FolderFile } from './file-collector.js';
 import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
@@ -103,9 +103,11 @@ function metadataOf({
 }
 
 function testsIn(files: readonly FolderFile[]): Skill['tests'] {
-  const cases = files.some(({ path }) => path === CASES)
-    ? parsed(CASES, Skill.shape.tests, withDefaults(jsonIn(CASES, textOf(files, CASES))))
-    : [];
+  const told = files.some(({ path }) => path === CASES) ? jsonIn(CASES, textOf(files, CASES)) : [];
+  for (const [at, test] of Array.isArray(told) ? told.entries() : [])
+    if (hasUnnameable((test as { readonly kwargs?: unknown } | null)?.kwargs))
+      throw wrong(`${CASES}.${at}.kwargs.${UNNAMEABLE}: is no name of an argument`);
+  const cases = parsed(CASES, Skill.shape.tests, withDefaults(told));
   for (const [at, test] of cases.entries())
     if (test.kind !== 'python' && test.tolerance < 0) throw wrong(`${CASES}.${at}.tolerance: must be 0 or more`);
   return [...cases, ...pythonTests(files)];

@@ -1,3 +1,4 @@
+import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import { wrongArguments } from './wrong-arguments.js';
@@ -76,12 +77,14 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
   };
 }
 
-/** JavaScript's name for what an object inherits from: schemas take no notice of it where they read names. Values may have such keys. */
-const UNNAMEABLE = '__proto__';
-
+/** Where an argument is named as none can be: of the tool, or of what it calls. */
 function placeOfUnnameable(args: unknown): string | null {
-  if (typeof args !== 'object' || args === null) return null;
-  if (Object.hasOwn(args, UNNAMEABLE)) return UNNAMEABLE;
-  const within = Object.entries(args).find(([, value]) => typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE));
-  return within === undefined ? null : `${within[0]}.${UNNAMEABLE}`;
+  if (hasUnnameable(args)) return UNNAMEABLE;
+  for (const [name, value] of Object.entries(args as object)) {
+    if (hasUnnameable(value)) return `${name}.${UNNAMEABLE}`;
+    const calls: readonly unknown[] = Array.isArray(value) ? value : [];
+    const index = calls.findIndex((call) => typeof call === 'object' && call !== null && 'kwargs' in call && hasUnnameable(call.kwargs));
+    if (index >= 0) return `${name}[${index}].kwargs.${UNNAMEABLE}`;
+  }
+  return null;
 }

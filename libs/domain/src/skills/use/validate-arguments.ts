@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { UNNAMEABLE } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
@@ -10,8 +11,6 @@ interface Violation {
   readonly description: string;
 }
 
-/** JavaScript's name for what an object inherits from; no code has a parameter of that name. */
-const UNNAMEABLE = '__proto__';
 const NO_NAME: Violation = { field: `parameters.${UNNAMEABLE}`, description: 'is no name of an argument' };
 
 /** Parsers that are kept: making one takes longer than a small skill runs. */
