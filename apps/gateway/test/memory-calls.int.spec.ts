@@ -53,6 +53,8 @@ describe('facts', () => {
     const changed = await memory().updateFact({ id, confidence: 0.4, text: 'ignored', updateMask: { paths: ['confidence'] } });
     expect(changed.fields).toMatchObject({ confidence: 0.4, text: 'The ferry leaves at noon on Sundays.' });
     expect(await refusal(memory().updateFact({ id, updateMask: { paths: ['scope'] } }))).toMatchObject({ fields: ['update_mask'] });
+    expect((await memory().updateFact({ id, confidence: 0.6 })).fields).toMatchObject({ confidence: 0.6, text: changed.fields?.['text'] });
+    expect(await refusal(memory().updateFact({ id }))).toMatchObject({ fields: ['update_mask'] });
   });
 
   it.each([

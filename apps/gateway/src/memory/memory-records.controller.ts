@@ -104,11 +104,7 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
   @GrpcMethod('Memory')
   async updateFact(request: UpdateFactRequest, _metadata: Metadata, call: ServerCall) {
     optionalRequestId(request.requestId);
-    const paths = request.updateMask?.paths ?? [];
-    const unknown = paths.find((path) => path !== 'text' && path !== 'confidence');
-    if (paths.length === 0 || unknown !== undefined) {
-      throw invalidField('update_mask', `must name "text", "confidence" or both; it names ${unknown ?? 'nothing'}`);
-    }
+    const paths = updatedPaths(request);
     const change = {
       ...(paths.includes('text') ? { text: parseField(Fact.shape.text, request.text, 'text') } : {}),
       ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
@@ -139,4 +135,14 @@ export class MemoryRecordsController implements Pick<GrpcController<typeof Memor
     await this.skills.parts.registration.requestVerification(stored);
     return procedureMessage(stored);
   }
+}
+
+/** Without a mask, what is not left out, as in any message: 0 can't be told from that. @throws EtudeError INVALID_ARGUMENT */
+function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): readonly string[] {
+  const given = [...(text === '' ? [] : ['text']), ...(confidence === 0 ? [] : ['confidence'])];
+  const paths = updateMask?.paths ?? given;
+  const unknown = paths.find((path) => path !== 'text' && path !== 'confidence');
+  if (paths.length === 0 || unknown !== undefined)
+    throw invalidField('update_mask', `must name "text", "confidence" or both; it names ${unknown ?? 'nothing'}`);
+  return paths;
 }

@@ -1722,7 +1722,7 @@ export const Memory: GenService<{
     output: typeof StoreFactResponseSchema;
   },
   /**
-   * `update_mask` may name `text` and `confidence`.
+   * `update_mask` may name `text` and `confidence`; without it those are meant that are neither empty nor 0.
    *
    * @generated from rpc etude.v1.Memory.UpdateFact
    */
