@@ -6,6 +6,7 @@ import { EXIT } from './exit-codes.js';
 import { isCancelled } from './grpc-errors.js';
 import { buildProgram } from './program.js';
 import { readSettings } from './settings.js';
+import { inTypedNames } from './typed-names.js';
 import { usageError } from './usage-error.js';
 
 const interrupt = new AbortController();
@@ -48,7 +49,9 @@ async function main(): Promise<number> {
     const globals = command.optsWithGlobals<GlobalOptions>();
     json = globals.json === true;
     const cli: Cli = createCli(readSettings(process.env), globals, interrupt.signal);
-    exit = await handler(cli);
+    exit = await handler(cli).catch((error: unknown) => {
+      throw inTypedNames(error, command);
+    });
   };
   try {
     await buildProgram(start, json).parseAsync(process.argv);
