@@ -10,7 +10,7 @@ import { bundledCode, neededSkills } from './bundle-code.js';
 import { contentDigest } from '../content-digest.js';
 import { findSkill } from '../life/find-skill.js';
 import type { SkillReader } from '../life/owners.js';
-import { placedArguments } from './placed-arguments.js';
+import { placedCall } from './placed-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
 import { isProven } from '../verification/proof.js';
 import { requireCallable, validateArguments } from './validate-arguments.js';
@@ -193,7 +193,8 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
       field: 'stdin',
     });
   const given = validateArguments(skill, parameters);
-  return { run: { kind: 'call', code, entryPoint: skill.entryPoint, ...placedArguments(skill, given), ...SHOWN_VALUE }, input: given };
+  const { contract, entryPoint } = skill;
+  return { run: { kind: 'call', ...placedCall({ contract, entryPoint }, code, given), ...SHOWN_VALUE }, input: given };
 }
 
 async function execute(
