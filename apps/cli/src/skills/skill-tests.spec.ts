@@ -63,6 +63,7 @@ describe('readTests', () => {
       [{ kwargs: JSON.parse('{"__proto__":1}') as unknown, expected: 2 }],
       /kwargs\.__proto__: is no name/,
     ],
+    ['a mark of cases of tasks', [{ args: [2], expected: 2, public: false }], /\[0\]: public: a test of a skill has no such mark/],
     ['a field that it does not know', [{ args: [], expected: 2, expect: 3 }], /\[0\]: test: /],
   ])('refuses %s, and says where', (_what, content, message) => {
     expect(() => tests(content)).toThrow(message);

@@ -65,6 +65,11 @@ export function withCalls(code: string, path: string): string {
 /** @param where it stands, for messages */
 export function testCase(given: unknown, where: string): TestCase {
   const keys = typeof given === 'object' && given !== null ? Object.keys(given) : [];
+  const mark = ['public', 'hidden', 'held_out', 'heldOut'].find((key) => keys.includes(key));
+  if (mark !== undefined)
+    throw new CliError(EXIT.usage, `${where}: ${mark}: a test of a skill has no such mark`, [
+      'tests that are run and never shown go into a file of their own: --held-out FILE',
+    ]);
   if (hasUnnameable((given as { readonly kwargs?: unknown } | null)?.kwargs))
     throw new CliError(EXIT.usage, `${where}: kwargs.${UNNAMEABLE}: is no name of an argument`, HINT);
   if (keys.includes('expected')) return callTest(parsed(Call, given, where));
