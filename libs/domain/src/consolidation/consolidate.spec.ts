@@ -230,10 +230,14 @@ describe('consolidate', () => {
     expect(facts.size).toBe(1);
   });
 
-  it('takes the second answer where the first does not parse', async () => {
-    const { run } = world(twice, (_request, call) => (call === 1 ? '{"facts": [{"text": ""}]}' : `\`\`\`json\n${FACTS}\n\`\`\``));
-    expect(await run()).toMatchObject({ modelCalls: 2, modelFailures: 0, factsAdded: 1 });
-  });
+  it.each(['', '\u200B'])(
+    'takes the second answer where the first does not parse, or there is nothing to see in a fact: %j',
+    async (text) => {
+      const wrong = JSON.stringify({ facts: [{ text }] });
+      const { run } = world(twice, (_request, call) => (call === 1 ? wrong : `\`\`\`json\n${FACTS}\n\`\`\``));
+      expect(await run()).toMatchObject({ modelCalls: 2, modelFailures: 0, factsAdded: 1 });
+    },
+  );
 
   it('goes on with the next group where one is refused, unless all would be', async () => {
     const families = ['alpha', 'beta'].flatMap((family) =>
