@@ -12,8 +12,8 @@ export interface ReadImport {
 export interface ImportOrder {
   /** What can be registered now; what is called before what calls it. */
   readonly ready: readonly Registration[];
-  /** What waits for whom, and what to do. */
-  readonly notes: readonly string[];
+  /** What waits for others of them, with for whom and what to do. */
+  readonly waiting: ReadonlyArray<{ readonly registration: Registration; readonly note: string }>;
 }
 
 const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
@@ -26,18 +26,18 @@ const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
  */
 export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>, imports: readonly ReadImport[]): Promise<ImportOrder> {
   const ready: Registration[] = [];
-  const notes: string[] = [];
+  const waiting: Array<ImportOrder['waiting'][number]> = [];
   for (const one of calledFirst(imports)) {
-    const { draft } = one.registration;
+    const { registration } = one;
     const missing = await missingOf(one, imports, procedural);
-    if (missing.length === 0) ready.push(one.registration);
-    else
-      notes.push(
-        `${draft.skill.name} waits: it calls ${missing.join(', ')}, not active yet; approve ${missing.join(', ')}, then import the same again`,
-      );
+    if (missing.length === 0) ready.push(registration);
+    else waiting.push({ registration, note: waitingNote(nameOf(one), missing.join(', ')) });
   }
-  return { ready, notes };
+  return { ready, waiting };
 }
+
+const waitingNote = (name: string, missing: string) =>
+  `${name} waits: it calls ${missing}, not active yet; approve ${missing}, then import the same again`;
 
 /** Of the same import and not in use here. */
 async function missingOf(

@@ -1,51 +1,33 @@
-import type { Skill } from '@etude/contracts/memory';
+import { SkillName } from '@etude/contracts/ids';
+import { Scope, type Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest } from '@etude/memory/layers/request-claims';
 import type { Memory } from '@etude/memory/memory';
-import { optionalRequestId } from '../wire/resource-name.js';
+import { z } from 'zod';
+import { claimOnce, type ClaimedRequest, type IdentifiedRequest, once, type Work } from '../calls/claimed-request.js';
 import { versionsOf } from './skill-access.js';
 
-export interface SkillRequest {
-  /** Of the caller. */
-  readonly tenant: string;
-  /** As the caller sent it; empty is none. */
-  readonly requestId: string;
-  readonly method: string;
-  /** Everything that was asked for. */
-  readonly body: unknown;
+const Version = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
+
+/** What comes of most requests: one version of a skill, which a repeat answers as it is now. */
+export function versionWork(procedural: ProceduralMemory): Pick<Work<Skill>, 'resultOf' | 'again'> {
+  return {
+    resultOf: ({ scope, name, version }) => JSON.stringify({ scope, name, version } satisfies z.infer<typeof Version>),
+    again: async (result) => {
+      const { scope, name, version } = Version.parse(JSON.parse(result));
+      return (await procedural.versions(scope, name)).find((one) => one.version === version) ?? null;
+    },
+  };
 }
 
-/**
- * Whether this request came before, which version of the skill was meant then, and when.
- *
- * @throws EtudeError ALREADY_EXISTS where the request id was used for another request
- */
-export async function claimSkillRequest(
-  { store }: Pick<Memory, 'store'>,
-  { tenant, requestId, method, body }: SkillRequest,
-  { scope: { agent, user }, version }: Pick<Skill, 'scope' | 'version'>,
-  at = Date.now(),
-): Promise<{ readonly isRepeat: boolean; readonly version: number; readonly at: number }> {
-  const key = optionalRequestId(requestId);
-  if (key === null) return { isRepeat: false, version, at };
-  const digest = contentDigest({ method, body });
-  const claim = {
-    layer: 'procedural',
-    scope: { tenant, agent, user },
-    requestId: key,
-    digest,
-    at,
-    note: `${version} ${at}`,
-  } as const;
-  const { isRepeat, note } = await claimRequest(store, claim);
-  const [first = '', when = ''] = note.split(' ');
-  return { isRepeat, version: Number(first) || version, at: Number(when) || at };
+/** The version that was meant the first time: of a request that died on its way, "the newest" may be another one by now. */
+export async function firstMeant(procedural: ProceduralMemory, { isRepeat, version }: ClaimedRequest, skill: Skill): Promise<Skill> {
+  if (!isRepeat || version === skill.version) return skill;
+  return (await versionsOf(procedural, skill)).find((one) => one.version === version) ?? skill;
 }
 
 export interface Deciding {
-  readonly request: SkillRequest;
+  readonly request: IdentifiedRequest;
   readonly skill: Skill;
   /** Name of who decides. */
   readonly by: string;
@@ -55,17 +37,20 @@ export interface Deciding {
 }
 
 /**
- * Decides once per request: a repeat acts on the version that was meant the first time, as of then, and answers how it is now where
- * this request came to its end: its own change is there, and not merely one like it.
+ * Decides once per request. A repeat of one that died on its way acts on the version that was meant the first time, as of then, and not
+ * where its own change is there already: its own, and not merely one like it.
  */
 export async function decideOnce(
   memory: { readonly store: Memory['store']; readonly procedural: ProceduralMemory },
   { request, skill, by, at: now, to }: Deciding,
   decide: (skill: Skill, at: number) => Promise<Skill>,
 ): Promise<Skill> {
-  const { isRepeat, version, at } = await claimSkillRequest(memory, request, skill, now);
-  if (!isRepeat) return decide(skill, at);
-  const meant = (await versionsOf(memory.procedural, skill)).find((one) => one.version === version) ?? skill;
-  const isDone = (meant.history ?? []).some((change) => change.at === at && change.by === by && to.includes(change.to));
-  return isDone ? meant : decide(meant, at);
+  const claimed = await claimOnce(memory, request, skill, now);
+  const { isRepeat, at } = claimed;
+  const act = async () => {
+    const meant = await firstMeant(memory.procedural, claimed, skill);
+    const isDone = isRepeat && (meant.history ?? []).some((change) => change.at === at && change.by === by && to.includes(change.to));
+    return isDone ? meant : decide(meant, at);
+  };
+  return once(claimed, { ...versionWork(memory.procedural), act });
 }

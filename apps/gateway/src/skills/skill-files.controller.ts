@@ -1,21 +1,24 @@
 import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { findSkills } from '@etude/documents/skill-folder/find-skills';
 import { folderFromSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
+import type { SkillReader } from '@etude/domain/skills/life/owners';
 import { skillDigest } from '@etude/domain/skills/life/skill-digest';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamMethod } from '@nestjs/microservices';
 import { contextOf } from '../calls/call-context.js';
+import { answeredBefore, claimOnce, type ClaimedRequest, once } from '../calls/claimed-request.js';
 import type { RequestStream } from '../calls/request-stream.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { invalidField } from '../wire/validation.js';
 import { orderImport, type ReadImport } from './import-order.js';
 import { readImport } from './import-parts.js';
 import { importedSkill, sourceOfImport } from './imported-skill.js';
-import { claimSkillRequest } from './repeated-request.js';
+import { versionWork } from './repeated-request.js';
 import { askedSkills, meantVersion, readsHiddenTests } from './skill-access.js';
 import { authorOf } from './skill-author.js';
 import type { Registration } from './skill-registration.js';
@@ -28,6 +31,18 @@ const SKILLS_MAX = 20;
 
 const WITHOUT_TESTS =
   'without its tests: they were made from the cases of tasks, some of which are hidden; the key of a reviewer exports them too';
+
+interface Importing {
+  readonly reader: SkillReader;
+  readonly claimed: ClaimedRequest;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+interface Looking extends Pick<Importing, 'reader' | 'signal'> {
+  /** Not stored by the same request before. */
+  readonly isNew: (one: Registration) => boolean;
+}
 
 /** Skills in the Agent Skills format, of `etude.v1.Skills`. */
 @Controller()
@@ -48,21 +63,47 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
     const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
     const registrations = imported.map((draft): Registration => ({ draft, reader, baseVersion: 0, by }));
     const memory = await this.memory.open();
+    const asked = { tenant, requestId: head.requestId, method: 'ImportSkill', body: { source, scope, dryRun: head.dryRun } };
+    const claimed = await claimOnce(memory, asked, { scope });
+    const answered = await this.#answered(memory.procedural, registrations, { reader, claimed, dryRun: head.dryRun, signal });
+    const said = imported.flatMap((one) => one.notes);
+    return { skills: answered.skills.map(skillMessage), notes: [...came.notes, ...notes, ...said, ...answered.notes] };
+  }
+
+  /** What was stored by the same request is answered as it is now; what waited then is stored where it need not wait any more. */
+  async #answered(
+    procedural: ProceduralMemory,
+    registrations: readonly Registration[],
+    { reader, claimed, dryRun, signal }: Importing,
+  ): Promise<{ readonly skills: readonly Skill[]; readonly notes: readonly string[] }> {
+    const work = versionWork(procedural);
+    const before = new Map<string, Skill>();
+    for (const { draft } of registrations) {
+      const known = await answeredBefore(claimed, { ...work, part: draft.skill.name });
+      if (known !== null) before.set(draft.skill.name, known);
+    }
+    const isNew = ({ draft }: Registration) => !before.has(draft.skill.name);
+    if (!registrations.some(isNew)) return { skills: [...before.values()], notes: [] };
+    const { ready, notes } = await this.#looked(procedural, registrations, { reader, isNew, signal });
+    if (dryRun) return { skills: ready.map(({ checked }) => ({ ...checked, digest: skillDigest(checked) })), notes };
     const { registration } = this.services.parts;
-    const claimed = { tenant, requestId: head.requestId, method: 'ImportSkill', body: { source, scope, dryRun: head.dryRun } };
-    await claimSkillRequest(memory, claimed, { scope, version: 0 });
-    // All of them are looked at before any is stored.
+    const stored = await storeImport(ready, ({ one }) =>
+      once(claimed, { ...work, part: one.draft.skill.name, act: () => registration.registerOnce(procedural, one, claimed, signal) }),
+    );
+    return { skills: [...before.values(), ...stored], notes };
+  }
+
+  /** All of them are looked at before any is stored. @throws EtudeError as registering each of them */
+  async #looked(procedural: ProceduralMemory, registrations: readonly Registration[], { reader, isNew, signal }: Looking) {
+    const { registration } = this.services.parts;
     const read: ReadImport[] = [];
     for (const one of registrations) read.push({ registration: one, uses: (await registration.read(one, signal)).uses });
-    const order = await orderImport(memory.procedural, read);
-    const checked: Skill[] = [];
-    for (const one of order.ready) checked.push(await registration.completed(memory.procedural, one, signal));
-    await registration.requireRegistrable(memory.procedural, reader, checked);
-    const answered = head.dryRun
-      ? checked.map((skill) => ({ ...skill, digest: skillDigest(skill) }))
-      : await storeImport(order.ready, (one) => registration.register(memory.procedural, one, signal));
-    const said = imported.flatMap((one) => one.notes);
-    return { skills: answered.map(skillMessage), notes: [...came.notes, ...notes, ...said, ...order.notes] };
+    const order = await orderImport(procedural, read);
+    const ready: Array<{ readonly one: Registration; readonly checked: Skill }> = [];
+    for (const one of order.ready.filter(isNew)) ready.push({ one, checked: await registration.completed(procedural, one, signal) });
+    const candidates = ready.map(({ checked }) => checked);
+    await registration.requireRegistrable(procedural, reader, candidates);
+    return { ready, notes: order.waiting.filter((one) => isNew(one.registration)).map(({ note }) => note) };
   }
 
   @GrpcMethod('Skills')

@@ -47,3 +47,16 @@ it('says what verification died of', async () => {
   const died = registration(() => Promise.reject(new Error('no sandbox')));
   await expect(died.settled(procedural, candidate, patience(10_000))).rejects.toThrow('no sandbox');
 });
+
+it('finds what a request that died stored, whatever was stored since, and has it verified', async () => {
+  const versions = [2, 1].map((version) =>
+    skillOf({ version, status: 'candidate', history: [{ at: version, by: 'ann', from: null, to: 'candidate', reason: '' }] }),
+  );
+  const added: unknown[] = [];
+  const producer = { add: (_queue: unknown, job: unknown) => Promise.resolve(added.push(job)) };
+  const registering = new SkillRegistration({ producer } as unknown as SkillRegistrationParts);
+  const given = { draft: { skill: candidate, isProgram: false }, reader: candidate.scope, baseVersion: 0, by: 'ann' };
+  const stored = { versions: () => Promise.resolve(versions) } as unknown as ProceduralMemory;
+  const first = await registering.registerOnce(stored, given, { isRepeat: true, at: 1 }, new AbortController().signal);
+  expect([first.version, added.length]).toEqual([1, 1]);
+});

@@ -32,6 +32,8 @@ export interface Registration {
   readonly by: string;
   /** Whoever registers it may approve it as well. */
   readonly isReviewer?: boolean;
+  /** When it was asked for first, ms since 1970; now by default. */
+  readonly at?: number;
 }
 
 /** The way in for what people and agents write: looked at by Python's parser, pinned, stored as a candidate, sent to verification. */
@@ -77,10 +79,30 @@ export class SkillRegistration {
 
   /** @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many */
   async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
-    const { reader, baseVersion, by, isReviewer = false } = registration;
+    const { reader, baseVersion, by, at, isReviewer = false } = registration;
     const candidate = await this.completed(procedural, registration, signal);
     const base = baseVersion === 0 ? {} : { baseVersion };
-    return this.store(procedural, candidate, reader.tenant, { ...base, by, isReviewed: isReviewer });
+    return this.store(procedural, candidate, reader.tenant, {
+      ...base,
+      by,
+      isReviewed: isReviewer,
+      ...(at === undefined ? {} : { at }),
+    });
+  }
+
+  /** As of when it was claimed: a repeat of a request that died behind the store finds by that what it stored, whatever was stored since. */
+  async registerOnce(
+    procedural: ProceduralMemory,
+    registration: Registration,
+    { isRepeat, at }: { readonly isRepeat: boolean; readonly at: number },
+    signal: AbortSignal,
+  ): Promise<Skill> {
+    const { scope, name } = registration.draft.skill;
+    const versions = isRepeat ? await procedural.versions(scope, name) : [];
+    const stored = versions.find(({ history: [first] = [] }) => first?.from === null && first.at === at);
+    if (stored === undefined) return this.register(procedural, { ...registration, at }, signal);
+    await this.requestVerification(stored);
+    return stored;
   }
 
   /**

@@ -27,13 +27,14 @@ import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { z } from 'zod';
 import { contextOf } from '../calls/call-context.js';
+import { claimOnce, type IdentifiedRequest, once } from '../calls/claimed-request.js';
 import { NeedsRole } from '../calls/call.guard.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { waitMs } from '../tasks/wait-timeout.js';
 import { skillOfName } from '../wire/resource-name.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
-import { claimSkillRequest, decideOnce, type SkillRequest } from './repeated-request.js';
+import { decideOnce, firstMeant, versionWork } from './repeated-request.js';
 import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed, versionsOf } from './skill-access.js';
 import { SkillServices } from './skill-services.js';
 import { dependencyMessage, scopeNamed, skillMessage } from './skill.mapping.js';
@@ -172,13 +173,14 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const newest = await skillNamed(procedural, asked, request.name);
     requireOwner(call, newest);
     const [present = newest] = await versionsOf(procedural, newest, 'active');
-    const claim = await claimSkillRequest(memory, requestOf(call, 'RollbackSkill', request), present);
-    // Another version than the one that was in use then: the first request came to its end.
-    if (claim.isRepeat && present.version !== claim.version) return skillMessage(present);
-    const decision = { ...this.#by(call), reason, ...(toVersion === null ? {} : { toVersion }) };
-    const active = await rollbackSkill(procedural, present, decision);
-    await this.services.parts.registration.renewCallers(procedural, active);
-    return skillMessage(active);
+    const claimed = await claimOnce(memory, requestOf(call, 'RollbackSkill', request), present);
+    const act = async () => {
+      const meant = { toVersion: toVersion ?? undefined, inUse: claimed.isRepeat ? claimed.version : undefined };
+      const active = await rollbackSkill(procedural, present, { by: contextOf(call).name, at: claimed.at, reason, ...meant });
+      if (active.status === 'active') await this.services.parts.registration.renewCallers(procedural, active);
+      return active;
+    };
+    return skillMessage(await once(claimed, { ...versionWork(procedural), act }));
   }
 
   @GrpcMethod('Skills')
@@ -191,11 +193,14 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     const asked = askedSkills(call, request);
     const memory = await this.memory.open();
     const skill = await meantVersion(memory.procedural, asked, request, ['active']);
-    const { isRepeat: _isRepeat, version } = await claimSkillRequest(memory, requestOf(call, 'PromoteSkill', request), skill);
-    const meant = (await versionsOf(memory.procedural, skill)).find((one) => one.version === version) ?? skill;
-    const owner = ownerOf(scope, meant.scope);
-    const { settings } = await this.services.parts.settings.get(asked.tenant, owner.agent);
-    const copy = await promoteSkill(memory.procedural, meant, { ...this.#by(call), reason: '', scope, namesMax: settings.maxSkills });
+    const claimed = await claimOnce(memory, requestOf(call, 'PromoteSkill', request), skill);
+    const act = async () => {
+      const meant = await firstMeant(memory.procedural, claimed, skill);
+      const { settings } = await this.services.parts.settings.get(asked.tenant, ownerOf(scope, meant.scope).agent);
+      const decision = { by: contextOf(call).name, at: claimed.at, reason: '', scope, namesMax: settings.maxSkills };
+      return promoteSkill(memory.procedural, meant, decision);
+    };
+    const copy = await once(claimed, { ...versionWork(memory.procedural), act });
     const { signal, deadlineMs } = contextOf(call);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await this.services.parts.registration.settled(memory.procedural, copy, patience));
@@ -217,13 +222,16 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
     requireOwner(call, skill);
     const by = this.#by(call);
     const deciding = { request: requestOf(call, method, request), skill, ...by, to };
-    const decided = await decideOnce(memory, deciding, (meant, at) => decide(meant, { ...by, at, reason }, memory));
-    if (to.includes('active')) await this.services.parts.registration.renewCallers(memory.procedural, decided);
-    return skillMessage(decided);
+    const act = async (meant: Skill, at: number) => {
+      const decided = await decide(meant, { ...by, at, reason }, memory);
+      if (to.includes('active')) await this.services.parts.registration.renewCallers(memory.procedural, decided);
+      return decided;
+    };
+    return skillMessage(await decideOnce(memory, deciding, act));
   }
 }
 
-function requestOf(call: ServerCall, method: string, request: { readonly requestId: string }): SkillRequest {
+function requestOf(call: ServerCall, method: string, request: { readonly requestId: string }): IdentifiedRequest {
   return { tenant: contextOf(call).tenant, requestId: request.requestId, method, body: { ...request } };
 }
 

@@ -2,7 +2,7 @@ import { factOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { claimRequest } from './request-claims.js';
+import { claimRequest, earlierResult, noteResult } from './request-claims.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
 
 const scope = { tenant: 'acme', agent: 'scout', user: 'ann' };
@@ -23,6 +23,21 @@ describe('a claimed request id', () => {
     const store = modelStore();
     const tries = Array.from({ length: 20 }, (_, i) => claimRequest(store, { ...claim, digest: String(i) }));
     expect((await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+});
+
+describe('the result of a request', () => {
+  it('is known once it is noted, for each part, and stays what it was first', async () => {
+    const store = modelStore();
+    await claimRequest(store, claim);
+    expect(await earlierResult(store, claim)).toBeNull();
+    for (const result of ['first', 'second']) await noteResult(store, claim, { result });
+    await noteResult(store, claim, { part: 'one', result: '1' });
+    expect([await earlierResult(store, claim), await earlierResult(store, claim, 'one'), await earlierResult(store, claim, 'two')]).toEqual(
+      ['first', '1', null],
+    );
+    expect(await earlierResult(store, { ...claim, digest: 'b' })).toBeNull();
+    expect(await claimRequest(store, { ...claim, requestId: 'r1.one' })).toMatchObject({ isRepeat: false });
   });
 });
 

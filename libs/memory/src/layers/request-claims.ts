@@ -23,7 +23,7 @@ export interface RequestClaim {
 }
 
 export interface ClaimedRequest {
-  /** Somebody claimed the same before; whether they got to the end is not said. */
+  /** Somebody claimed the same before; whether they got to the end is what `earlierResult` says. */
   readonly isRepeat: boolean;
   /** Of the first claim. */
   readonly note: string;
@@ -61,6 +61,30 @@ export async function earlierRequest(store: RecordStore, claim: RequestClaim): P
   if (known === undefined || known === null) return null;
   if (known.sources[0] !== digest) throw usedForAnother(requestId);
   return known.sources[1] ?? '';
+}
+
+/** Of a request that does several things, one of them; empty is all of it. No request id has a space in it, so no claim is called so. */
+const resultKey = (requestId: string, part: string) => `${REQUEST}${requestId} ${part}`;
+
+/**
+ * Notes what a claimed request came to, once all of it is written. It stands beside the claim, so that of one that died on its way
+ * there is none. What was noted first stays.
+ */
+export async function noteResult(
+  store: RecordStore,
+  { layer, scope, requestId, digest, at }: RequestClaim,
+  { part = '', result }: { readonly part?: string; readonly result: string },
+): Promise<void> {
+  const change = markApplied(layer, scope, resultKey(requestId, part), at);
+  await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, result] } }]);
+}
+
+/** What the request came to before; null where it has not come to its end. */
+export async function earlierResult(store: RecordStore, claim: RequestClaim, part = ''): Promise<string | null> {
+  const { layer, scope, requestId, digest, at } = claim;
+  const { record } = markApplied(layer, scope, resultKey(requestId, part), at);
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
+  return known?.sources[0] === digest ? (known.sources[1] ?? null) : null;
 }
 
 const usedForAnother = (requestId: string) =>

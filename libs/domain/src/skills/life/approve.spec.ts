@@ -223,6 +223,16 @@ describe('rollbackSkill', () => {
     await expect(rollbackSkill(procedural, present, { ...decision(11), toVersion: 8 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
+  it('changes nothing where the same decision comes again, nor where another version is in use than was meant', async () => {
+    const { procedural, present } = await threeVersions();
+    await rollbackSkill(procedural, present, decision(9));
+    expect(await rollbackSkill(procedural, present, { ...decision(9), inUse: 3 })).toMatchObject({ version: 2, status: 'active' });
+    await rollbackSkill(procedural, present, { ...decision(10), toVersion: 3 });
+    expect(await rollbackSkill(procedural, present, { ...decision(9), inUse: 3 })).toMatchObject({ version: 2, status: 'deprecated' });
+    await expect(rollbackSkill(procedural, present, { ...decision(11), inUse: 2 })).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await statuses(procedural)).toEqual(['deprecated', 'deprecated', 'active']);
+  });
+
   it('goes on where a crash has left it', async () => {
     const whole = await threeVersions();
     const versions = await whole.procedural.versions(SCOPE, 'sum_even');
