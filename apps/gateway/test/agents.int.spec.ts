@@ -58,6 +58,15 @@ describe('an agent', () => {
     expect((await refusal(other)).code).toBe('ALREADY_EXISTS');
   });
 
+  it('is not changed back by a request that comes again', async () => {
+    const set = (approvalMode: string, requestId: string) =>
+      agents().updateAgent({ agent: { name: 'agents/late', ...settings({ approvalMode }) }, updateMask: only('approval_mode'), requestId });
+    await set('automatic', 'late-1');
+    const second = await set('review', 'late-2');
+    expect(await set('automatic', 'late-1')).toEqual(second);
+    expect(await agents().getAgent({ name: 'agents/late' })).toEqual(second);
+  });
+
   it('is listed page by page, within its tenant', async () => {
     for (const name of ['a1', 'a2']) await agents().updateAgent({ agent: { name: `agents/${name}`, ...settings() } });
     const seen: string[] = [];

@@ -1,13 +1,12 @@
 import type { Agents, GetAgentRequest, ListAgentsRequest, UpdateAgentRequest } from '@etude/contracts/gen/etude/v1/agents_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest } from '@etude/memory/layers/request-claims';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { contextOf } from '../calls/call-context.js';
 import { NeedsRole } from '../calls/call.guard.js';
+import { claimOnce, once } from '../calls/claimed-request.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { afterPageToken, pageToken } from '../wire/page-token.js';
 import { agentOfName, optionalRequestId } from '../wire/resource-name.js';
@@ -49,21 +48,16 @@ export class AgentsController implements GrpcController<typeof Agents> {
     if (told === undefined) throw invalidField('agent', 'is required');
     const agent = agentOfName(told.name, 'agent.name');
     const change = settingsChange(told, updateMask?.paths ?? []);
-    const known = await this.settings.get(tenant, agent);
-    if (await this.#isDone({ tenant, agent, requestId, body: { change, etag: told.etag } })) {
-      const holds = Object.entries(change).every(([field, value]) => known.settings[field as keyof typeof change] === value);
-      if (known.isSet && holds) return agentMessage(known);
-    }
-    return agentMessage(await this.settings.update(tenant, agent, change, told.etag === '' ? undefined : told.etag));
-  }
-
-  /** Whether this request came before. */
-  async #isDone({ tenant, agent, requestId, body }: { tenant: string; agent: string; requestId: string; body: object }): Promise<boolean> {
+    const etag = told.etag === '' ? undefined : told.etag;
     const key = optionalRequestId(requestId);
-    if (key === null) return false;
-    const { store } = await this.memory.open();
-    const scope = { tenant, agent, user: null };
-    const digest = contentDigest({ call: 'UpdateAgent', agent, body });
-    return (await claimRequest(store, { layer: 'procedural', scope, requestId: key, digest, at: Date.now() })).isRepeat;
+    if (key === null) return agentMessage(await this.settings.update(tenant, agent, change, { etag }));
+    const request = { tenant, requestId, method: 'UpdateAgent', body: { agent, change, etag } };
+    const claimed = await claimOnce(await this.memory.open(), request, { scope: { agent, user: null } });
+    const updated = await once(claimed, {
+      act: () => this.settings.update(tenant, agent, change, { etag, requestId: key }),
+      resultOf: () => '',
+      again: () => this.settings.get(tenant, agent),
+    });
+    return agentMessage(updated);
   }
 }

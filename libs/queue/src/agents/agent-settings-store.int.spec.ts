@@ -37,11 +37,20 @@ describe('settings of agents', () => {
   it('refuse an edit of what changed since', async () => {
     const { store } = start();
     const { etag } = await store.get('acme', 'coder');
-    const first = await store.update('acme', 'coder', { maxSkills: 1 }, etag);
-    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, etag))).toBe('ABORTED');
-    await store.update('acme', 'coder', { maxSkills: 5 }, first.etag);
+    const first = await store.update('acme', 'coder', { maxSkills: 1 }, { etag });
+    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, { etag }))).toBe('ABORTED');
+    await store.update('acme', 'coder', { maxSkills: 5 }, { etag: first.etag });
     await store.update('acme', 'coder', { maxSkills: 1 });
-    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, first.etag))).toBe('ABORTED');
+    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, { etag: first.etag }))).toBe('ABORTED');
+  });
+
+  it('are changed by a request once, whatever changed them since', async () => {
+    const { store } = start();
+    const first = () => store.update('acme', 'coder', { maxSkills: 1 }, { requestId: 'r1' });
+    const both = await Promise.all([first(), first()]);
+    expect(both[0].etag).toBe(both[1].etag);
+    const second = await store.update('acme', 'coder', { maxSkills: 2 }, { requestId: 'r2' });
+    expect(await first()).toEqual(second);
   });
 
   it('lose no change of two at once', async () => {
@@ -53,7 +62,7 @@ describe('settings of agents', () => {
     ]);
     expect((await store.get('acme', 'coder')).settings).toMatchObject({ maxSkills: 4, preferSkills: false, approvalMode: 'threshold' });
     const { etag } = await store.get('acme', 'coder');
-    const same = [1, 2, 3].map((maxSkills) => codeOf(store.update('acme', 'coder', { maxSkills }, etag)));
+    const same = [1, 2, 3].map((maxSkills) => codeOf(store.update('acme', 'coder', { maxSkills }, { etag })));
     expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
   });
 

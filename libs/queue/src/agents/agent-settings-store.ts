@@ -10,7 +10,22 @@ import { whileRedisAnswers } from '../redis/redis.js';
 import { runScript } from '../redis/run-script.js';
 
 /** Behind the time of the change and a space. The revision makes every change another text, also one that takes the last one back. */
-const Stored = z.strictObject({ revision: z.number().int(), settings: ProceduralMemorySettings });
+const Stored = z.strictObject({
+  revision: z.number().int(),
+  settings: ProceduralMemorySettings,
+  /** Ids of the last requests that changed them, newest last. */
+  requests: z.array(z.string()).optional(),
+});
+
+/** Enough for a request that comes again before somebody noted that it was done. */
+const REQUESTS_MAX = 8;
+
+export interface SettingsUpdate {
+  /** Of the settings that were looked at; absent: whatever they are. */
+  readonly etag?: string | undefined;
+  /** Where it is among those that changed them last, nothing is changed. */
+  readonly requestId?: string;
+}
 
 /**
  * Settings of agents. Whoever has none of their own has the installation's, which may change until they are changed for the agent.
@@ -32,13 +47,19 @@ export class AgentSettingsStore implements AgentSettingsReader {
   /**
    * Changes some of them; from then on all are the agent's own.
    *
-   * @param etag of the settings that were looked at; absent: whatever they are
    * @throws EtudeError ABORTED where they changed since, INVALID_ARGUMENT where one is out of bounds
    */
-  async update(tenant: string, agent: string, change: Partial<ProceduralMemorySettings>, etag?: string): Promise<AgentSettings> {
+  async update(
+    tenant: string,
+    agent: string,
+    change: Partial<ProceduralMemorySettings>,
+    { etag, requestId }: SettingsUpdate = {},
+  ): Promise<AgentSettings> {
     for (;;) {
       const before = await this.#text(tenant, agent);
       const known = this.#read(agent, before);
+      const { revision, requests = [] } = before === null ? { revision: 0 } : storedIn(agent, before);
+      if (requestId !== undefined && requests.includes(requestId)) return known;
       if (etag !== undefined && etag !== known.etag)
         throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
           field: 'etag',
@@ -49,7 +70,8 @@ export class AgentSettingsStore implements AgentSettingsReader {
         'INVALID_ARGUMENT',
         `settings of agent "${agent}"`,
       );
-      const next = JSON.stringify({ revision: revisionOf(agent, before) + 1, settings } satisfies z.input<typeof Stored>);
+      const last = requestId === undefined ? requests : [...requests, requestId].slice(-REQUESTS_MAX);
+      const next = JSON.stringify({ revision: revision + 1, settings, requests: last } satisfies z.input<typeof Stored>);
       const written = await runScript<string | null>(
         this.redis,
         'putAgentSettings',
@@ -87,10 +109,6 @@ export class AgentSettingsStore implements AgentSettingsReader {
 /** ms since 1970 by Redis. */
 export function updatedAt(text: string): number {
   return Number(text.slice(0, text.indexOf(' ')));
-}
-
-function revisionOf(agent: string, text: string | null): number {
-  return text === null ? 0 : storedIn(agent, text).revision;
 }
 
 function storedIn(agent: string, text: string): z.infer<typeof Stored> {
