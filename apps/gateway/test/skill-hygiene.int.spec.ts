@@ -77,6 +77,23 @@ describe('pruning', () => {
     ]);
   });
 
+  it('is done once for one request, and so is taking it back', async () => {
+    await store(idle('once', { scope: { tenant: 'acme', agent: 'pruner', user: null } }));
+    const policy = { agent: 'pruner', unusedDays: 30, requestId: 'night-2' };
+    const done = await reviewer().pruneSkills(policy);
+    expect(done.pruned.map(({ name }) => name)).toEqual(['skills/once']);
+    const back = { pruneId: done.pruneId, requestId: 'back-2' };
+    expect((await reviewer().undoPrune(back)).skills).toMatchObject([{ name: 'skills/once', status: SkillStatus.ACTIVE }]);
+    expect(await reviewer().pruneSkills(policy)).toEqual(done);
+    expect(await statusOf('once')).toBe(SkillStatus.ACTIVE);
+
+    await reviewer().archiveSkill({ name: 'skills/once', agent: 'pruner' });
+    expect((await reviewer().undoPrune(back)).skills).toMatchObject([{ name: 'skills/once', status: SkillStatus.ARCHIVED }]);
+    for (const other of [{ agent: 'coder' }, { failingRateMax: 0.5 }, { dryRun: true }])
+      expect((await refusal(reviewer().pruneSkills({ ...policy, ...other }))).code).toBe('ALREADY_EXISTS');
+    expect((await refusal(reviewer().undoPrune({ pruneId: 'p0123456789abcdef', requestId: 'back-2' }))).code).toBe('ALREADY_EXISTS');
+  });
+
   it('says what it needs', async () => {
     expect(await refusal(reviewer().pruneSkills({}))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['unused_days'] });
     expect(await refusal(reviewer().pruneSkills({ failingRateMax: 2 }))).toMatchObject({ fields: ['failing_rate_max'] });
@@ -106,6 +123,21 @@ describe('revoking a source', () => {
     expect([await statusOf('bad'), await statusOf('caller'), await found()]).toEqual([SkillStatus.ARCHIVED, SkillStatus.ARCHIVED, 0]);
     const again = await reviewer().revokeSource({ source: 'documents/poison' });
     expect(again.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
+  });
+
+  it('is done once for one request', async () => {
+    const waiting = await store(idle('put_right', { status: 'pending_review', sources: ['documents/doubted'] }));
+    const text = 'Walruses type faster than zebras.';
+    await memory.episodic.storeEpisode(episodeOf({ id: 'tdoubted01-r1.episode', touched: ['documents/doubted'] }));
+    await memory.semantic.applyFacts('acme', 'doubted', [factOf({ text, episodes: ['tdoubted01-r1.episode'] })]);
+    const request = { source: 'documents/doubted', reason: 'in doubt', requestId: 'revoke-1' };
+    const first = await reviewer().revokeSource(request);
+    expect(first).toMatchObject({ skills: [{ name: 'skills/put_right', status: SkillStatus.ARCHIVED }], facts: [text] });
+    await reviewer().restoreSkill({ name: 'skills/put_right', version: waiting.version });
+    const again = await reviewer().revokeSource(request);
+    expect(again).toMatchObject({ skills: [{ name: 'skills/put_right', version: waiting.version }], facts: [text] });
+    expect([await statusOf('put_right'), again.skills[0]?.status]).toEqual([SkillStatus.CANDIDATE, SkillStatus.CANDIDATE]);
+    expect((await refusal(reviewer().revokeSource({ ...request, source: 'documents/other' }))).code).toBe('ALREADY_EXISTS');
   });
 
   it('marks what names an untrusted source, whoever stores it', async () => {
@@ -138,5 +170,5 @@ it('is for reviewers, and shows them their own tenant only', async () => {
   );
   expect((await reviewer().revokeSource({ source: 'documents/shared' })).skills).toEqual([]);
   const { agents } = await reviewer().getSkillStats({});
-  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter']);
+  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter', 'pruner']);
 });

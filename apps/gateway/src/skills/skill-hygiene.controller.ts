@@ -7,19 +7,21 @@ import type {
   UndoPruneRequest,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
-import { OwnerAgent } from '@etude/contracts/ids';
+import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { everySkill } from '@etude/domain/skills/life/every-skill';
-import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/hygiene/prune';
-import { revokeSource } from '@etude/domain/skills/hygiene/revoke-source';
+import { type PlannedPrune, prunedBy, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from '@etude/domain/skills/hygiene/prune';
+import { revokedBy, revokeSource } from '@etude/domain/skills/hygiene/revoke-source';
 import { skillStats } from '@etude/domain/skills/hygiene/skill-stats';
 import { learnedRecords } from '@etude/memory/layers/fact-revision';
+import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import { z } from 'zod';
 import { contextOf } from '../calls/call-context.js';
 import { NeedsRole } from '../calls/call.guard.js';
+import { claimOnce, type ClaimedRequest, once, type Work } from '../calls/claimed-request.js';
 import { MemoryAccess } from '../memory/memory-access.js';
 import { optionalRequestId } from '../wire/resource-name.js';
 import { invalidField, parseField } from '../wire/validation.js';
@@ -55,9 +57,13 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
     const agent = ownerOrAll(request.agent);
     const policy = policyOf(request);
     const pruneId = pruneIdOf(tenant, optionalRequestId(request.requestId));
-    const { procedural } = await this.memory.open();
-    const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: Date.now() };
-    const { pruned, kept } = await pruneSkills(input, { procedural });
+    const memory = await this.memory.open();
+    const claimed = await claimTenants(memory, call, { method: 'PruneSkills', request });
+    const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: claimed.at };
+    const { pruned, kept } = await changeOnce(claimed, request.dryRun, {
+      act: () => pruneSkills(input, memory),
+      again: () => prunedBy(input, memory),
+    });
     return {
       pruned: pruned.map(prunedMessage),
       kept: kept.map(({ calledBy, ...planned }) => ({
@@ -71,22 +77,30 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
   @GrpcMethod('Skills')
   async undoPrune(request: UndoPruneRequest, _metadata: Metadata, call: ServerCall) {
     const { tenant, name } = contextOf(call);
-    optionalRequestId(request.requestId);
     const pruneId = parseField(PruneId, request.pruneId, 'prune_id');
-    const { procedural } = await this.memory.open();
-    const { skills, left } = await undoPrune({ tenant, pruneId, by: name, at: Date.now() }, { procedural });
+    const memory = await this.memory.open();
+    const claimed = await claimTenants(memory, call, { method: 'UndoPrune', request });
+    const input = { tenant, pruneId, by: name, at: claimed.at };
+    const { skills, left } = await changeOnce(claimed, false, {
+      act: () => undoPrune(input, memory),
+      again: () => undoneBy(input, memory),
+    });
     return { skills: skills.map(skillMessage), left: left.map(prunedMessage) };
   }
 
   @GrpcMethod('Skills')
   async revokeSource(request: RevokeSourceRequest, _metadata: Metadata, call: ServerCall) {
     const { tenant, name, roles } = contextOf(call);
-    optionalRequestId(request.requestId);
     const reason = parseField(Reason, request.reason, 'reason');
-    const { procedural, store } = await this.memory.open();
+    const memory = await this.memory.open();
+    const claimed = await claimTenants(memory, call, { method: 'RevokeSource', request });
     const global = roles.includes('operator');
-    const input = { tenant, source: request.source, reason, by: name, dryRun: request.dryRun, global, at: Date.now() };
-    const { skills, facts } = await revokeSource(input, { procedural, learned: learnedRecords(store) });
+    const input = { tenant, source: request.source, reason, by: name, dryRun: request.dryRun, global, at: claimed.at };
+    const deps = { procedural: memory.procedural, learned: learnedRecords(memory.store) };
+    const { skills, facts } = await changeOnce(claimed, request.dryRun, {
+      act: () => revokeSource(input, deps),
+      again: () => revokedBy(input, deps),
+    });
     return { skills: skills.map(skillMessage), facts: [...facts] };
   }
 
@@ -109,6 +123,22 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
       unused: stats.unused.map(skillMessage),
     };
   }
+}
+
+/** What is done to skills of many owners is claimed as everybody's of the tenant. @throws EtudeError ALREADY_EXISTS */
+function claimTenants(
+  memory: Memory,
+  call: ServerCall,
+  { method, request }: { readonly method: string; readonly request: { readonly requestId: string } },
+): Promise<ClaimedRequest> {
+  const { tenant } = contextOf(call);
+  const identified = { tenant, requestId: request.requestId, method, body: { ...request } };
+  return claimOnce(memory, identified, { scope: { agent: TENANT_AGENT, user: null } });
+}
+
+/** What is asked for, once; a dry run changes nothing, and says each time what it finds. */
+function changeOnce<T>(claimed: ClaimedRequest, isDryRun: boolean, { act, again }: Pick<Work<T>, 'act' | 'again'>): Promise<T> {
+  return isDryRun ? act() : once(claimed, { act, again, resultOf: () => '' });
 }
 
 /** An agent, or "@user" or "@tenant" for what is shared; empty: all of the tenant. */

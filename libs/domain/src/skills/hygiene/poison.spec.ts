@@ -114,7 +114,7 @@ describe('revoking the source', () => {
     const bad = provenSkill('bad', { sources: ['documents/poison'] });
     const caller = provenSkill('caller', { dependencies: [calls(bad)], scope: { tenant: 'acme', agent: '@tenant', user: null } });
     const shelf = new Shelf(bad, caller, provenSkill('clean'));
-    const learned = { episodes: async function* () {}, reviseFacts: async () => undefined };
+    const learned = { episodes: async function* () {}, facts: async function* () {}, reviseFacts: async () => undefined };
     await revokeSource(
       { tenant: 'acme', source: 'documents/poison', reason: '', by: 'ann', dryRun: false, at: 9 },
       { procedural: shelf.procedural, learned },

@@ -7,7 +7,7 @@ import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
 import { calledVersions, versionKey } from '../life/every-skill.js';
 import { archiveSkill, restoreSkill } from '../life/retire.js';
 import { calls, DAY_MS, provenSkill, Shelf } from './hygiene-fixture.js';
-import { planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
+import { planPrune, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from './prune.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
 const used = (over: Partial<SkillUsage>): SkillUsage => ({
@@ -189,6 +189,11 @@ describe('undoPrune', () => {
       expect.stringMatching(/^top: .*base@1, which is archived/),
     ]);
     await restoreSkill(memory, archived, decision);
+    const told = await undoneBy({ tenant: 'acme', pruneId: 'p1', at: AT + 2 }, deps);
+    expect([told.skills.map(({ name }) => name), told.left.map(({ reason }) => reason)]).toEqual([
+      ['other'],
+      ['caller', 'far', 'top'].map(() => expect.stringMatching(/^it can come back by now/) as string),
+    ]);
     expect((await undone()).toSorted()).toEqual(['caller', 'far', 'top']);
   });
 

@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { uncallableReason, versionsBehind } from '../life/callers.js';
 import { calledVersions, callersFirst, everySkill, type SkillShelf, versionKey } from '../life/every-skill.js';
@@ -163,6 +163,23 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
   return change?.at ?? (usage === undefined ? updatedAt : createdAt);
 }
 
+/**
+ * What a pruning of before answers to a repeat of its request: what it archived, whatever became of it since, and what it would leave by
+ * now. Nothing is moved.
+ */
+export async function prunedBy(
+  { tenant, agent, policy, pruneId, at }: Omit<PruneInput, 'by' | 'dryRun'>,
+  { procedural }: { readonly procedural: SkillShelf },
+): Promise<Pruned> {
+  const skills = await everySkill(procedural, { tenant, agent: null });
+  const pruned = skills.filter(({ history = [] }) => history.some((change) => isBy(change, pruneId)));
+  const reasonOf = ({ history = [] }: Skill) =>
+    history.find((change) => isBy(change, pruneId))?.reason.slice(mark(pruneId).length + 1) ?? '';
+  const { kept } = planPrune(skills, { agent, policy, at });
+  return { pruned: callersFirst(pruned).map((skill) => ({ skill, reason: reasonOf(skill) })), kept };
+}
+
+const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(`${mark(pruneId)} `);
 const mark = (pruneId: string) => `pruned (${pruneId}):`;
 
 /** Whether this is why pruning archived a skill, which says nothing against it. */
@@ -171,7 +188,7 @@ export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
 /** What this pruning archived and nobody touched since. */
 function prunedBefore(skill: Skill, pruneId: string): PlannedPrune[] {
   const last = skill.history?.at(-1);
-  if (skill.status !== 'archived' || last?.to !== 'archived' || !last.reason.startsWith(`${mark(pruneId)} `)) return [];
+  if (skill.status !== 'archived' || last === undefined || !isBy(last, pruneId)) return [];
   return [{ skill, reason: last.reason.slice(mark(pruneId).length + 1) }];
 }
 
@@ -203,16 +220,29 @@ export interface UndonePrune {
  * @throws EtudeError ABORTED, or FAILED_PRECONDITION, where somebody moved one of them, or what they call, meanwhile; MEMORY_UNAVAILABLE
  */
 export async function undoPrune({ tenant, pruneId, by, at }: UndoInput, { procedural }: HygieneDeps): Promise<UndonePrune> {
+  const { callable, left } = await planUndo(await everySkill(procedural, { tenant, agent: null }), pruneId, procedural);
+  if (callable.length === 0) return { skills: [], left };
+  const calledFirst = callersFirst(callable).toReversed();
+  const moves = calledFirst.map((skill) => moveTo(skill, statusBefore(skill), { by, reason: undoReason(pruneId), at }));
+  return { skills: await procedural.move(moves), left };
+}
+
+/** What an undo of before answers to a repeat of its request: what it brought back, as it is now, and what is still away. Nothing is moved. */
+export async function undoneBy({ tenant, pruneId, at }: Omit<UndoInput, 'by'>, { procedural }: HygieneDeps): Promise<UndonePrune> {
   const skills = await everySkill(procedural, { tenant, agent: null });
+  const undone = skills.filter(({ history = [] }) => history.some((change) => change.at === at && change.reason === undoReason(pruneId)));
+  const { callable, left } = await planUndo(skills, pruneId, procedural);
+  const free = callable.flatMap((skill) => leftFor(skill, 'it can come back by now; undo the pruning again with a new request_id'));
+  return { skills: callersFirst(undone).toReversed(), left: [...left, ...free] };
+}
+
+const undoReason = (pruneId: string) => `undid the pruning ${pruneId}`;
+
+async function planUndo(skills: readonly Skill[], pruneId: string, registry: Pick<SkillRegistry, 'versions'>) {
   const pruned = skills.filter((skill) => prunedBefore(skill, pruneId).length > 0);
   const replaced = pruned.flatMap((skill) => leftFor(skill, replacementReason(skill, skills)));
-  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, replaced), procedural);
-  const left = [...replaced, ...uncallable];
-  if (callable.length === 0) return { skills: [], left };
-  const reason = `undid the pruning ${pruneId}`;
-  const calledFirst = callersFirst(callable).toReversed();
-  const moves = calledFirst.map((skill) => moveTo(skill, statusBefore(skill), { by, reason, at }));
-  return { skills: await procedural.move(moves), left };
+  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, replaced), registry);
+  return { callable, left: [...replaced, ...uncallable] };
 }
 
 const leftFor = (skill: Skill, reason: string | null): LeftArchived[] => (reason === null ? [] : [{ skill, reason }]);

@@ -10,21 +10,25 @@ import { type LearnedRecords, revokeSource } from './revoke-source.js';
 const POISON = 'documents/poison';
 
 class Learned implements LearnedRecords {
-  readonly facts: Fact[];
+  readonly kept: Fact[];
 
   constructor(
     facts: readonly Fact[] = [],
     private readonly told: readonly Episode[] = [],
   ) {
-    this.facts = [...facts];
+    this.kept = [...facts];
   }
 
   async *episodes(): AsyncGenerator<Episode> {
     yield* this.told;
   }
 
+  async *facts(): AsyncGenerator<Fact> {
+    yield* this.kept;
+  }
+
   async reviseFacts(_tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
-    for (const [at, fact] of this.facts.entries()) this.facts[at] = fact.validTo === undefined ? (change(fact) ?? fact) : fact;
+    for (const [at, fact] of this.kept.entries()) this.kept[at] = fact.validTo === undefined ? (change(fact) ?? fact) : fact;
   }
 }
 
@@ -104,7 +108,7 @@ describe('revokeSource', () => {
     const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', source: 'told', episodes: [] }), factOf({ id: 'g' })]);
     const revoked = await revoke('facts/f', [provenSkill('near', { sources: ['facts/f'] }), provenSkill('other')], learned);
     expect([namesOf(revoked), revoked.facts]).toEqual([['near'], ['Use eval.']]);
-    expect(learned.facts.map(({ validTo }) => validTo)).toEqual([9, undefined]);
+    expect(learned.kept.map(({ validTo }) => validTo)).toEqual([9, undefined]);
   });
 
   it('follows a document through the episodes that were made in sight of it', async () => {
@@ -135,7 +139,7 @@ describe('revokeSource', () => {
     const told = factOf({ id: 'told', text: 'Somebody said so.', episodes: [] });
     const learned = new Learned([alone, both, told]);
     expect((await revoke('tasks/tabcdefgh', [], learned)).facts).toEqual(['Ports start at 1.']);
-    expect(learned.facts).toMatchObject([{ validTo: 9 }, { episodes: ['tbbbbbbbb-r1.episode'], support: 1 }, told]);
+    expect(learned.kept).toMatchObject([{ validTo: 9 }, { episodes: ['tbbbbbbbb-r1.episode'], support: 1 }, told]);
     expect((await revoke('tasks/tbbbbbbbb', [], learned)).facts).toEqual(['Ports end.']);
   });
 
@@ -160,7 +164,7 @@ describe('revokeSource', () => {
     expect(namesOf(dry)).toEqual(['bad']);
     expect(dry.shelf.moves).toEqual([]);
     expect((await revoke('episodes/x1', [], learned, true)).facts).toEqual(['Input ends with an empty line.']);
-    expect(learned.facts[0]?.validTo).toBeUndefined();
+    expect(learned.kept[0]?.validTo).toBeUndefined();
   });
 
   it('answers a repeat as it answered the first time, and moves nothing twice', async () => {

@@ -14,6 +14,8 @@ import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf } from '.
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
   episodes(tenant: string): AsyncIterable<Episode>;
+  /** Every fact of a tenant, what holds no more as well, in no order. */
+  facts(tenant: string): AsyncIterable<Fact>;
   /** Puts in the place of each fact that still holds what `change` makes of it; null leaves it. Asked again for one that changed meanwhile. */
   reviseFacts(tenant: string, change: (fact: Fact) => Fact | null): Promise<void>;
 }
@@ -59,13 +61,7 @@ const REVOCABLE: ReadonlySet<string> = new Set([
  */
 export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
   const { tenant, dryRun, by, at } = input;
-  const source = sourceOf(input.source);
-  if (source === null || !REVOCABLE.has(source.kind))
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `${JSON.stringify(input.source.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
-      { field: 'source' },
-    );
+  const source = requireSource(input.source);
   const inReach = await skillsInReach(input, source, deps);
   const tainted = await taintedBy(source, tenant, inReach, deps.learned);
   const skills = withdrawals(inReach, tainted, becauseOf(input.source));
@@ -79,6 +75,31 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
   const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));
   const moved = [...own, ...global];
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
+}
+
+/** What a revoking of before answers to a repeat of its request: what it withdrew, as it is now. Nothing is changed. */
+export async function revokedBy(input: RevokeInput, deps: HygieneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
+  const { tenant, at } = input;
+  const source = requireSource(input.source);
+  const inReach = await skillsInReach(input, source, deps);
+  const because = becauseOf(input.source);
+  const skills = inReach.filter(({ history = [] }) => history.some((change) => change.at <= at && change.reason.startsWith(because)));
+  const tainted = await taintedBy(source, tenant, inReach, deps.learned);
+  const facts: string[] = [];
+  for await (const fact of deps.learned.facts(tenant)) if (fact.validTo === at && restOf(fact, tainted).isGone) facts.push(fact.text);
+  return { skills: callersFirst(skills), facts };
+}
+
+/** @throws EtudeError INVALID_ARGUMENT for a name that is no source */
+function requireSource(name: string): Source {
+  const source = sourceOf(name);
+  if (source === null || !REVOCABLE.has(source.kind))
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `${JSON.stringify(name.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
+      { field: 'source' },
+    );
+  return source;
 }
 
 async function skillsInReach(
@@ -195,15 +216,20 @@ function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string
 async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {
   const texts = new Map<string, string>();
   await learned.reviseFacts(tenant, (fact) => {
-    const left = fact.episodes.filter((id) => !names(sourceOf(id) === null ? `episodes/${id}` : id, tainted));
-    const { kind, id: sourceId } = tainted.source;
-    const isMeant = (kind === 'users' && fact.scope.user === sourceId) || (kind === 'facts' && fact.id === sourceId);
-    if (left.length === fact.episodes.length && !isMeant) return null;
-    const isGone = left.length === 0 || isMeant;
+    const { left, isGone } = restOf(fact, tainted);
+    if (left.length === fact.episodes.length && !isGone) return null;
     if (isGone) texts.set(fact.id, fact.text);
     if (dryRun) return null;
     const support = Math.max(1, fact.support - (fact.episodes.length - left.length));
     return isGone ? { ...fact, validTo: at, updatedAt: at } : { ...fact, episodes: left, support, updatedAt: at };
   });
   return [...texts.values()];
+}
+
+/** What of its episodes is left without the source, and whether nothing is that it could rest on. */
+function restOf({ id, scope, episodes }: Fact, tainted: Tainted): { readonly left: string[]; readonly isGone: boolean } {
+  const left = episodes.filter((one) => !names(sourceOf(one) === null ? `episodes/${one}` : one, tainted));
+  const { kind, id: sourceId } = tainted.source;
+  const isMeant = (kind === 'users' && scope.user === sourceId) || (kind === 'facts' && id === sourceId);
+  return { left, isGone: isMeant || (left.length === 0 && episodes.length > 0) };
 }
