@@ -9,7 +9,6 @@ import { admitSkill, settledStatus } from './admit-skill.js';
 import { admissionDeps } from './admission-fixture.js';
 import { approveSkill } from '../life/approve.js';
 import { candidateFromTests } from '../writing/skill-candidate.js';
-import { checkSkill } from './check-skill.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { keyOf } from '../life/skill-life.js';
 
@@ -295,20 +294,5 @@ describe('verification again', () => {
       status: 'rejected',
       statusReason: expect.stringContaining('gone@1'),
     });
-  });
-});
-
-describe('checkSkill', () => {
-  it('says what verification finds and stores nothing', async () => {
-    const { procedural, statuses } = memoryOf();
-    const deps = admissionDeps(procedural);
-    expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
-      passed: true,
-      digest: candidate().digest,
-      confidence: 0.375,
-      found: { testsPassed: 1 },
-    });
-    expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
-    expect(await statuses()).toEqual([]);
   });
 });

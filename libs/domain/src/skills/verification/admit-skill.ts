@@ -6,7 +6,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
 import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/approve.js';
-import { type CheckDeps, checkSkill, type SkillCheck } from './check-skill.js';
+import { type CheckDeps, examineSkill, type SkillCheck } from './check-skill.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
 import { versionOfKey } from '../life/version-of-key.js';
 import { isProven, signProof } from './proof.js';
@@ -76,7 +76,7 @@ function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDe
 async function verifiedNow(skill: Skill, replaced: Skill | null, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const { procedural, clock } = deps;
   const { round } = key;
-  const found = await checkSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
+  const found = await examineSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
   signal.throwIfAborted();
   const record = recordOf(skill, replaced, found, deps);
   return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));

@@ -5,6 +5,8 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { confidenceOf, isProven, NOTHING_FOUND } from './proof.js';
+import { carriesHiddenTests } from '../life/hidden-tests.js';
+import { distinctTests } from '../life/known-version.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { gatherGround, type VerificationGround } from './verification-ground.js';
@@ -29,18 +31,43 @@ export interface SkillCheck extends Verification {
   readonly confidence: number;
 }
 
+/** A draft's executions are no verification's: who registers the same code with other held-out tests has those run. */
+const ROUND_OF_DRAFTS = 0;
+
 /**
- * What verification finds of a skill; nothing is stored. Asked for again within an hour, with the same `attempt` and `round`, nothing
+ * What verification would find of a draft that is registered next, in the words in which it would say so; nothing is stored.
+ *
+ * @throws as `examineSkill`
+ */
+export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, signal: AbortSignal): Promise<SkillCheck> {
+  const versions = await deps.procedural.versions(draft.scope, draft.name);
+  return examineSkill(asNextVersion(draft, versions), { ...deps, round: ROUND_OF_DRAFTS }, signal);
+}
+
+/**
+ * What verification finds of a version; nothing is stored. Asked for again within an hour, with the same `attempt` and `round`, nothing
  * runs twice.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (retryable); an AbortError when `signal` aborts
  */
-export async function checkSkill(candidate: Skill, deps: CheckDeps, signal: AbortSignal): Promise<SkillCheck> {
-  const digest = skillDigest(candidate);
-  const skill = { ...candidate, digest };
+export async function examineSkill(version: Skill, deps: CheckDeps, signal: AbortSignal): Promise<SkillCheck> {
+  const digest = skillDigest(version);
+  const skill = { ...version, digest };
   const ground = await groundOf(skill, deps);
   const verification = 'reason' in ground ? ground : await verifySkill(skill, { ...deps, ground }, signal);
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
+}
+
+/** As registering would store it: it takes the place of the version in use, and goes on with its held-out and hidden tests. */
+function asNextVersion(draft: Skill, versions: readonly Skill[]): Skill {
+  const [newest] = versions;
+  const heldOut = distinctTests([...(newest?.heldOut ?? []), ...(draft.heldOut ?? [])]);
+  return {
+    ...draft,
+    version: (newest?.version ?? 0) + 1,
+    ...(heldOut.length === 0 ? {} : { heldOut }),
+    ...(carriesHiddenTests(draft, versions) ? { hiddenTests: true } : {}),
+  };
 }
 
 /** What it calls and can't be brought in is the skill's fault, not the system's. */
