@@ -6,7 +6,7 @@ import { encodeStatus, STATUS_DETAILS_KEY } from '@etude/contracts/rich-status';
 import { status as codes, Metadata } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { restError } from './rest-error.js';
-import { SkillResources } from './skill-resources.js';
+import { matchResource, SkillResources } from './skill-resources.js';
 
 const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({ name: `skills/${name}`, agent: 'coder', version, status });
 
@@ -98,4 +98,12 @@ it('says of a stale edit which field of the resource says what was edited', asyn
     status: 409,
     error: { code: 'ABORTED', message, fields: [{ field: 'version', description: message }] },
   });
+});
+
+it('takes a path with a segment that is no text for none, and never for the list', () => {
+  const skills = '/instances/home/providers/Etude.Skill/skills';
+  for (const verb of ['GET', 'PUT', 'DELETE', 'POST']) expect(matchResource(verb, `${skills}/%ff`)).toBeNull();
+  expect(matchResource('GET', skills.replace('home', '%ff'))).toBeNull();
+  expect(matchResource('GET', skills)).toMatchObject({ resource: 'list', name: '' });
+  expect(matchResource('GET', `${skills}/a%20b`)).toMatchObject({ resource: 'one', name: 'a b' });
 });

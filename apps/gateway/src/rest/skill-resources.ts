@@ -50,17 +50,20 @@ const PATH = /^\/instances\/([^/]+)\/providers\/([^/]+)\/skills(?:\/([^/]+))?$/;
 
 /** null: no such path. "search" is a skill's name too, for every verb but POST. */
 export function matchResource(verb: string, path: string): ResourceMatch | { readonly allowed: readonly string[] } | null {
-  const [, instance, provider, name] = PATH.exec(path)?.map((part) => decoded(part)) ?? [];
-  if (instance == null || provider == null) return null;
-  const resource = name == null ? 'list' : name === 'search' && verb === 'POST' ? 'search' : 'one';
+  const found = PATH.exec(path);
+  if (found === null) return null;
+  const [instance, provider, name] = found.slice(1).map((part: string | undefined) => (part === undefined ? undefined : decoded(part)));
+  // A segment that is no text is nothing's name; only one that is not there asks for all.
+  if (instance == null || provider == null || name === null) return null;
+  const resource = name === undefined ? 'list' : name === 'search' && verb === 'POST' ? 'search' : 'one';
   if (!VERBS[resource].includes(verb)) return { allowed: VERBS[resource] };
   const place = { resource, verb, instanceId: instance, provider, name: name ?? '' } as const;
   return { ...place, bytesMax: verb === 'PUT' ? 4 * MIB : MIB };
 }
 
-function decoded(segment: string | undefined): string | null {
+function decoded(segment: string): string | null {
   try {
-    return segment === undefined ? null : decodeURIComponent(segment);
+    return decodeURIComponent(segment);
   } catch {
     return null;
   }
