@@ -135,7 +135,7 @@ export function resourceSchemas(provider: string): Record<string, Json> {
         agent_object_id: { type: ['string', 'null'] },
         tags: texts,
         min_similarity: { type: 'number', minimum: 0, maximum: 1, default: 0.7 },
-        max_results: { ...count(1), maximum: 100, default: 5 },
+        max_results: { ...count(0), maximum: 100, default: 5 },
       },
     },
   };

@@ -1,7 +1,7 @@
 import { type JsonObject, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
-import { resourceWrite } from './skill-resource-request.js';
+import { resourceSearch, resourceWrite } from './skill-resource-request.js';
 
 const VALUE = '{"__proto__":{"a":1},"b":[null]}';
 
@@ -19,4 +19,11 @@ it('refuses a field that no skill has, whatever it is called', () => {
     const body = JSON.parse(`{"description":"","code":"","${field}":1}`) as JsonObject;
     expect(() => resourceWrite(body, 'one')).toThrow(`${field}: is no field of this call`);
   }
+});
+
+it('finds five where nobody says how many, or says 0', () => {
+  const asked: JsonObject[] = [{ query: 'a' }, { query: 'a', max_results: 0 }, { query: 'a', max_results: 7 }];
+  const counts = asked.map((body) => resourceSearch(body).max_results);
+  expect(counts).toEqual([5, 5, 7]);
+  for (const wrong of [-1, 101]) expect(() => resourceSearch({ query: 'a', max_results: wrong })).toThrow('max_results: ');
 });

@@ -52,12 +52,21 @@ const Put = z.strictObject({
   ),
 });
 
+/** How many are found where nobody says, or says 0, as in every other call. */
+const RESULTS = 5;
+
 const Search = z.strictObject({
   query: z.string(),
   agent_object_id: AgentObjectId.nullish(),
   tags: Texts,
   min_similarity: z.number().min(0).max(1).default(0.7),
-  max_results: z.number().int().min(1).max(100).default(5),
+  max_results: z
+    .number()
+    .int()
+    .min(0)
+    .max(100)
+    .default(RESULTS)
+    .transform((count) => (count === 0 ? RESULTS : count)),
 });
 
 const Query = z.strictObject({ agent_object_id: AgentObjectId.optional() });
