@@ -1,4 +1,4 @@
-import { SkillName } from '@etude/contracts/ids';
+import { GLOBAL_TENANT, SkillName } from '@etude/contracts/ids';
 import { Scope, type Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
@@ -7,15 +7,28 @@ import { z } from 'zod';
 import { claimOnce, type ClaimedRequest, type IdentifiedRequest, once, type Work } from '../calls/claimed-request.js';
 import { versionsOf } from './skill-access.js';
 
-const Version = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
+/** Without the tenant: notes are carried to other tenants by exports, and name nothing outside of their own. */
+const Noted = z.strictObject({
+  isGlobal: z.boolean(),
+  agent: Scope.shape.agent,
+  user: Scope.shape.user,
+  name: SkillName,
+  version: z.number().int(),
+});
 
-/** What comes of most requests: one version of a skill, which a repeat answers as it is now. */
-export function versionWork(procedural: ProceduralMemory): Pick<Work<Skill>, 'resultOf' | 'again'> {
+/**
+ * What comes of most requests: one version of a skill, which a repeat answers as it is now.
+ *
+ * @param caller.tenant whose request it is
+ */
+export function versionWork(procedural: ProceduralMemory, { tenant }: Pick<Scope, 'tenant'>): Pick<Work<Skill>, 'resultOf' | 'again'> {
   return {
-    resultOf: ({ scope, name, version }) => JSON.stringify({ scope, name, version } satisfies z.infer<typeof Version>),
+    resultOf: ({ scope: { agent, user, ...owner }, name, version }) =>
+      JSON.stringify({ isGlobal: owner.tenant === GLOBAL_TENANT, agent, user, name, version } satisfies z.infer<typeof Noted>),
     again: async (result) => {
-      const { scope, name, version } = Version.parse(JSON.parse(result));
-      return (await procedural.versions(scope, name)).find((one) => one.version === version) ?? null;
+      const { isGlobal, agent, user, name, version } = Noted.parse(JSON.parse(result));
+      const versions = await procedural.versions({ tenant: isGlobal ? GLOBAL_TENANT : tenant, agent, user }, name);
+      return versions.find((one) => one.version === version) ?? null;
     },
   };
 }
@@ -52,5 +65,5 @@ export async function decideOnce(
     const isDone = isRepeat && (meant.history ?? []).some((change) => change.at === at && change.by === by && to.includes(change.to));
     return isDone ? meant : decide(meant, at);
   };
-  return once(claimed, { ...versionWork(memory.procedural), act });
+  return once(claimed, { ...versionWork(memory.procedural, request), act });
 }

@@ -76,7 +76,7 @@ export class SkillFilesController implements Pick<GrpcController<typeof Skills>,
     registrations: readonly Registration[],
     { reader, claimed, dryRun, signal }: Importing,
   ): Promise<{ readonly skills: readonly Skill[]; readonly notes: readonly string[] }> {
-    const work = versionWork(procedural);
+    const work = versionWork(procedural, reader);
     const before = new Map<string, Skill>();
     for (const { draft } of registrations) {
       const known = await answeredBefore(claimed, { ...work, part: draft.skill.name });

@@ -79,7 +79,7 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
     const { registration } = this.services.parts;
     const registering = { draft, reader, baseVersion, by, isReviewer: hasRole(roles, 'reviewer') };
     const act = () => registration.registerOnce(memory.procedural, registering, claimed, signal);
-    const stored = await once(claimed, { ...versionWork(memory.procedural), act });
+    const stored = await once(claimed, { ...versionWork(memory.procedural, asked), act });
     if (!request.wait) return skillMessage(stored);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await registration.settled(memory.procedural, stored, patience));
@@ -101,7 +101,7 @@ export class SkillsRegistryController implements Pick<GrpcController<typeof Skil
       this.#requireVerifiable(meant, call);
       return WITH_EVIDENCE.has(meant.status) ? meant : this.#again(procedural, meant, by);
     };
-    const begun = await once(claimed, { ...versionWork(procedural), act });
+    const begun = await once(claimed, { ...versionWork(procedural, asked), act });
     if (isBegun && begun.status !== 'candidate') return skillMessage(begun);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await this.services.parts.registration.verifiedInTime(procedural, begun, patience));

@@ -180,7 +180,7 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
       if (active.status === 'active') await this.services.parts.registration.renewCallers(procedural, active);
       return active;
     };
-    return skillMessage(await once(claimed, { ...versionWork(procedural), act }));
+    return skillMessage(await once(claimed, { ...versionWork(procedural, asked), act }));
   }
 
   @GrpcMethod('Skills')
@@ -200,7 +200,7 @@ export class SkillsReviewController implements Pick<GrpcController<typeof Skills
       const decision = { by: contextOf(call).name, at: claimed.at, reason: '', scope, namesMax: settings.maxSkills };
       return promoteSkill(memory.procedural, meant, decision);
     };
-    const copy = await once(claimed, { ...versionWork(memory.procedural), act });
+    const copy = await once(claimed, { ...versionWork(memory.procedural, asked), act });
     const { signal, deadlineMs } = contextOf(call);
     const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
     return skillMessage(await this.services.parts.registration.settled(memory.procedural, copy, patience));

@@ -93,9 +93,11 @@ const RECORDS: readonly MemoryRecord[] = [
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
   markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
   claimOf([DIGEST, '3']),
+  claimOf([DIGEST, '{"name":"quad","version":1}'], 'request.r1 quad'),
+  claimOf([DIGEST, ''], 'request.r2 '),
 ];
 
-/** As `claimRequest` stores it. */
+/** As `claimRequest`, and `noteResult`, store it. */
 function claimOf(sources: readonly string[], key = 'request.r1'): MemoryRecord {
   return { ...markApplied('procedural', SCOPE, key, NEW_YEAR).record, sources };
 }
