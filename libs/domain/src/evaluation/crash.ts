@@ -5,7 +5,7 @@ export interface Crash {
   readonly type: string | null;
   readonly message: string;
   readonly line: number | null;
-  /** One line that may be shown for a hidden case: nothing in it comes from the case's data. */
+  /** One line that may be shown for a hidden case: of the case's data it has no more than code can say by where it fails. */
   readonly summary: string;
 }
 
@@ -51,23 +51,32 @@ const BUILT_IN = new Set([
   'ValueError',
   'ZeroDivisionError',
 ]);
-/** Raised for how the code is written; a message without figures of its own says nothing about the data. */
-const ABOUT_THE_CODE = new Set([
-  'SyntaxError',
-  'IndentationError',
-  'TabError',
-  'NameError',
-  'UnboundLocalError',
-  'ImportError',
-  'ModuleNotFoundError',
-]);
+/**
+ * What Python says of how code is written. Code can raise these by itself, with any message: so only the words that are matched here are
+ * told, and names among them only where they stand in the code.
+ */
+const ABOUT_THE_CODE: readonly RegExp[] = [
+  /^name '(\w+)' is not defined/,
+  /^cannot access (?:local|free) variable '(\w+)' where it is not associated with a value/,
+  /^No module named '([\w.]+)'/,
+  /^cannot import name '(\w+)' from '([\w.]+)'/,
+  /^(?:invalid syntax|unexpected indent|expected an indented block|expected ':'|unmatched '[)\]}]'|'[([{]' was never closed)/,
+  /^(?:unindent does not match any outer indentation level|inconsistent use of tabs and spaces in indentation)/,
+  /^(?:unterminated (?:f-)?string literal|unterminated triple-quoted (?:f-)?string literal|invalid decimal literal)/,
+  /^'(?:return|yield|await|break|continue)' outside (?:async )?(?:function|loop)/,
+  /^cannot assign to [a-z]+(?: [a-z]+)?(?= here)/,
+];
 
-/** What ended a run, from the sandbox's own report or else from the traceback on stderr. */
-export function crashOf(run: RunResult): Crash {
+/**
+ * What ended a run, from the sandbox's own report or else from the traceback on stderr.
+ *
+ * @param code that ran; without it no message is told in the summary
+ */
+export function crashOf(run: RunResult, code = ''): Crash {
   const reported = run.error ?? fromTraceback(run.stderr);
   if (run.exit === 'signal') return { type: null, message: '', line: null, summary: `killed by signal ${run.signal ?? '?'}` };
   if (!reported) return { type: null, message: '', line: null, summary: `exited with status ${run.exitCode ?? '?'}` };
-  return { ...reported, summary: publicSummary(reported) };
+  return { ...reported, summary: publicSummary(reported, code) };
 }
 
 function fromTraceback(stderr: string): NonNullable<RunResult['error']> | null {
@@ -81,9 +90,19 @@ function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1) ?? '';
 }
 
-function publicSummary({ type, message, line }: NonNullable<RunResult['error']>): string {
+function publicSummary({ type, message, line }: NonNullable<RunResult['error']>, code: string): string {
   const name = BUILT_IN.has(type) ? type : 'an exception of its own';
   const where = line === null ? '' : ` at line ${line}`;
-  const tellable = ABOUT_THE_CODE.has(type) && message.length <= 120 && !/\d/.test(message.replaceAll(/\bline \d+/g, ''));
-  return `raised ${name}${where}${tellable ? ` (${message})` : ''}`;
+  const told = tellable(message, code);
+  return `raised ${name}${where}${told === null ? '' : ` (${told})`}`;
+}
+
+function tellable(message: string, code: string): string | null {
+  for (const pattern of ABOUT_THE_CODE) {
+    const [told, ...names] = pattern.exec(message) ?? [];
+    if (told === undefined) continue;
+    const words = new Set(code.match(/\w+/g));
+    return names.every((name) => name.split('.').every((word) => words.has(word))) ? told : null;
+  }
+  return null;
 }

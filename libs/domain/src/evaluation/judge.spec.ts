@@ -17,7 +17,7 @@ const io = (...cases: Array<[string, string, boolean]>) =>
     kind: 'io_cases',
     cases: cases.map(([stdin, expectedStdout, isPublic]) => ({ stdin, expectedStdout, public: isPublic })),
   });
-const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, planRuns(evaluator, 'x'), results);
+const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, planRuns(evaluator, 'import g\nx = f()'), results);
 
 /** Runs of an answer that tries to get a hidden case's text out. */
 const hidden = (text: string): RunResult[] => [
@@ -26,6 +26,8 @@ const hidden = (text: string): RunResult[] => [
   crashed(`${text.replaceAll('-', '_')}: ${text}`),
   { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: text, line: 1 }, value: text },
   { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'SyntaxError', message: text, line: 1 } },
+  { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'NameError', message: `name 'f' is not defined: ${text}`, line: 1 } },
+  { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error: { type: 'ImportError', message: `No module named '${text}'`, line: 1 } },
   { ...CLEAN_RUN, exit: 'wall', stdout: text },
 ];
 
@@ -139,7 +141,7 @@ describe('judge', () => {
   it('tells nothing of a hidden case but how it failed', () => {
     const secret = fc.uuid().map((id) => `s3cret-${id}`);
     fc.assert(
-      fc.property(secret, fc.nat(5), (text, which) => {
+      fc.property(secret, fc.nat(7), (text, which) => {
         const run = hidden(text).at(which) ?? CLEAN_RUN;
         const evaluators = [
           io([text, text, false]),

@@ -86,28 +86,28 @@ function outcomeOf(evaluator: Evaluator, planned: SandboxRun, at: number, run: R
   const limit = EXIT_VERDICTS[run.exit];
   if (limit) return { verdict: limit[0], how: limit[1] };
   if (evaluator.kind === 'command') return commandOutcome(evaluator, run);
-  if (planned.kind === 'checked') return checkedOutcome(run);
-  if (run.exit !== 'ok' || run.error) return crashOutcome(run);
+  if (planned.kind === 'checked') return checkedOutcome(run, planned.code);
+  if (run.exit !== 'ok' || run.error) return crashOutcome(run, 'code' in planned ? planned.code : '');
   return sameAsExpected(evaluator, at, run) ? { verdict: 'AC', how: 'passed' } : { verdict: 'WA', how: 'wrong answer' };
 }
 
-function crashOutcome(run: RunResult): CaseOutcome {
-  const crash = crashOf(run);
+function crashOutcome(run: RunResult, code: string): CaseOutcome {
+  const crash = crashOf(run, code);
   if (crash.type === 'MemoryError') return { verdict: 'MLE', how: 'ran out of memory' };
   return { verdict: 'RE', how: crash.summary };
 }
 
-function checkedOutcome(run: RunResult): CaseOutcome {
+function checkedOutcome(run: RunResult, code: string): CaseOutcome {
   if (run.exit === 'ok' && run.passed === true) return { verdict: 'AC', how: 'passed' };
   if (run.error?.type === 'AssertionError') return { verdict: 'WA', how: 'an assertion of the tests failed' };
-  if (run.error || run.exit !== 'ok') return crashOutcome(run);
+  if (run.error || run.exit !== 'ok') return crashOutcome(run, code);
   return { verdict: 'WA', how: 'the tests did not run to their end' };
 }
 
 function commandOutcome(evaluator: Extract<Evaluator, { kind: 'command' }>, run: RunResult): CaseOutcome {
   if (run.exit === 'signal') return { verdict: 'RE', how: `the command was killed by signal ${run.signal}` };
   const code = run.exitCode;
-  if (code === null) return crashOutcome(run); // it never exited: that is no 0
+  if (code === null) return crashOutcome(run, ''); // it never exited: that is no 0
   if (code !== evaluator.expectedExitCode) {
     return { verdict: code === 0 ? 'WA' : 'RE', how: `the command exited with ${code}, not ${evaluator.expectedExitCode}` };
   }

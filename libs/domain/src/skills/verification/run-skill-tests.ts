@@ -59,10 +59,17 @@ export function planTrial({ code, entryPoint, tests, load = (text) => text }: Om
   });
 }
 
-/** null where it passed, else how it did not. @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED */
-export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined): string | null {
+/**
+ * null where it passed, else how it did not.
+ *
+ * @param isAuthors of other tests nothing is told but of which kind the failure is: whoever registers code as often as they like would read
+ *   what went in from the lines and names of its exceptions, a few bits each time
+ * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
+ */
+export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
   const { verdict, reason } = judge(evaluator, [run], result ? [result] : []);
-  return verdict === 'AC' ? null : reason.replace(/^(hidden )?case 1 of 1: /, '');
+  if (verdict === 'AC') return null;
+  return verdict === 'RE' && !isAuthors ? 'it ended with an error' : reason.replace(/^(hidden )?case 1 of 1: /, '');
 }
 
 /** Parts that fit into one execution each, in order. */
@@ -119,7 +126,7 @@ export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSign
     const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options, signal);
     results.push(...answers);
     for (const [index, planned] of part.entries()) {
-      const failure = failureOf(planned, answers[index]);
+      const failure = failureOf(planned, answers[index], trial.isAuthors);
       if (failure === null) continue;
       const number = at + index;
       const how = trial.isAuthors === true ? failedCall(trial, tests[number], answers[index]) : '';

@@ -294,6 +294,16 @@ describe('what else speaks against a skill', () => {
     expect(await reasonOf(second, { ground: { ...NO_GROUND, replaced } })).toBe('its held-out tests fail: wrong answer');
   });
 
+  it('is told by its kind alone where the test is not its author’s: lines and names of exceptions can say what went in', async () => {
+    const spying = 'def double(n):\n    if n > 100:\n        raise NameError(str(n))\n    return n * 2';
+    const skill = { ...skillOf(spying, tests, 'double'), origin: 'person' as const };
+    expect(await reasonOf({ ...skill, heldOut: [call([777], 1554)] })).toBe('its held-out tests fail: it ended with an error');
+    const replaced = skillOf(double, [call([424], 848)], 'double');
+    expect(await reasonOf({ ...skill, version: 2 }, { ground: { ...NO_GROUND, replaced } })).toBe(
+      'the tests of version 1, which it would replace, fail: test 1 of 1: it ended with an error',
+    );
+  });
+
   it('takes the tests of the version before under the name that they call', async () => {
     const replaced = skillOf(double, [{ kind: 'python', setup: '', tests: 'assert double(4) == 8' }], 'double');
     const renamed = { ...skillOf('def twice(n):\n    return n + n', tests, 'twice'), version: 2 };
