@@ -82,6 +82,18 @@ describe('useSkill', () => {
     expect(await errorOf(world([{ ...ADD, status: 'archived' }, newer]).use({ claim }))).toMatch(/add@1, which is archived/);
   });
 
+  it.each([
+    ['tenant', { tenant: 'beta' }],
+    ['user', { user: 'ann' }],
+    ['agent', { agent: 'spy' }],
+  ])('runs nothing of another %s, whatever a note of the request says', async (_, other) => {
+    const theirs = { ...ADD, scope: { ...ADD.scope, ...other } };
+    const claim: UseClaim = { find: async () => theirs, take: async (now) => now };
+    expect(await errorOf(world([theirs]).use({ claim }))).toMatch(/add@1, which is gone/);
+    const taken: UseClaim = { find: async () => null, take: async () => theirs };
+    expect(await errorOf(world([theirs, ADD]).use({ claim: taken }))).toMatch(/add@1, which is gone/);
+  });
+
   it('says nothing of a skill to who may use none', async () => {
     const { use, uses } = world([ADD]);
     const claim: UseClaim = { find: () => Promise.reject(new Error('asked')), take: async (now) => now };

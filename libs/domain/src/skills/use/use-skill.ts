@@ -9,7 +9,7 @@ import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode, neededSkills } from './bundle-code.js';
 import { contentDigest } from '../content-digest.js';
 import { findSkill } from '../life/find-skill.js';
-import type { SkillReader } from '../life/owners.js';
+import { isReadBy, type SkillReader } from '../life/owners.js';
 import { placedCall } from './placed-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
 import { isProven } from '../verification/proof.js';
@@ -121,7 +121,7 @@ interface PreparedUse extends Executable {
 async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
   if (call.claim) await call.allowed;
   const earlier = (await call.claim?.find()) ?? null;
-  if (earlier !== null) return preparedUse(await versionMeant(earlier, deps), call, deps);
+  if (earlier !== null) return preparedUse(await versionMeant(earlier, call.reader, deps), call, deps);
   // Whether it is allowed is on its way while the skill is being read.
   const [skill] = await Promise.all([findSkill(deps.procedural, call.reader, call.name), call.allowed]);
   if (skill === null) return null;
@@ -129,7 +129,7 @@ async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<Prepared
   const taken = (await call.claim?.take({ scope: skill.scope, name: skill.name, version: skill.version })) ?? skill;
   if (taken.version === skill.version && taken.name === skill.name && contentDigest(taken.scope) === contentDigest(skill.scope))
     return prepared;
-  return preparedUse(await versionMeant(taken, deps), call, deps);
+  return preparedUse(await versionMeant(taken, call.reader, deps), call, deps);
 }
 
 async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse> {
@@ -138,11 +138,14 @@ async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): P
   return { ...executableOf(skill, call, code), skill, packages };
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where it may not be run any more */
-async function versionMeant({ scope, name, version }: MeantVersion, { procedural }: UseSkillDeps): Promise<Skill> {
-  const known = (await procedural.versions(scope, name)).find(
-    (one) => one.version === version && one.scope.agent === scope.agent && one.scope.user === scope.user,
-  );
+/**
+ * Notes of requests come in with imports, too: what its reader can't read is not there.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where it may not be run any more
+ */
+async function versionMeant({ scope, name, version }: MeantVersion, reader: SkillReader, { procedural }: UseSkillDeps): Promise<Skill> {
+  const versions = isReadBy(scope, reader) ? await procedural.versions(scope, name) : [];
+  const known = versions.find((one) => one.version === version && isReadBy(one.scope, reader));
   if (known?.status === 'active' || known?.status === 'deprecated') return known;
   throw new EtudeError(
     'FAILED_PRECONDITION',
