@@ -4,8 +4,10 @@ import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
 import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
 import { rollbackSkill } from '../life/rollback.js';
 import { restoreSkill } from '../life/retire.js';
+import { SAME_CODE_MARK } from './carried-marks.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
+import { reasonsNotTrusted } from './untrusted.js';
 
 const POISON = 'documents/poison';
 
@@ -52,6 +54,27 @@ describe('revokeSource', () => {
     expect(namesOf(revoked).toSorted()).toEqual(['bad', 'waits']);
     expect(revoked.skills[0]).toMatchObject({ status: 'archived', statusReason: 'its source documents/poison was revoked: forged' });
     expect(shelf.statuses()).toEqual(['bad@1 archived', 'good@1 active', 'waits@1 archived']);
+  });
+
+  it('withdraws later versions and copies that carry a mark of it, and those alone', async () => {
+    const bad = provenSkill('bad', { sources: [POISON] });
+    const mark = reasonsNotTrusted([POISON]);
+    const skills = [
+      bad,
+      provenSkill('bad', { version: 2, code: 'def bad():\n    return 3', untrusted: mark, status: 'pending_review' }),
+      provenSkill('copy', { code: bad.code.replaceAll('bad', 'copy'), untrusted: [SAME_CODE_MARK] }),
+      provenSkill('vouched', { code: bad.code.replaceAll('bad', 'vouched') }),
+      provenSkill('other', { code: 'def other():\n    return 9', untrusted: [SAME_CODE_MARK, ...reasonsNotTrusted(['documents/fine'])] }),
+      provenSkill('task', { code: 'def task():\n    return 5', untrusted: reasonsNotTrusted(['untrustedTasks/t0192f0c8a1b2']) }),
+    ];
+    const { shelf } = await revoke(POISON, skills);
+    expect(
+      shelf
+        .statuses()
+        .filter((status) => status.endsWith('archived'))
+        .toSorted(),
+    ).toEqual(['bad@1 archived', 'bad@2 archived', 'copy@1 archived']);
+    expect(namesOf(await revoke('tasks/t0192f0c8a1b2', skills))).toEqual(['task']);
   });
 
   it('withdraws everything that calls a poisoned skill, callers first', async () => {

@@ -3,8 +3,10 @@ import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contra
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
 import { calledVersions, callersFirst, everySkill, versionKey } from '../life/every-skill.js';
 import { isReadBy } from '../life/owners.js';
+import { SAME_CODE_MARK } from './carried-marks.js';
+import { codeDigest } from './code-digest.js';
 import { type HygieneDeps, moveTo } from './prune.js';
-import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf } from './untrusted.js';
+import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf, sourcesOfMarks } from './untrusted.js';
 
 /**
  * What memory keeps beside skills, as far as revoking needs it.
@@ -54,7 +56,8 @@ const REVOCABLE: ReadonlySet<string> = new Set([
 
 /**
  * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
- * else. What was learned in sight of an episode or a skill that was itself made in sight of the source counts as well, at any remove. All
+ * else. What was learned in sight of an episode or a skill that was itself made in sight of the source counts as well, at any remove; so
+ * does what carries a mark of any of that: later versions, and copies of the code. All
  * of it is archived, whatever it was, and loses its proof: whoever takes it back, it is used again only where it was verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
@@ -125,12 +128,14 @@ interface Tainted {
   readonly skills: Set<string>;
   /** The same by "name@version", which those of several owners share. */
   readonly skillsByName: Map<string, Skill[]>;
+  /** Of their code, as `codeDigest`. */
+  readonly codes: Set<string | null>;
 }
 
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const episodes: Episode[] = [];
   for await (const episode of learned.episodes(tenant)) episodes.push(episode);
-  const found: Tainted = { source, episodes: new Set(), tasks: new Set(), skills: new Set(), skillsByName: new Map() };
+  const found: Tainted = { source, episodes: new Set(), tasks: new Set(), skills: new Set(), skillsByName: new Map(), codes: new Set() };
   if (source.kind === 'episodes') addEpisode(source.id, found);
   for (let size = -1; size < found.episodes.size + found.skills.size;) {
     size = found.episodes.size + found.skills.size;
@@ -146,8 +151,9 @@ function addEpisode(id: string, { episodes, tasks }: Tainted): void {
   if (rollout !== null) tasks.add(taskIdOf(rollout));
 }
 
-function addSkill(skill: Skill, { skills, skillsByName }: Tainted): void {
+function addSkill(skill: Skill, { skills, skillsByName, codes }: Tainted): void {
   skills.add(versionKey(skill));
+  codes.add(codeDigest(skill));
   const name = `${skill.name}@${skill.version}`;
   const alike = skillsByName.get(name);
   if (alike === undefined) skillsByName.set(name, [skill]);
@@ -162,10 +168,12 @@ function isEpisodeOf({ taskId, scope, touched = [] }: Episode, tainted: Tainted)
 }
 
 function isSkillOf(skill: Skill, tainted: Tainted): boolean {
-  const { source, skills } = tainted;
-  const { scope, name, version, sources } = skill;
+  const { source, skills, codes } = tainted;
+  const { scope, name, version, untrusted = [] } = skill;
   if (source.kind === 'users' && scope.user === source.id) return true;
   if (source.kind === 'skills' && source.id === `${name}@${version}`) return true;
+  if (untrusted.includes(SAME_CODE_MARK) && codes.has(codeDigest(skill))) return true;
+  const sources = [...skill.sources, ...sourcesOfMarks(untrusted)];
   if (sources.some((one) => names(one, tainted) || namesSkill(one, scope, tainted))) return true;
   return calledVersions(skill).some((key) => skills.has(key));
 }

@@ -69,6 +69,17 @@ function reasonAgainst(name: string): string[] {
   return [];
 }
 
+const NAMED = /\b(?:tasks|episodes|documents|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
+
+/** The sources that these marks are for: marks go on where sources do not, such as to the next version. */
+export function sourcesOfMarks(marks: readonly string[]): string[] {
+  return marks.flatMap((mark) => {
+    const named = mark.match(NAMED) ?? [];
+    const meant = named.flatMap((name) => [name, name.replace(/^tasks/, 'untrustedTasks').replace(/^skills/, 'markedSkills')]);
+    return meant.filter((name) => reasonsNotTrusted([name]).includes(mark));
+  });
+}
+
 /** The skill with every mark that its sources give it, beside those that it has. */
 export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill: S): S {
   const untrusted = [...new Set([...(skill.untrusted ?? []), ...reasonsNotTrusted(skill.sources)])];
