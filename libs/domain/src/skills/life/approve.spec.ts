@@ -158,6 +158,15 @@ describe('approveSkill', () => {
     });
   });
 
+  it('and a rejection leave archived what is archived', async () => {
+    const procedural = new FakeProceduralMemory();
+    const waiting = await storeAt(procedural, skillOf({ status: 'pending_review' }));
+    const rejected = await rejectSkill(procedural, waiting, decision(1));
+    const [archived] = await archiveSkill(procedural, [rejected], decision(2));
+    await expect(rejectSkill(procedural, archived ?? rejected, decision(3))).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await procedural.versions(SCOPE, 'sum_even')).toMatchObject([{ status: 'archived' }]);
+  });
+
   it('replaces the version in use, and merges a skill that does the same', async () => {
     const procedural = new FakeProceduralMemory();
     const alike = await storeAt(procedural, skillOf({ name: 'alike', status: 'active' }));

@@ -177,7 +177,7 @@ async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Sk
 
 /** A candidate or what waits for review is not wanted. @throws EtudeError ABORTED for what is in use or was */
 export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
-  return moveOne(procedural, skill, { ...decision, to: 'rejected' });
+  return moveOne(procedural, skill, { ...decision, to: 'rejected', from: ['candidate', 'verified', 'pending_review'] });
 }
 
 interface Activation {

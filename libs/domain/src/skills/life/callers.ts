@@ -77,7 +77,11 @@ function inTheirPlace(moved: readonly Skill[]): (skills: readonly Skill[]) => re
 type CallerLookup = (skill: Skill) => Promise<readonly Skill[]>;
 
 async function requireUncalled(skill: Skill, callersOf: CallerLookup): Promise<void> {
-  const callers = await callersInUse(skill, callersOf);
+  const { named, foreign } = await callersInUse(skill, callersOf);
+  const callers = [
+    ...named,
+    ...(foreign === 0 ? [] : [`${foreign} of single tenants, each of which sees its own in a review of ${skill.name}`]),
+  ];
   if (callers.length === 0) return;
   throw new EtudeError(
     'FAILED_PRECONDITION',
@@ -88,11 +92,16 @@ async function requireUncalled(skill: Skill, callersOf: CallerLookup): Promise<v
 
 /**
  * Who in use calls this version, and through what. A caller keeps the versions that it was verified with, so what lies between
- * is often deprecated; what is archived between them was in the way already.
+ * is often deprecated; what is archived between them was in the way already. Of what everybody may call, callers of single tenants are
+ * counted: who decides may be of another one.
  */
-async function callersInUse(called: Skill, callersOf: CallerLookup): Promise<readonly string[]> {
+async function callersInUse(
+  called: Skill,
+  callersOf: CallerLookup,
+): Promise<{ readonly named: readonly string[]; readonly foreign: number }> {
   const seen = new Set([versionKey(called)]);
-  const callers: string[] = [];
+  const named: string[] = [];
+  let foreign = 0;
   let level = [{ skill: called, through: '' }];
   while (level.length > 0) {
     const next: typeof level = [];
@@ -100,13 +109,14 @@ async function callersInUse(called: Skill, callersOf: CallerLookup): Promise<rea
       for (const caller of await callersOf(skill)) {
         if (seen.has(versionKey(caller)) || GONE.has(caller.status)) continue;
         seen.add(versionKey(caller));
-        if (IN_USE.has(caller.status)) callers.push(`${calledText(caller)} (${caller.status}${through})`);
+        if (IN_USE.has(caller.status) && caller.scope.tenant !== called.scope.tenant) foreign += 1;
+        else if (IN_USE.has(caller.status)) named.push(`${calledText(caller)} (${caller.status}${through})`);
         else next.push({ skill: caller, through: `${through === '' ? ', through ' : `${through}, `}${caller.name}@${caller.version}` });
       }
     }
     level = next;
   }
-  return callers;
+  return { named, foreign };
 }
 
 const calledText = ({ name, version, scope }: Skill) => `${name}@${version} of "${scope.agent}"`;

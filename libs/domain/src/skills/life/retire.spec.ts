@@ -65,6 +65,19 @@ describe('archiveSkill', () => {
     expect(await archiveSkill(procedural, [called], decision(4))).toMatchObject([{ status: 'archived' }]);
   });
 
+  it('counts the callers that single tenants have of what everybody may call, and names none', async () => {
+    const procedural = new FakeProceduralMemory();
+    const called = await storeAt(procedural, skillOf({ name: 'shared', status: 'active', scope: { ...TENANT, tenant: '@global' } }));
+    const dependencies = [dependencyOn(called)];
+    await storeAt(procedural, skillOf({ name: 'private_name', status: 'active', dependencies }));
+    const archiving = archiveSkill(procedural, [called], decision(1));
+    await expect(archiving).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('is called by 1 of single tenants') as string,
+    });
+    await expect(archiving).rejects.not.toThrow(/private_name/);
+  });
+
   it('leaves what is called through a version that is no longer in use', async () => {
     const procedural = new FakeProceduralMemory();
     const deepest = await storeAt(procedural, skillOf({ name: 'deepest', status: 'active' }));

@@ -120,7 +120,9 @@ async function pinnedSkill(
     throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
   if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
   if (skill.status !== 'active' && skill.status !== 'deprecated')
-    throw refusal(`${what}, which is ${skill.status} (${skill.statusReason}); restore it, or register a new version of ${caller.name}`);
+    throw refusal(
+      `${what}, which is ${skill.status}${skill.statusReason === '' ? '' : ` (${skill.statusReason})`}; restore it, or register a new version of ${caller.name}`,
+    );
   if (skill.digest !== digest || skillDigest(skill) !== digest)
     throw refusal(
       `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
