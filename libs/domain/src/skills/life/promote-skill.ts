@@ -3,6 +3,7 @@ import type { Scope, Skill } from '@etude/contracts/memory';
 import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { PROMOTED_MARK } from '../hygiene/carried-marks.js';
+import { sourceOf } from '../hygiene/untrusted.js';
 import type { Decision } from './approve.js';
 import { isReadBy, ownerOf, scopeOf } from './owners.js';
 import { isProofOf } from './skill-life.js';
@@ -35,13 +36,18 @@ export async function promoteSkill(
   const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
-  const copy = { ...skill, ...ANEW, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
+  const copy = { ...skill, ...ANEW, sources: sourcesFor(scope, skill), untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
   return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, {
     by,
     isReviewed: true,
     words: 'kept',
     namesMax,
   });
+}
+
+/** No name of a user stands in what other tenants read; nothing that everybody reads is revoked by user. */
+function sourcesFor(scope: SkillScope, { sources }: Skill): string[] {
+  return scope === 'global' ? sources.filter((name) => sourceOf(name)?.kind !== 'users') : sources;
 }
 
 function requireWider(skill: Skill, scope: SkillScope): void {

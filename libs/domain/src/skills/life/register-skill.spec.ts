@@ -111,7 +111,9 @@ describe('promoteSkill', () => {
     await expect(promoteSkill(procedural, waiting, { ...decision(1), scope: 'tenant' })).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
     });
-    const everybody = await promoteSkill(procedural, own, { ...decision(1), scope: 'global' });
+    const learned = { ...own, sources: ['users/ann', 'tasks/t0192f0c8a1b2'] };
+    const everybody = await promoteSkill(procedural, learned, { ...decision(1), scope: 'global' });
+    expect(everybody.sources).toEqual(['tasks/t0192f0c8a1b2']);
     expect(everybody).toMatchObject({ scope: { tenant: '@global', agent: '@tenant', user: null }, status: 'candidate' });
   });
 
