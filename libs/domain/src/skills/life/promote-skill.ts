@@ -36,7 +36,16 @@ export async function promoteSkill(
   const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
-  const copy = { ...skill, ...ANEW, sources: sourcesFor(scope, skill), untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
+  const copy = {
+    ...skill,
+    ...ANEW,
+    sources: sourcesFor(scope, skill),
+    untrusted,
+    statusReason,
+    scope: owner,
+    createdAt: at,
+    updatedAt: at,
+  };
   return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, {
     by,
     isReviewed: true,
