@@ -45,6 +45,40 @@ describe('relationOf', () => {
     expect(wrong).toEqual([]);
   });
 
+  it.each([
+    ['Ticket 7 is blocked by C++', 'Ticket 7 is blocked by C#'],
+    ['The temperature is -5 degrees', 'The temperature is 5 degrees'],
+    ['The result is +1', 'The result is -1'],
+    ['The fee is 5€', 'The fee is 5$'],
+    ['The room is 2²', 'The room is 22'],
+    ['Use x == y in the check', 'Use x != y in the check'],
+    ['Use a < b in the loop', 'Use a > b in the loop'],
+    ['a && b is needed', 'a || b is needed'],
+    ['The gate is ¬A', 'The gate is A'],
+    ['Deploy of api: ✅', 'Deploy of api: ❌'],
+    ['🦊', '🐙'],
+    ['🦊🐙', '🦊'],
+    ['Bob knows the key ⠁⠃', 'Bob knows the key ⠉⠙'],
+    ['Login as Xin鑫', 'Login as Xin淼'],
+    ['ユーザA鑫', 'ユーザA淼'],
+    ['Path is /a/b', 'Path is a.b'],
+    ['The regex is ^a$', 'The regex is a*'],
+    ['เขากินข้าว', 'เขากันข้าว'],
+    ['The user likes self-hosted tools', 'The user likes self-made tools'],
+  ])('takes signs, symbols and every part of a name for what they say: %s, %s', (known, fresh) => {
+    expect(relation(known, fresh)).not.toBe('same');
+    expect(near(known, fresh)).toBe(false);
+  });
+
+  it.each([
+    ['The deploy worked 🎉', 'the deploy worked 🎉.'],
+    ['The fee is -5 €', 'the fee is -5 €'],
+    ['Use C++ for the parser', 'Please note: use C++ for the parser'],
+    ['She writes well — and fast', 'She writes well, and fast'],
+  ])('still knows the same again: %s, %s', (known, fresh) => {
+    expect(relation(known, fresh)).toBe('same');
+  });
+
   it('says the same of both directions', () => {
     const texts = LABELLED_STATEMENTS.flatMap(({ known, fresh }) => [known, fresh]);
     const some = fc.constantFrom(...texts);

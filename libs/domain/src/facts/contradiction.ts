@@ -26,10 +26,11 @@ export function statementOf(text: string): Statement {
  * missed one leaves two that a reader can still tell apart by their times.
  */
 export function relationOf(a: Statement, b: Statement): Relation {
-  if (isSameLine(a, b)) return a.plain.negated === b.plain.negated ? 'same' : 'contradicts';
+  const haveSameSigns = a.plain.signs === b.plain.signs;
+  if (isSameLine(a, b) && haveSameSigns) return a.plain.negated === b.plain.negated ? 'same' : 'contradicts';
   if (a.plain.isLong || b.plain.isLong) return 'undecided';
   const framed = a.frames.flatMap((one) => b.frames.filter(({ key }) => key === one.key).map((other) => compareFrames(a, one, b, other)));
-  if (framed.includes('same')) return haveSameDetails(a, b) ? 'same' : 'undecided';
+  if (framed.includes('same')) return haveSameSigns && haveSameDetails(a, b) ? 'same' : 'undecided';
   if (framed.includes('contradicts')) return 'contradicts';
   if (isSwap(a, b) || isChangeFrom(a, b) || isChangeFrom(b, a)) return 'contradicts';
   if (framed.includes('apart') || haveOtherSubjects(a, b)) return 'apart';
@@ -153,7 +154,8 @@ function isChangeFrom(change: Statement, use: Statement): boolean {
  * misspelling, of one that only the other has, and neither is a name or a number.
  */
 export function areNearWordings(a: Statement, b: Statement): boolean {
-  if (a.plain.negated !== b.plain.negated || a.plain.isLong || b.plain.isLong) return false;
+  if (a.plain.negated !== b.plain.negated || a.plain.signs !== b.plain.signs || a.plain.isLong || b.plain.isLong) return false;
+  if (a.telling.length === 0) return a.plain.words.join(' ') === b.plain.words.join(' ');
   const [onlyA, onlyB] = [without(a.telling, b.telling), without(b.telling, a.telling)];
   if (onlyA.length !== onlyB.length || isReordered(a, b)) return false;
   return onlyA.every((word) => onlyB.some((other) => areForms(word, other))) && ![...onlyA, ...onlyB].some((word) => isDetail(a, b, word));

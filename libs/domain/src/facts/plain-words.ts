@@ -6,11 +6,16 @@ export interface PlainStatement {
   readonly negated: boolean;
   /** Words that were written with a capital behind the first word, or with digits or capitals inside. */
   readonly names: ReadonlySet<string>;
+  /** What no word holds and what makes another statement of it, in its order: symbols, signs of numbers, operators, marks in front. */
+  readonly signs: string;
   /** More than one sentence: never taken apart. */
   readonly isLong: boolean;
 }
 
-const TOKEN = /'s(?![\p{L}\p{N}])|[\p{L}\p{N}](?:(?:[\p{L}\p{N}._+#/:@%-]|'(?!s(?![\p{L}\p{N}])))*[\p{L}\p{N}+#%])?|[$€£](?=\p{N})|,|;/gu;
+const TOKEN =
+  /'s(?![\p{L}\p{N}])|[\p{L}\p{N}](?:(?:[\p{L}\p{M}\p{N}._+#/:@%-]|'(?!s(?![\p{L}\p{N}])))*[\p{L}\p{M}\p{N}+#%])?|[$€£](?=\p{N})|,|;/gu;
+/** Of NFC, where "²" is not "2" yet. What only decorates words is none. */
+const SIGN = /(?![`´¨©®™])[\p{S}\p{No}]|(?<![\p{L}\p{M}\p{N}])[-\u2212](?=\.?\p{N})|!(?==)|&&|[*\\]|(?<!\S)[#@/.](?=\p{L})/gu;
 const SENTENCE_END = /[.!?]\s+\p{Lu}|\n|;/u;
 const WORDS_MAX = 60;
 
@@ -87,8 +92,9 @@ export function plainStatement(text: string): PlainStatement {
     if (NEGATIONS.has(token) || positive !== undefined) negations += 1;
     return NEGATIONS.has(token) ? [] : [positive ?? meaningOf(token)];
   });
+  const signs = (text.normalize('NFC').match(SIGN) ?? []).join('');
   const isLong = SENTENCE_END.test(text.trim()) || words.length > WORDS_MAX;
-  return { words: ownerFirst(ownUser(words), names), negated: negations % 2 === 1, names, isLong };
+  return { words: ownerFirst(ownUser(words), names), negated: negations % 2 === 1, names, signs, isLong };
 }
 
 /** "my" and "the user's" are one owner. */

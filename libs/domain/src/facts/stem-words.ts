@@ -14,9 +14,11 @@ export function tellingWords(words: readonly string[]): string[] {
   return words.filter((word) => word !== "'s" && !LIGHT.has(word)).map(stemmed);
 }
 
+/** What is more than one word for search, such as `c++`, a path or a script without spaces, is itself: parts of it are not what it says. */
 export function stemmed(word: string): string {
-  if (TELLING.test(word) || /\p{N}/u.test(word)) return word;
-  return wordsOf(word).find(({ kind }) => kind === 'word' || kind === 'whole')?.text ?? word;
+  if (TELLING.test(word) || !/^[\p{L}\p{M}]+$/u.test(word)) return word;
+  const [only, ...more] = wordsOf(word);
+  return only?.kind === 'word' && more.length === 0 ? only.text : word;
 }
 
 export function isNumber(word: string): boolean {
