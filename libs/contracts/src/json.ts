@@ -26,6 +26,11 @@ export function hasUnnameable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE);
 }
 
+const isJsonObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value);
+
+/** The same of objects. */
+export const JsonObject = z.unknown().refine(isJsonObject, 'must be an object') as unknown as z.ZodType<Record<string, Json>>;
+
 /** Whether lists and objects are nested in each other more often than so. Decoders of protobuf give up where JSON still goes on. */
 export function isDeeper(data: unknown, levels: number): boolean {
   if (typeof data !== 'object' || data === null) return false;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OwnerAgent, OwnerTenant, SkillName, UserId } from './ids.js';
-import { Json } from './json.js';
+import { Json, JsonObject } from './json.js';
 import {
   SkillCategory,
   SkillChange,
@@ -93,7 +93,7 @@ export const Experience = z.strictObject({
   context: z.array(z.string().max(1_000_000)).min(1).max(1_000),
   actions: z.array(z.string().max(1_000_000)).max(10_000).default([]),
   /** `type: "action_error"` marks an error. A success has outcomes, of which fewer than 30% are errors. */
-  outcomes: z.array(z.record(z.string(), Json)).max(10_000).default([]),
+  outcomes: z.array(JsonObject).max(10_000).default([]),
 });
 export type Experience = z.infer<typeof Experience>;
 
@@ -243,7 +243,7 @@ export const Skill = z.strictObject({
   usage: SkillUsage.optional(),
   /** Of the Agent Skills format: files beside the code, and fields that Etude has no own place for. */
   files: z.array(SkillFile).optional(),
-  metadata: z.record(z.string(), Json).optional(),
+  metadata: JsonObject.optional(),
 });
 export type Skill = z.infer<typeof Skill>;
 

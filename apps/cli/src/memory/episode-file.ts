@@ -1,4 +1,4 @@
-import { Json, parseExactJson } from '@etude/contracts/json';
+import { type Json, JsonObject, parseExactJson } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CliError } from '../cli-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -29,7 +29,7 @@ const EpisodeFile = z.looseObject(
     actions: texts().default([]),
     outcomes: z
       .array(
-        z.record(z.string(), Json, must('an object, such as {"type": "passed"}')),
+        z.custom<Record<string, Json>>((value) => JsonObject.safeParse(value).success, must('an object, such as {"type": "passed"}')),
         must('a list of objects, such as [{"type": "passed"}]'),
       )
       .default([]),
