@@ -2,7 +2,7 @@ import { isRetryable } from '@etude/contracts/errors';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import { CLEAN_RUN } from '../../testing/run-results.js';
@@ -302,6 +302,16 @@ describe('what else speaks against a skill', () => {
     expect(await reasonOf({ ...skill, version: 2 }, { ground: { ...NO_GROUND, replaced } })).toBe(
       'the tests of version 1, which it would replace, fail: test 1 of 1: it ended with an error',
     );
+  });
+
+  it('runs other held-out tests as other executions, whose results are not taken for theirs', async () => {
+    const sandboxes = new PythonSandboxes();
+    const execute = vi.spyOn(sandboxes, 'execute');
+    const skill = skillOf(double, tests, 'double');
+    for (const test of [call([9], 18), call([5], 11)]) await verify({ ...skill, heldOut: [test] }, sandboxes);
+    const ids = execute.mock.calls.map(([{ executionId }]) => executionId).filter((id) => id.endsWith('-held-out'));
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(2);
   });
 
   it('takes the tests of the version before under the name that they call', async () => {

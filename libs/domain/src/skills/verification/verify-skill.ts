@@ -94,10 +94,14 @@ function verificationOf(stages: readonly Stage[], contract: SkillContract | null
   };
 }
 
-/** One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant. */
-function placeOf(skill: Skill, { sandboxes, attempt = 1, round = 1 }: VerificationDeps): TestPlace {
+/**
+ * One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant, and held-out tests,
+ * which are not in the digest of a skill.
+ */
+function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): TestPlace {
   const { scope, name, version, digest, code } = skill;
-  const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code]).slice(0, 32);
+  const heldOut = [skill.heldOut ?? [], ground.replaced?.heldOut ?? []];
+  const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code, heldOut]).slice(0, 32);
   return { sandboxes, tenant: scope.tenant, owner: ownerOfExecutions(skill), idPrefix: `verify-${content}-${round}.${attempt}` };
 }
 
