@@ -63,6 +63,7 @@ describe('revokeSource', () => {
       bad,
       provenSkill('bad', { version: 2, code: 'def bad():\n    return 3', untrusted: mark, status: 'pending_review' }),
       provenSkill('copy', { code: bad.code.replaceAll('bad', 'copy'), untrusted: [SAME_CODE_MARK] }),
+      provenSkill('copy', { version: 2, code: 'def copy():\n    return 7', untrusted: [SAME_CODE_MARK] }),
       provenSkill('vouched', { code: bad.code.replaceAll('bad', 'vouched') }),
       provenSkill('other', { code: 'def other():\n    return 9', untrusted: [SAME_CODE_MARK, ...reasonsNotTrusted(['documents/fine'])] }),
       provenSkill('task', { code: 'def task():\n    return 5', untrusted: reasonsNotTrusted(['untrustedTasks/t0192f0c8a1b2']) }),
@@ -73,7 +74,7 @@ describe('revokeSource', () => {
         .statuses()
         .filter((status) => status.endsWith('archived'))
         .toSorted(),
-    ).toEqual(['bad@1 archived', 'bad@2 archived', 'copy@1 archived']);
+    ).toEqual(['bad@1 archived', 'bad@2 archived', 'copy@1 archived', 'copy@2 archived']);
     expect(namesOf(await revoke('tasks/t0192f0c8a1b2', skills))).toEqual(['task']);
   });
 

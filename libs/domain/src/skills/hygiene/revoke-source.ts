@@ -130,12 +130,22 @@ interface Tainted {
   readonly skillsByName: Map<string, Skill[]>;
   /** Of their code, as `codeDigest`. */
   readonly codes: Set<string | null>;
+  /** By `nameKey`, of those that are copies of marked code: their later versions have that mark, and other code. */
+  readonly copies: Set<string>;
 }
 
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const episodes: Episode[] = [];
   for await (const episode of learned.episodes(tenant)) episodes.push(episode);
-  const found: Tainted = { source, episodes: new Set(), tasks: new Set(), skills: new Set(), skillsByName: new Map(), codes: new Set() };
+  const found: Tainted = {
+    source,
+    episodes: new Set(),
+    tasks: new Set(),
+    skills: new Set(),
+    skillsByName: new Map(),
+    codes: new Set(),
+    copies: new Set(),
+  };
   if (source.kind === 'episodes') addEpisode(source.id, found);
   for (let size = -1; size < found.episodes.size + found.skills.size;) {
     size = found.episodes.size + found.skills.size;
@@ -151,14 +161,17 @@ function addEpisode(id: string, { episodes, tasks }: Tainted): void {
   if (rollout !== null) tasks.add(taskIdOf(rollout));
 }
 
-function addSkill(skill: Skill, { skills, skillsByName, codes }: Tainted): void {
+function addSkill(skill: Skill, { skills, skillsByName, codes, copies }: Tainted): void {
   skills.add(versionKey(skill));
   codes.add(codeDigest(skill));
+  if (skill.untrusted?.includes(SAME_CODE_MARK) === true) copies.add(nameKey(skill));
   const name = `${skill.name}@${skill.version}`;
   const alike = skillsByName.get(name);
   if (alike === undefined) skillsByName.set(name, [skill]);
   else alike.push(skill);
 }
+
+const nameKey = ({ scope, name }: Skill) => versionKey({ name, version: 0, scope });
 
 function isEpisodeOf({ taskId, scope, touched = [] }: Episode, tainted: Tainted): boolean {
   const { source } = tainted;
@@ -168,11 +181,11 @@ function isEpisodeOf({ taskId, scope, touched = [] }: Episode, tainted: Tainted)
 }
 
 function isSkillOf(skill: Skill, tainted: Tainted): boolean {
-  const { source, skills, codes } = tainted;
+  const { source, skills, codes, copies } = tainted;
   const { scope, name, version, untrusted = [] } = skill;
   if (source.kind === 'users' && scope.user === source.id) return true;
   if (source.kind === 'skills' && source.id === `${name}@${version}`) return true;
-  if (untrusted.includes(SAME_CODE_MARK) && codes.has(codeDigest(skill))) return true;
+  if (untrusted.includes(SAME_CODE_MARK) && (codes.has(codeDigest(skill)) || copies.has(nameKey(skill)))) return true;
   const sources = [...skill.sources, ...sourcesOfMarks(untrusted)];
   if (sources.some((one) => names(one, tainted) || namesSkill(one, scope, tainted))) return true;
   return calledVersions(skill).some((key) => skills.has(key));
