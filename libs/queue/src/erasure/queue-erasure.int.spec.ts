@@ -123,7 +123,9 @@ async function read(redis: Redis, key: string): Promise<unknown> {
 
 async function mentions(rig: Rig, text: string): Promise<string[]> {
   const all = await everything(rig.redis, rig.prefix);
-  return [...all].flatMap(([key, value]) => (`${key} ${value}`.includes(text) ? [key] : [])).toSorted();
+  // The prefix is drawn by chance, and could hold a short text.
+  const isMention = ([key, value]: readonly [string, string]) => `${key} ${value}`.replaceAll(rig.prefix, '').includes(text);
+  return [...all].flatMap((entry) => (isMention(entry) ? [entry[0]] : [])).toSorted();
 }
 
 const keysOf = async (rig: Rig, text: string) => (await mentions(rig, text)).filter((key) => !key.includes(':queue:'));
@@ -267,15 +269,15 @@ describe('erasing outside memory', () => {
     const runs = new ConsolidationStore(rig.redis, rig.keys);
     const { record: all } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
     const { record: own } = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
-    for (const record of [all, own]) await runs.put({ ...record, state: 'running', plan: ['fact: bob likes tea'] });
+    for (const record of [all, own]) await runs.put({ ...record, state: 'running', plan: ['fact: bob likes oolong'] });
     await rig.erasure.erase('acme', { user: 'bob' }, never());
-    expect(await mentions(rig, 'tea')).toEqual([]);
-    await runs.put({ ...all, state: 'done', factsAdded: 2, plan: ['fact: bob likes tea', 'fact: eve does not'] });
+    expect(await mentions(rig, 'oolong')).toEqual([]);
+    await runs.put({ ...all, state: 'done', factsAdded: 2, plan: ['fact: bob likes oolong', 'fact: eve does not'] });
     expect(await runs.get('acme', all.id)).toMatchObject({ factsAdded: 2, plan: [expect.stringContaining('was removed')] });
     await rig.erasure.erase('acme', { agent: 'coder' }, never());
-    await runs.put({ ...own, state: 'done', plan: ['fact: bob likes tea'] });
+    await runs.put({ ...own, state: 'done', plan: ['fact: bob likes oolong'] });
     expect(await runs.get('acme', own.id)).toBeNull();
-    expect(await mentions(rig, 'tea')).toEqual([]);
+    expect(await mentions(rig, 'oolong')).toEqual([]);
     expect((await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2')).created).toBe(true);
   });
 
