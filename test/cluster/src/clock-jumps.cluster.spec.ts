@@ -1,7 +1,8 @@
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cluster } from './cluster.js';
-import { claimOnce, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { makeNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, execute, startDriver } from './watched-executions.js';
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -4,7 +4,8 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimOnce, counted, counting, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { makeNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, execute, startDriver } from './watched-executions.js';
 
 const FREE = 3;
 /** Lines of an execution that takes 12 s. */
@@ -47,6 +48,7 @@ describe('a control plane that fails', () => {
 
   afterAll(async () => {
     await driver?.close();
+    await test.faults?.settle();
     await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, type TestContext 
 import { cluster } from './cluster.js';
 import { barePod } from './bare-pod.js';
 import type { Faults } from './faults.js';
+import { makeNamespace } from './pod-namespace.js';
 
 const IMAGE = process.env['ETUDE_SANDBOX_IMAGE'] ?? '';
 const SERVE = `import http.server
@@ -10,7 +11,7 @@ http.server.HTTPServer(('0.0.0.0', 8000), http.server.BaseHTTPRequestHandler).se
 
 describe('faults of the cluster', () => {
   const { kubectl, faults, noFaults } = cluster();
-  const namespace = `etude-faults-${process.pid}`;
+  let namespace = '';
   let podIp = '';
 
   /** What breaks it; the test is skipped with the reason where it can't be broken. */
@@ -24,9 +25,9 @@ describe('faults of the cluster', () => {
   const node = () => kubectl(['get', 'node', 'node1', '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].status}']);
 
   beforeAll(async () => {
-    await kubectl(['create', 'namespace', namespace]);
+    namespace = await makeNamespace({ kubectl }, 'faults');
     await kubectl(['-n', namespace, 'apply', '-f', '-'], JSON.stringify(barePod('server', IMAGE, SERVE)));
-    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=60s']);
+    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=150s']);
     podIp = await kubectl(['-n', namespace, 'get', 'pod', 'server', '-o', 'jsonpath={.status.podIP}']);
     await until(answers, { what: 'the server in the pod' });
   });
@@ -36,7 +37,10 @@ describe('faults of the cluster', () => {
     await faults?.startKubelet();
   });
 
-  afterAll(() => kubectl(['delete', 'namespace', namespace]));
+  afterAll(async () => {
+    await faults?.settle();
+    await kubectl(['delete', 'namespace', namespace]);
+  });
 
   it('cuts a pod off and joins it again', async (context) => {
     const { cutPodNetwork, healPodNetwork } = breaking(context);
@@ -71,8 +75,8 @@ describe('faults of the cluster', () => {
   });
 
   it('stops the kubelet until its node counts as lost', async (context) => {
-    const { restartControllers, stopKubelet, startKubelet } = breaking(context);
-    await restartControllers();
+    const { settle, stopKubelet, startKubelet } = breaking(context);
+    await settle();
     await stopKubelet();
     await until(async () => (await node()) === 'Unknown', { everyMs: 500, what: 'the loss of the node' });
     expect(await answers()).toBe(true);

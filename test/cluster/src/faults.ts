@@ -19,10 +19,11 @@ export interface Faults {
   readonly pauseApiServer: () => Promise<void>;
   readonly resumeApiServer: () => Promise<void>;
   /**
-   * They see at once what is there. Programs that missed the API server ask it again after up to a minute, the longer the more
-   * often they missed it within two minutes (client-go's back-off), and count a node's silence from then on.
+   * Controllers, scheduler and kubelet start anew and see at once what is there. Those that missed the API server ask it again
+   * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
+   * silence from then on. Whoever takes the API server away ends with this.
    */
-  readonly restartControllers: () => Promise<void>;
+  readonly settle: () => Promise<void>;
   readonly stopContainerd: () => Promise<void>;
   readonly startContainerd: () => Promise<void>;
   readonly restartContainerd: () => Promise<void>;
@@ -58,7 +59,9 @@ export function faultsOf(place: Place): Faults {
     restartApiServer: () => restart('apiserver'),
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
-    restartControllers: () => restart('controllers'),
+    settle: async () => {
+      for (const name of ['controllers', 'scheduler', 'kubelet'] as const) await restart(name);
+    },
     stopContainerd: () => stop('containerd'),
     startContainerd: () => start('containerd'),
     restartContainerd: () => restart('containerd'),

@@ -4,17 +4,8 @@ import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import {
-  claimOnce,
-  counted,
-  counting,
-  ENDLESS,
-  execute,
-  makeNamespace,
-  SHAPE,
-  startDriver,
-  type DriverOptions,
-} from './watched-executions.js';
+import { makeNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, ENDLESS, execute, SHAPE, startDriver, type DriverOptions } from './watched-executions.js';
 
 const never = new AbortController().signal;
 

@@ -4,7 +4,8 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
-import { claimOnce, counted, counting, ENDLESS, execute, makeNamespace, startDriver } from './watched-executions.js';
+import { makeNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, ENDLESS, execute, startDriver } from './watched-executions.js';
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
@@ -20,7 +21,7 @@ describe('a node that fails', () => {
   let driver: KubernetesDriver;
 
   beforeAll(async () => {
-    await test.faults?.restartControllers(); // they tell in time that the node is lost, whatever happened before
+    await test.faults?.settle(); // controllers tell in time that the node is lost, whatever happened before
     namespace = await makeNamespace(test, 'node-failures');
     driver = await startDriver(test, namespace, { template: TEMPLATE, settings: { claimWaitMs: 3_000 } });
   });

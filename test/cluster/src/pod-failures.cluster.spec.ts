@@ -3,16 +3,8 @@ import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driv
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
-import {
-  claimOnce,
-  ENDLESS,
-  execute,
-  makeNamespace,
-  SHAPE,
-  startDriver,
-  type DriverOptions,
-  type WatchedExecution,
-} from './watched-executions.js';
+import { makeNamespace } from './pod-namespace.js';
+import { claimOnce, ENDLESS, execute, SHAPE, startDriver, type DriverOptions, type WatchedExecution } from './watched-executions.js';
 
 const never = new AbortController().signal;
 

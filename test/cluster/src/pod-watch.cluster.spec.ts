@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { KubeApi, type PodManifest } from '@etude/sandbox/kubernetes/kube-api';
 import { podProblem } from '@etude/sandbox/kubernetes/pod-state';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cluster } from './cluster.js';
+import { makeNamespace } from './pod-namespace.js';
 
 const never = new AbortController().signal;
-const namespace = `etude-watch-${randomBytes(3).toString('hex')}`;
 
 /** Stays Pending: it is cheap, and nothing but this test changes it. */
 const pod = (name: string, spec: object = { nodeSelector: { 'etude.dev/no-such': 'node' } }): PodManifest => ({
@@ -23,13 +22,13 @@ const pod = (name: string, spec: object = { nodeSelector: { 'etude.dev/no-such':
 
 describe('PodWatch on a real API server', () => {
   const test = cluster();
+  let namespace = '';
   let api: KubeApi;
 
   beforeAll(async () => {
-    await test.kubectl(['create', 'namespace', namespace]);
-    await until(() => test.kubectl(['get', 'serviceaccount', 'default', '-n', namespace]).catch(() => ''), { what: 'the default account' });
+    namespace = await makeNamespace(test, 'watch', 'baseline');
     api = await KubeApi.connect({ kubeconfigPath: test.kubeconfig, namespace });
-  }, 60_000);
+  });
 
   afterAll(async () => {
     api?.close();
@@ -54,7 +53,7 @@ describe('PodWatch on a real API server', () => {
     await until(() => !watch.pods.has('last'), { what: 'the end of the pod' });
     expect(watch.state).toMatchObject({ relists: 1, lastError: null });
     await watch.close();
-  }, 60_000);
+  });
 
   it('gets a bookmark before the server ends a watch', async () => {
     const { resourceVersion } = await api.listPods('test=none');
@@ -64,7 +63,7 @@ describe('PodWatch on a real API server', () => {
     for await (const event of api.watchPods('test=none', { resourceVersion, timeoutS: 6 }, never)) types.push(event.type);
     await api.deletePod('passes-by', { uid, graceSeconds: 0 });
     expect(types).toContain('BOOKMARK');
-  }, 60_000);
+  });
 
   it('tells a missing image from a cluster without room, and both from a deletion', async () => {
     const watch = new PodWatch(api, { selector: 'test=watch' });
@@ -85,5 +84,5 @@ describe('PodWatch on a real API server', () => {
     await until(() => ended.includes('gone'), { what: 'the end of the pod' });
     expect(ended).toContain('evicted');
     await watch.close();
-  }, 90_000);
+  });
 });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cluster } from './cluster.js';
 import { barePod } from './bare-pod.js';
+import { makeNamespace } from './pod-namespace.js';
 
 const IMAGE = process.env['ETUDE_SANDBOX_IMAGE'] ?? '';
 
 describe('a pod of the sandbox image', () => {
   const { kubectl } = cluster();
-  const namespace = `etude-pod-${process.pid}`;
+  let namespace = '';
 
   beforeAll(async () => {
-    await kubectl(['create', 'namespace', namespace]);
-    await kubectl(['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
+    namespace = await makeNamespace({ kubectl }, 'pod');
   });
 
   afterAll(() => kubectl(['delete', 'namespace', namespace]));
@@ -22,7 +22,7 @@ runner = 'writable' if os.access('/opt/etude/runner', os.W_OK) else 'read-only'
 print(os.getuid(), hidden, runner, sqlite3.connect(':memory:').execute('select 1').fetchone(), flush=True)
 time.sleep(3600)`;
     await kubectl(['-n', namespace, 'apply', '-f', '-'], JSON.stringify(barePod('bare', IMAGE, script)));
-    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/bare', '--timeout=60s']);
+    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/bare', '--timeout=150s']);
     expect(await kubectl(['-n', namespace, 'logs', 'bare'])).toBe('65532 closed read-only (1,)\n');
   });
 
@@ -38,7 +38,7 @@ def writes(folder):
         return False
 print(raising, [folder for folder in ('/', '/etc', '/opt/etude/runner', '/run', '/var/tmp', '/tmp') if writes(folder)])`;
     await kubectl(['-n', namespace, 'apply', '-f', '-'], JSON.stringify(barePod('look', IMAGE, script)));
-    await kubectl(['-n', namespace, 'wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/look', '--timeout=60s']);
+    await kubectl(['-n', namespace, 'wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/look', '--timeout=150s']);
     expect(await kubectl(['-n', namespace, 'logs', 'look'])).toBe("[] ['/tmp']\n");
   });
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
@@ -6,9 +5,9 @@ import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
+import { makeNamespace } from './pod-namespace.js';
 
 const never = new AbortController().signal;
-const namespace = `etude-driver-${randomBytes(3).toString('hex')}`;
 const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
 const limits = SandboxLimits.parse({ memoryMiB: 64, diskMiB: 4 });
 const SHAPE = { template: 'default', memoryMiB: 64, diskMiB: 4 };
@@ -31,6 +30,7 @@ async function run(sandbox: ClaimedSandbox, code: string, more: { executionId?: 
 describe('KubernetesDriver on a real cluster', () => {
   const test = cluster();
   const image = process.env['ETUDE_SANDBOX_IMAGE'] ?? '';
+  let namespace = '';
   let driver: KubernetesDriver;
 
   const start = (installation: string, warm: object, more: object = {}, settings = {}) =>
@@ -55,11 +55,9 @@ describe('KubernetesDriver on a real cluster', () => {
     (await test.kubectl(['get', 'pods', '-n', namespace, '-l', selector, '-o', 'name'])).trim().split('\n').filter(Boolean);
 
   beforeAll(async () => {
-    await test.kubectl(['create', 'namespace', namespace]);
-    await test.kubectl(['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
-    await until(() => test.kubectl(['get', 'serviceaccount', 'default', '-n', namespace]).catch(() => ''), { what: 'the default account' });
+    namespace = await makeNamespace(test, 'driver');
     driver = await start('main', { free: 3, max: 12 });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await driver?.close();

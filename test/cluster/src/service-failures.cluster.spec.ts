@@ -12,8 +12,9 @@ import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
+import { makeNamespace } from './pod-namespace.js';
 import { root } from './settings.js';
-import { ENDLESS, executionOf, makeNamespace, smallTemplates } from './watched-executions.js';
+import { ENDLESS, executionOf, smallTemplates } from './watched-executions.js';
 
 const never = new AbortController().signal;
 const SLOW = 'import time\nprint("so far", flush=True)\ntime.sleep(4)\nprint("done")';

@@ -15,16 +15,6 @@ export const SHAPE = { template: 'default', memoryMiB: MEMORY_MIB, diskMiB: DISK
 const never = new AbortController().signal;
 const silent = () => undefined;
 
-/** A namespace under the restricted standard, in which pods can be made. */
-export async function makeNamespace({ kubectl }: Cluster, what: string): Promise<string> {
-  const namespace = `etude-${what}-${randomBytes(3).toString('hex')}`;
-  await kubectl(['create', 'namespace', namespace]);
-  await kubectl(['label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted']);
-  const account = () => kubectl(['get', 'serviceaccount', 'default', '-n', namespace]).catch(() => '');
-  await until(account, { everyMs: 100, what: 'the default account' });
-  return namespace;
-}
-
 /** Templates with one pod kind that is small, so that many pods fit on one node. */
 export const smallTemplates = (more: object = {}): SandboxTemplates =>
   SandboxTemplates.parse({
