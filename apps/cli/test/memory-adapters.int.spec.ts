@@ -97,9 +97,9 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
         expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
         expect(await stack.json('get', id)).toMatchObject({
           id,
-          fields: { text: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
+          fields: { fact: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
         });
-        expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { supersededBy: id } }] });
+        expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { superseded_by: id } }] });
       },
       TIMEOUT_MS,
     );

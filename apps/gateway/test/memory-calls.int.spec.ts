@@ -44,16 +44,16 @@ describe('facts', () => {
     const { hits } = await memory().searchMemory({ query: 'who is the lighthouse keeper', kinds: ['fact'] });
     expect(hits.map(({ text }) => text)).not.toContain('The lighthouse keeper is Mara.');
     const { facts } = await memory().listFactHistory({ id: fresh.fact?.id ?? '' });
-    expect(facts.map(({ fields }) => fields?.['text'])).toEqual(['The lighthouse keeper is Jonas.', 'The lighthouse keeper is Mara.']);
+    expect(facts.map(({ fields }) => fields?.['fact'])).toEqual(['The lighthouse keeper is Jonas.', 'The lighthouse keeper is Mara.']);
   });
 
   it('change by the fields that are named', async () => {
     const { fact } = await store('The ferry leaves at noon on Sundays.');
     const id = fact?.id ?? '';
     const changed = await memory().updateFact({ id, confidence: 0.4, text: 'ignored', updateMask: { paths: ['confidence'] } });
-    expect(changed.fields).toMatchObject({ confidence: 0.4, text: 'The ferry leaves at noon on Sundays.' });
+    expect(changed.fields).toMatchObject({ confidence: 0.4, fact: 'The ferry leaves at noon on Sundays.' });
     expect(await refusal(memory().updateFact({ id, updateMask: { paths: ['scope'] } }))).toMatchObject({ fields: ['update_mask'] });
-    expect((await memory().updateFact({ id, confidence: 0.6 })).fields).toMatchObject({ confidence: 0.6, text: changed.fields?.['text'] });
+    expect((await memory().updateFact({ id, confidence: 0.6 })).fields).toMatchObject({ confidence: 0.6, fact: changed.fields?.['fact'] });
     expect(await refusal(memory().updateFact({ id }))).toMatchObject({ fields: ['update_mask'] });
   });
 
@@ -91,7 +91,7 @@ describe('episodes', () => {
     const again = await memory().storeEpisode({ ...told, requestId: 'fog-1' });
     expect(again.id).toBe(stored.id);
     const whole = await memory().getMemory({ id: stored.id, layer: 'episodic' });
-    expect(whole.fields).toMatchObject({ experience: { context: told.context, actions: told.actions, outcomes: told.outcomes } });
+    expect(whole.fields).toMatchObject({ context: told.context, actions: told.actions, outcomes: told.outcomes });
   });
 
   it('are listed newest first, and by the skill that was used', async () => {
@@ -117,7 +117,7 @@ it.each([
 describe('procedures', () => {
   it('get a new prompt under their name', async () => {
     const first = await memory().storeProcedure({ agent: AGENT, name: 'moor_boat', prompt: 'Throw the bow line first.' });
-    expect(first.fields).toMatchObject({ successRate: 0.5 });
+    expect(first.fields).toMatchObject({ prompt: 'Throw the bow line first.', success_rate: 0.5, usage_count: 0 });
     const next = await memory().storeProcedure({ agent: AGENT, name: 'moor_boat', prompt: 'Throw the stern line first.' });
     expect(JSON.stringify(next.fields)).toContain('stern line');
     expect([first.id, next.id]).toEqual(['moor_boat@1', 'moor_boat@2']);

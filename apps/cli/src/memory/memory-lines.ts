@@ -60,24 +60,15 @@ export function hitText(hit: MemoryHit): string {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Fields such as `updatedAt` are in ms since 1970. */
-const isTime = (name: string, value: unknown): value is number => /(?:At|^validTo)$/.test(name) && typeof value === 'number';
-
-const fieldText = (name: string, value: unknown): string => (isTime(name, value) ? new Date(value).toISOString() : text(value));
-
 /** Every field on a line of its own; those that say nothing are left out. */
 export function recordText({ id, layer, kind, agent, user, createTime, fields }: MemoryRecord): string {
   const head = `${layer} ${kind} ${id}`;
   const of = [...whose({ agent, user }), createTime ? new Date(timestampMs(createTime)).toISOString() : ''];
   const shown = Object.entries(fields ?? {}).filter(([name, value]) => tells(name, value));
-  return [
-    head,
-    `  ${of.filter((one) => one !== '').join('  ')}`,
-    ...shown.map(([name, value]) => `  ${name}: ${fieldText(name, value)}`),
-  ].join('\n');
+  return [head, `  ${of.filter((one) => one !== '').join('  ')}`, ...shown.map(([name, value]) => `  ${name}: ${text(value)}`)].join('\n');
 }
 
-const SHOWN_ABOVE: ReadonlySet<string> = new Set(['id', 'scope', 'createdAt']);
+const SHOWN_ABOVE: ReadonlySet<string> = new Set(['id', 'scope', 'created_at']);
 
 function tells(name: string, value: unknown): boolean {
   return !SHOWN_ABOVE.has(name) && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);

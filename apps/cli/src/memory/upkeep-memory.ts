@@ -38,7 +38,7 @@ async function exampleLine(cli: Cli, gateway: Gateway, { id, layer, title, score
   if (layer === 'semantic') {
     try {
       const { fields } = await gateway.memory.getMemory({ id, layer }, callSettings(cli));
-      text = fields?.['text'];
+      text = fields?.['fact'];
     } catch (error) {
       if (!isServiceError(error) || error.code !== status.NOT_FOUND) throw error;
     }

@@ -3,7 +3,7 @@ import { ListRecentEpisodesResponseSchema } from '@etude/contracts/gen/etude/v1/
 import { expect, it } from 'vitest';
 import { recordMessage } from './memory-record.mapping.js';
 
-const OWNER = { layer: 'episodic', kind: 'episode', scope: { tenant: 'acme', agent: 'scout', user: null }, createdAt: 0 } as const;
+const OWNER = { layer: 'episodic', kind: 'transition', scope: { tenant: 'acme', agent: 'scout', user: null }, createdAt: 0 } as const;
 
 /** As whoever asked for it reads it. */
 function received(fields: Readonly<Record<string, unknown>>) {
@@ -17,12 +17,12 @@ function nested(depth: number): unknown {
 }
 
 it.each([60, 2_000])('gives what is nested %i deep as JSON in a text, which decoders read', (depth) => {
-  const fields = received({ summary: 'fog', experience: { outcomes: [nested(depth)] } });
+  const fields = received({ summary: 'fog', outcomes: [nested(depth)] });
   expect(fields?.['summary']).toBe('fog');
   expect(JSON.stringify(fields)).toContain('the deepest');
 });
 
 it('gives everything else as it is', () => {
-  const fields = { experience: { outcomes: [nested(24)] } };
+  const fields = { outcomes: [nested(24)] };
   expect(received({ ...fields, left: undefined })).toEqual(fields);
 });

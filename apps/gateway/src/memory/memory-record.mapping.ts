@@ -7,6 +7,7 @@ import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../skills/skill-access.js';
 import { timestampAt } from '../wire/duration.js';
+import { wireFields } from './wire-fields.js';
 
 /** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
 const FIELDS_DEPTH_MAX = 28;
@@ -21,7 +22,7 @@ export function recordMessage({ id, layer, kind, scope, createdAt, fields }: Pla
     agent: scope.agent,
     user: scope.user ?? '',
     createTime: timestampAt(createdAt),
-    fields: plainJson(fields),
+    fields: plainJson(wireFields({ kind, fields })),
   };
 }
 

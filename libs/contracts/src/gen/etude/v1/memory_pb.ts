@@ -421,8 +421,9 @@ export type MemoryRecord = Message<"etude.v1.MemoryRecord"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * Its fields, as an export has them. A skill has no held-out tests here, and skills and episodes for all but reviewers none that were made
-   * from tasks' cases.
+   * In snake_case, with times in RFC 3339; else as an export has them. A fact's statement is `fact`; an episode has `context`, `actions` and
+   * `outcomes`, also a rollout's; a procedure's words are `prompt` as well, and `usage_count` says how often a skill was run. A skill has no
+   * held-out tests here, and skills and episodes for all but reviewers none that were made from tasks' cases.
    *
    * @generated from field: google.protobuf.Struct fields = 7;
    */
