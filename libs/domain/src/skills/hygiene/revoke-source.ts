@@ -57,8 +57,8 @@ const REVOCABLE: ReadonlySet<string> = new Set([
 /**
  * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
  * else. What was learned in sight of an episode or a skill that was itself made in sight of the source counts as well, at any remove; so
- * does what carries a mark of any of that: later versions, and copies of the code. All
- * of it is archived, whatever it was, and loses its proof: whoever takes it back, it is used again only where it was verified again.
+ * does what carries a mark of any of that: later versions, and copies of the code. All of it is archived, whatever it was, and loses its
+ * proof: whoever takes it back, it is used again only where it was verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */

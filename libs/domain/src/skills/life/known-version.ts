@@ -1,8 +1,8 @@
-import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillWords } from '../../ports/memory.js';
-import { canonicalJson } from '../content-digest.js';
 import { reasonsNotTrusted } from '../hygiene/untrusted.js';
+import { joinedTests } from './carried-tests.js';
 import { skillDigest } from './skill-digest.js';
 import { LIVING } from './skill-status.js';
 import { changedFields } from './stale-edit.js';
@@ -42,12 +42,8 @@ const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts
 export function differingWords(stored: Skill, given: Skill): readonly string[] {
   const { heldOut = [] } = stored;
   const metadata = given.metadata ?? stored.metadata;
-  const asked = { ...given, heldOut: distinctTests([...heldOut, ...(given.heldOut ?? [])]), ...(metadata && { metadata }) };
+  const asked = { ...given, heldOut: joinedTests(heldOut, given.heldOut), ...(metadata && { metadata }) };
   return changedFields({ ...stored, heldOut }, asked, WORDS);
-}
-
-export function distinctTests(tests: readonly SkillTest[]): SkillTest[] {
-  return [...new Map(tests.map((test) => [canonicalJson(test), test])).values()];
 }
 
 function takesMarks(version: Skill): boolean {

@@ -4,8 +4,8 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { carriesHiddenTests } from './hidden-tests.js';
-import { differingWords, distinctTests, knownVersion } from './known-version.js';
+import { withCarriedTests } from './carried-tests.js';
+import { differingWords, knownVersion } from './known-version.js';
 import { requireEnabled } from './may-learn.js';
 import { otherKindReason } from './other-kind.js';
 import { needsRoom, requireRoom } from './skill-room.js';
@@ -88,16 +88,8 @@ async function registrable(candidate: Skill, deps: RegistrationDeps, planned: Re
   if (isNew && settings.maxSkills > 0)
     requireRoom(scope, (await procedural.countNames(scope, settings.maxSkills)) + planned.size, settings.maxSkills);
   requireKind(candidate, versions.find(({ status }) => status === 'active') ?? null);
-  const heldOut = distinctTests([...(versions[0]?.heldOut ?? []), ...(candidate.heldOut ?? [])]);
   const at = clock.now();
-  const given = {
-    ...candidate,
-    createdAt: at,
-    updatedAt: at,
-    ...(heldOut.length === 0 ? {} : { heldOut }),
-    ...(carriesHiddenTests(candidate, versions) ? { hiddenTests: true } : {}),
-  };
-  return { given, versions, isNew };
+  return { given: withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions), versions, isNew };
 }
 
 /** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */

@@ -4,7 +4,33 @@ import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { PythonSandboxes } from '../../testing/python-sandboxes.js';
 import type { AdmissionDeps } from './admit-skill.js';
+import { skillDigest } from '../life/skill-digest.js';
 import { TEST_SIGNER } from '../use/proven-fixture.js';
+import { candidateFromTests } from '../writing/skill-candidate.js';
+
+export const scope = { tenant: 'acme', agent: 'solver', user: null };
+export const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
+
+/** A program that doubles, with one test. */
+export function candidate(over: Partial<Skill> = {}): Skill {
+  const tests = [io];
+  const code = over.code ?? 'print(int(input()) * 2)';
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: '',
+    scenarios: [],
+    model: null,
+    scripted: false,
+    at: 1,
+    entryPoint: null,
+    tests,
+    sources: [],
+  });
+  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
+}
 
 export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
   get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),

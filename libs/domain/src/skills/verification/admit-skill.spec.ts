@@ -6,36 +6,21 @@ import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
-import { admissionDeps } from './admission-fixture.js';
+import { admissionDeps, candidate, io, scope } from './admission-fixture.js';
 import { approveSkill } from '../life/approve.js';
-import { candidateFromTests } from '../writing/skill-candidate.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { keyOf } from '../life/skill-life.js';
 
-const scope = { tenant: 'acme', agent: 'solver', user: null };
 const signal = new AbortController().signal;
-const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
 class Crash extends Error {}
 
-function candidate(over: Partial<Skill> = {}): Skill {
-  const tests = [io];
-  const code = over.code ?? 'print(int(input()) * 2)';
-  const skill = candidateFromTests({
-    scope,
-    prompt: 'Double it.',
-    fingerprint: 'f',
-    code,
-    description: '',
-    scenarios: [],
-    model: null,
-    scripted: false,
-    at: 1,
-    entryPoint: null,
-    tests,
-    sources: [],
+/** A version that doubles as well, but for 10. */
+const answeringTen = (version: number, answer: number) =>
+  candidate({
+    version,
+    code: `n = int(input())\nprint(${answer} if n == 10 else n * 2)`,
+    tests: [io, { ...io, stdin: '10', expectedStdout: String(answer) }],
   });
-  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
-}
 
 /** Skills by version, with a death behind the n-th move where one is told. */
 function memoryOf(...skills: Skill[]) {
@@ -95,13 +80,7 @@ describe('admitSkill', () => {
   });
 
   it('holds two versions that come at once to the tests of each other', async () => {
-    const version = (n: number, answer: number) =>
-      candidate({
-        version: n,
-        code: `n = int(input())\nprint(${answer} if n == 10 else n * 2)`,
-        tests: [io, { ...io, stdin: '10', expectedStdout: String(answer) }],
-      });
-    const [two, three] = [version(2, 50), version(3, 99)];
+    const [two, three] = [answeringTen(2, 50), answeringTen(3, 99)];
     const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), two, three);
     await Promise.all([admit(two, procedural), admit(three, procedural)]);
     const [first, ...others] = await statuses();

@@ -4,37 +4,12 @@ import { describe, expect, it } from 'vitest';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
 import { admitSkill } from './admit-skill.js';
-import { admissionDeps } from './admission-fixture.js';
+import { admissionDeps, candidate, io, scope } from './admission-fixture.js';
 import { checkSkill, examineSkill } from './check-skill.js';
 import { registerSkill } from '../life/register-skill.js';
-import { skillDigest } from '../life/skill-digest.js';
 import { keyOf } from '../life/skill-life.js';
-import { candidateFromTests } from '../writing/skill-candidate.js';
 
-const scope = { tenant: 'acme', agent: 'solver', user: null };
 const signal = new AbortController().signal;
-const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
-
-function candidate(over: Partial<Skill> = {}): Skill {
-  const tests = [io];
-  const code = over.code ?? 'print(int(input()) * 2)';
-  const skill = candidateFromTests({
-    scope,
-    prompt: 'Double it.',
-    fingerprint: 'f',
-    code,
-    description: '',
-    scenarios: [],
-    model: null,
-    scripted: false,
-    at: 1,
-    entryPoint: null,
-    tests,
-    sources: [],
-  });
-  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
-}
-
 /** What verification of the same finds, once it is registered. */
 async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
   const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }), clock: { now: () => 2 } };

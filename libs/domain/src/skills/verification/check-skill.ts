@@ -5,8 +5,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { confidenceOf, isProven, NOTHING_FOUND } from './proof.js';
-import { carriesHiddenTests } from '../life/hidden-tests.js';
-import { distinctTests } from '../life/known-version.js';
+import { withCarriedTests } from '../life/carried-tests.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { gatherGround, type VerificationGround } from './verification-ground.js';
@@ -41,7 +40,8 @@ const ROUND_OF_DRAFTS = 0;
  */
 export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, signal: AbortSignal): Promise<SkillCheck> {
   const versions = await deps.procedural.versions(draft.scope, draft.name);
-  return examineSkill(asNextVersion(draft, versions), { ...deps, round: ROUND_OF_DRAFTS }, signal);
+  const next = { ...draft, version: (versions[0]?.version ?? 0) + 1 };
+  return examineSkill(withCarriedTests(next, versions), { ...deps, round: ROUND_OF_DRAFTS }, signal);
 }
 
 /**
@@ -56,18 +56,6 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   const ground = await groundOf(skill, deps);
   const verification = 'reason' in ground ? ground : await verifySkill(skill, { ...deps, ground }, signal);
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
-}
-
-/** As registering would store it: it takes the place of the version in use, and goes on with its held-out and hidden tests. */
-function asNextVersion(draft: Skill, versions: readonly Skill[]): Skill {
-  const [newest] = versions;
-  const heldOut = distinctTests([...(newest?.heldOut ?? []), ...(draft.heldOut ?? [])]);
-  return {
-    ...draft,
-    version: (newest?.version ?? 0) + 1,
-    ...(heldOut.length === 0 ? {} : { heldOut }),
-    ...(carriesHiddenTests(draft, versions) ? { hiddenTests: true } : {}),
-  };
 }
 
 /** What it calls and can't be brought in is the skill's fault, not the system's. */
