@@ -23,18 +23,18 @@ describe("a controller's clock that jumps", () => {
   ])('ten days %s costs no execution, no claim and no lease anything', async (_where, days) => {
     const driver = await startDriver(test, namespace, {
       template: { warm: { free: 2, max: 6 } },
-      settings: { leaseMs: 3_000, leaseRenewMs: 1_000 },
+      settings: { leaseMs: 8_000, leaseRenewMs: 1_000 },
     });
     onTestFinished(() => driver.close());
     const full = () => until(() => driver.figures().default?.free === 2, { what: 'a full pool' });
     await full();
-    const execution = await execute(driver, counting(60));
+    const execution = await execute(driver, counting(120));
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY_MS });
     onTestFinished(() => void vi.useRealTimers());
     await full();
     await claimOnce(driver);
     // Longer than its lease: it was renewed after the jump.
-    expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(60) });
+    expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(120) });
     await full();
     driver.check();
   });

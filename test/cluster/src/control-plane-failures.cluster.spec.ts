@@ -37,7 +37,10 @@ describe('a control plane that fails', () => {
 
   beforeAll(async () => {
     namespace = await makeNamespace(test, 'control-plane');
-    driver = await startDriver(test, namespace, { template: { warm: { free: FREE, max: 10 } }, settings: { claimWaitMs: 3_000 } });
+    driver = await startDriver(test, namespace, {
+      template: { warm: { free: FREE, max: 10 } },
+      settings: { claimWaitMs: 3_000, bindTimeoutMs: 20_000 },
+    });
   });
 
   afterEach(async () => {

@@ -9,6 +9,9 @@ import { BUSY_MS, claimOnce, counted, counting, ENDLESS, execute, startDriver } 
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
+/** For the status of a pod, which tells why it ended: a busy node reports it late. */
+const EXPLAIN_MS = 20_000;
+
 const TEMPLATE = { warm: { free: 2, max: 8 } };
 
 const full = (driver: KubernetesDriver) => until(() => driver.figures().default?.free === 2, { everyMs: 50, what: 'a full pool' });
@@ -23,7 +26,10 @@ describe('a node that fails', () => {
   beforeAll(async () => {
     await test.faults?.settle(); // controllers tell in time that the node is lost, whatever happened before
     namespace = await makeNamespace(test, 'node-failures');
-    driver = await startDriver(test, namespace, { template: TEMPLATE, settings: { claimWaitMs: 3_000 } });
+    driver = await startDriver(test, namespace, {
+      template: TEMPLATE,
+      settings: { claimWaitMs: 3_000, bindTimeoutMs: 20_000, explainMs: EXPLAIN_MS },
+    });
   });
 
   beforeEach(() => full(driver));
@@ -49,7 +55,7 @@ describe('a node that fails', () => {
       expect(told).toMatchObject({ exit: 'oomkilled', stdout: 'so far\n' });
       expect(told.error?.message).toContain('the kernel killed the container sandbox: its pod used more memory than its limit');
       // It takes 40 bytes of a MiB each to get there, and the status of the pod to tell.
-      expect(performance.now() - from).toBeLessThan(20_000);
+      expect(performance.now() - from).toBeLessThan(20_000 + EXPLAIN_MS);
     }),
   );
 
@@ -62,7 +68,7 @@ describe('a node that fails', () => {
       const told = await execution.result;
       expect(told).toMatchObject({ exit: 'kernel_lost', stdout: 'so far\n' });
       expect(told.error?.message).toMatch(/the supervisor, process 1 of the pod, ended with (exit code 137|signal 9)/);
-      expect(performance.now() - from).toBeLessThan(10_000);
+      expect(performance.now() - from).toBeLessThan(10_000 + EXPLAIN_MS);
     }),
   );
 
@@ -77,7 +83,7 @@ describe('a node that fails', () => {
         expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n' });
         expect(told.error?.message).toMatch(/The node was low on resource: memory/);
         // The kubelet looks every 10 s, and evicts one pod each time.
-        expect(performance.now() - from).toBeLessThan(60_000);
+        expect(performance.now() - from).toBeLessThan(110_000);
       } finally {
         await relieveNode();
       }
@@ -120,8 +126,8 @@ describe('a node that fails', () => {
       const told = await execution.result;
       expect(told).toMatchObject({ exit: 'node_lost', stdout: 'so far\n' });
       expect(told.error?.message).toContain('the node node1 does not report any more');
-      // Two pings without an answer, as long as the lease may last, and 3 s for the pod's status.
-      expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + 3_000 + BUSY_MS);
+      // Two pings without an answer, as long as the lease may last, and the time for the pod's status.
+      expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + EXPLAIN_MS + BUSY_MS);
       await faults.startKubelet();
       await full(driver);
     }),

@@ -1,3 +1,4 @@
+import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cluster } from './cluster.js';
 import { barePod } from './bare-pod.js';
@@ -23,7 +24,9 @@ print(os.getuid(), hidden, runner, sqlite3.connect(':memory:').execute('select 1
 time.sleep(3600)`;
     await kubectl(['-n', namespace, 'apply', '-f', '-'], JSON.stringify(barePod('bare', IMAGE, script)));
     await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/bare', '--timeout=150s']);
-    expect(await kubectl(['-n', namespace, 'logs', 'bare'])).toBe('65532 closed read-only (1,)\n');
+    // Ready says only that its container was started.
+    const log = await until(() => kubectl(['-n', namespace, 'logs', 'bare']), { what: 'its first line' });
+    expect(log).toBe('65532 closed read-only (1,)\n');
   });
 
   it('has no file that raises privileges and no folder but its volumes to write to', async () => {

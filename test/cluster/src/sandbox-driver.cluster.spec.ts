@@ -1,5 +1,6 @@
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
+import { readPlace } from '@etude/sandbox/kubernetes/pod-place';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { until } from '@etude/test-support/until';
@@ -86,14 +87,12 @@ describe('KubernetesDriver on a real cluster', () => {
   it('tells why a pod was lost, and hands over what it had printed', async () => {
     const sandbox = await claim();
     const running = run(sandbox, 'import time; print("so far", flush=True); time.sleep(60)');
-    await until(async () => (await pods('etude.dev/state=claimed')).length === 1, { what: 'the label of the claim' });
-    const [pod = ''] = await pods('etude.dev/state=claimed');
-    await test.kubectl(['delete', '-n', namespace, pod, '--wait=false']);
+    await test.kubectl(['delete', '-n', namespace, 'pod', readPlace(sandbox.place ?? '').pod, '--wait=false']);
     expect(await running).toMatchObject({ end: { ended: 'lost', exit: 'evicted' }, text: 'so far\n' });
   });
 
   it('lets a claimed pod end with its lease when its controller is gone', async () => {
-    const other = await start('lease', { free: 1, max: 2 }, {}, { leaseMs: 3_000, leaseRenewMs: 600_000 });
+    const other = await start('lease', { free: 1, max: 2 }, {}, { leaseMs: 10_000, leaseRenewMs: 600_000 });
     onTestFinished(() => other.close());
     const sandbox = await other.claim(SHAPE, never);
     expect(await sandbox.lost).toMatchObject({ ended: 'lost' });
@@ -111,7 +110,7 @@ describe('KubernetesDriver on a real cluster', () => {
   it('never gives one pod to two claims of three controllers', async () => {
     const drivers = await Promise.all([1, 2, 3].map(() => start('race', { free: 6, max: 8 })));
     onTestFinished(async () => void (await Promise.all(drivers.map((one) => one.close()))));
-    await until(() => drivers.every((one) => one.figures().default?.free === 6), { what: 'a full pool' });
+    await until(() => drivers.every((one) => one.figures().default?.free === 6), { timeoutMs: 150_000, what: 'a full pool' });
     const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => drivers[n % 3]?.claim(SHAPE, never)));
     expect(new Set(claims.map((one) => JSON.parse(Buffer.from(one?.place ?? '', 'base64url').toString()).uid)).size).toBe(8);
     expect((await pods('etude.dev/pool=race')).length).toBeLessThanOrEqual(8);

@@ -17,7 +17,8 @@ import { root } from './settings.js';
 import { ENDLESS, executionOf, smallTemplates } from './watched-executions.js';
 
 const never = new AbortController().signal;
-const SLOW = 'import time\nprint("so far", flush=True)\ntime.sleep(4)\nprint("done")';
+/** Long enough for a test to see its claim and to fail something under it. */
+const SLOW = 'import time\nprint("so far", flush=True)\ntime.sleep(12)\nprint("done")';
 
 interface Claimed {
   readonly name: string;
@@ -137,7 +138,7 @@ describe('services that fail under an execution', () => {
     for (let i = 0; i < SandboxExecute.attemptsMax; i += 1) {
       const next = pods[i] ?? (await claimedBeside(pods));
       pods[i] = next;
-      await sleep(2_000); // for its first line, which nobody is told of before the end
+      await sleep(i === SandboxExecute.attemptsMax - 1 ? 10_000 : 500); // the last one's first line, which nobody is told of before the end
       await deletePod(next);
     }
     const error = { message: expect.stringContaining('deleted by somebody else') };

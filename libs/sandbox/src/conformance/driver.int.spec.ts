@@ -112,8 +112,10 @@ describe('a claimed sandbox', () => {
     const code = 'n = globals().get("n", 0) + 1\nprint("one", flush=True)\nimport time; time.sleep(0.1)\nprint("two")';
     const first = await run([cell(code)], asked);
     const again = new Heard();
-    await claimed.execute(execution([cell(code)], { keep: true, ...asked, after: 1 }), again, never());
-    expect(again.numbers).toEqual(first.numbers.slice(1));
+    // A machine that stands still between its lines tells them together, with the result alone.
+    const after = Math.min(1, first.numbers.length - 1);
+    await claimed.execute(execution([cell(code)], { keep: true, ...asked, after }), again, never());
+    expect(again.numbers).toEqual(first.numbers.slice(after));
     expect(again.results).toEqual(first.results);
     expect((await run([cell('print(n)')])).text).toBe('1\n');
   });

@@ -11,7 +11,7 @@ const file = (path: string, text: string): SandboxFile => ({ path, contentBase64
 describe('what the tests take for granted', () => {
   const sandboxes = useSandboxes();
   const verdict = async (code: string, tests: string, setup = '', files: SandboxFile[] = []) => {
-    const [result] = await sandboxes.run([checked(code, tests, setup)], { files, limits: { wallMs: 4_000 } });
+    const [result] = await sandboxes.run([checked(code, tests, setup)], { files, limits: { wallMs: 8_000 } });
     return result?.passed;
   };
 
