@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';
@@ -14,11 +13,16 @@ import { breaking } from './breaking.js';
 import { cluster } from './cluster.js';
 import { makeNamespace } from './pod-namespace.js';
 import { root } from './settings.js';
-import { ENDLESS, executionOf, smallTemplates } from './watched-executions.js';
+import { executionOf, smallTemplates } from './watched-executions.js';
 
 const never = new AbortController().signal;
-/** Long enough for a test to see its claim and to fail something under it. */
-const SLOW = 'import time\nprint("so far", flush=True)\ntime.sleep(12)\nprint("done")';
+const [BEGAN, GO] = ['/tmp/began', '/tmp/go'];
+/** Says by a file of its pod that it has printed its first line, and goes on once the test has made another. */
+const untilGo = `import os, time
+print("so far", flush=True)
+open("${BEGAN}", "w").close()
+while not os.path.exists("${GO}"): time.sleep(0.05)
+print("done")`;
 
 interface Claimed {
   readonly name: string;
@@ -90,25 +94,38 @@ describe('services that fail under an execution', () => {
       everyMs: 100,
       what: 'another claimed pod',
     });
-  /** Begins an execution, and waits until a pod is claimed for it. */
+  /** Begins an execution, and waits until a pod is claimed for it. `known` are this and all that were claimed before. */
   async function begin(code: string) {
     const known = await claimed();
     const request = executionOf(code);
     const running = sandboxes.execute(request, never).then(({ runs }) => runs);
-    return { request, running, pod: await claimedBeside(known) };
+    const pod = await claimedBeside(known);
+    return { request, running, pod, known: [...known, pod] };
   }
   const attempts = async ({ executionId }: { executionId: string }) =>
     (await producer.queue(SandboxExecute.name).getJob(executionId))?.attemptsStarted;
+  const inPod = ({ name }: Claimed, code: string) =>
+    test.kubectl(['-n', namespace, 'exec', name, '--', '/usr/bin/python3', '-I', '-c', code]);
+  const began = (pod: Claimed) =>
+    until(async () => (await inPod(pod, `import os; print(os.path.exists("${BEGAN}"))`)).trim() === 'True', {
+      everyMs: 100,
+      what: 'its first line',
+    });
+  async function go(pod: Claimed): Promise<void> {
+    await began(pod);
+    await inPod(pod, `open("${GO}", "w").close()`);
+  }
   const deletePod = ({ name }: Claimed) => test.kubectl(['-n', namespace, 'delete', 'pod', name, '--wait=false']);
 
   it('give the caller one result when a controller is killed and another one takes its execution over', async () => {
-    const { request, running, pod } = await begin(SLOW);
+    const { request, running, pod, known } = await begin(untilGo);
     await Promise.all([controllers[0]?.kill(), startController()]);
     // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
     const orphan = until(async () => (await claimed()).every(({ uid }) => uid !== pod.uid), {
       everyMs: 200,
       what: 'the end of the orphan',
     });
+    await go(await claimedBeside(known));
     expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
     expect(await attempts(request)).toBe(2);
     // Asked for again, nothing runs again.
@@ -118,27 +135,30 @@ describe('services that fail under an execution', () => {
   });
 
   it('give the caller its result when Redis is restarted under it, and run its code once', async () => {
-    const { request, running } = await begin(SLOW);
+    const { request, running, pod } = await begin(untilGo);
     await redis.pause();
     await redis.resume();
+    await go(pod);
     expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
     expect(await attempts(request)).toBe(1);
   });
 
   it('run the code again in another pod when the infrastructure took its own away', async () => {
-    const { request, running, pod } = await begin(SLOW);
+    const { request, running, pod, known } = await begin(untilGo);
     await deletePod(pod);
+    await go(await claimedBeside(known));
     expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
     expect(await attempts(request)).toBe(2);
   });
 
   it('say what happened, with what was printed, when it happens to every try', async () => {
-    const { request, running, pod } = await begin(ENDLESS);
-    const pods = [pod];
-    for (let i = 0; i < SandboxExecute.attemptsMax; i += 1) {
-      const next = pods[i] ?? (await claimedBeside(pods));
-      pods[i] = next;
-      await sleep(i === SandboxExecute.attemptsMax - 1 ? 10_000 : 500); // the last one's first line, which nobody is told of before the end
+    const { request, running, pod, known } = await begin(untilGo);
+    await began(pod);
+    await deletePod(pod);
+    for (let i = 1; i < SandboxExecute.attemptsMax; i += 1) {
+      const next = await claimedBeside(known);
+      known.push(next);
+      await began(next);
       await deletePod(next);
     }
     const error = { message: expect.stringContaining('deleted by somebody else') };
@@ -149,7 +169,7 @@ describe('services that fail under an execution', () => {
   it(
     'try nothing again that is no fault of the infrastructure',
     broken(async ({ killSupervisor }) => {
-      const { request, running, pod } = await begin(ENDLESS);
+      const { request, running, pod } = await begin(untilGo);
       killSupervisor(pod.uid);
       expect(await running).toMatchObject([{ exit: 'kernel_lost' }]);
       expect(await attempts(request)).toBe(1);

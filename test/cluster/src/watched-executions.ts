@@ -9,9 +9,6 @@ import type { ClaimedSandbox, ExecutionSink, SandboxDriver } from '@etude/sandbo
 import { until } from '@etude/test-support/until';
 import type { Cluster } from './cluster.js';
 
-/** What a busy machine may add to a time that callers are promised; far less than what comes where the promise is broken. */
-export const BUSY_MS = 15_000;
-
 const MEMORY_MIB = 64;
 const DISK_MIB = 4;
 export const SHAPE = { template: 'default', memoryMiB: MEMORY_MIB, diskMiB: DISK_MIB };

@@ -78,7 +78,7 @@ describe('a cell of a session', () => {
     await cell('task = asyncio.create_task(wait()); await asyncio.sleep(0)');
     expect((await cell('ready.set()\nawait task')).displays).toEqual([{ 'text/plain': '5' }]);
     expect((await cell('[x async for x in __import__("types").AsyncGeneratorType]')).stderr).toMatch(/TypeError/);
-    expect(await cell('try:\n    await asyncio.sleep(60)\nfinally:\n    print("cleaned")', { wallMs: 2_000 })).toMatchObject({
+    expect(await cell('try:\n    await asyncio.Event().wait()\nfinally:\n    print("cleaned")', { wallMs: 2_000 })).toMatchObject({
       stdout: 'cleaned\n',
       result: { exit: 'wall' },
     });

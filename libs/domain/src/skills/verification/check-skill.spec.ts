@@ -10,6 +10,7 @@ import { registerSkill } from '../life/register-skill.js';
 import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;
+
 /** What verification of the same finds, once it is registered. */
 async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
   const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }), clock: { now: () => 2 } };
