@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createCli } from '../cli.js';
 import { readSettings } from '../settings.js';
 import type { Finding } from './inspect-machine.js';
-import { failures, runTests, skippedFiles } from './run-tests.js';
+import { failures, runTests, skippedFiles, unreported } from './run-tests.js';
 
 const finding = (name: string, ok: boolean): Finding => ({ name, ok, needed: true, state: '', cost: '', fix: '' });
 const files = [
@@ -60,6 +60,17 @@ describe('failures', () => {
       { what: 'b', why: 'without a message' },
     ]);
   });
+});
+
+it('tells files that were to run and did not', () => {
+  const report = {
+    numPassedTests: 1,
+    numFailedTests: 0,
+    numPendingTests: 0,
+    numTodoTests: 0,
+    testResults: [file('libs/a.spec.ts', 'passed', '')],
+  };
+  expect(unreported('/checkout', ['libs/a.spec.ts', 'libs/b.spec.ts'], report)).toEqual([{ what: 'libs/b.spec.ts', why: 'was not run' }]);
 });
 
 it('refuses a filter that no file fits', async () => {

@@ -90,7 +90,7 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
   if (!cluster && all.length < wanted.length)
     cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ${commandLine(cli, 'test --cluster')}`);
-  return cluster ? runInCluster(cli, all, filters) : runHere(cli, all, filters);
+  return cluster ? runInCluster(cli, all) : runHere(cli, all);
 }
 
 /** Says which Qdrant the tests take, after installing what stands in for one where there is none. */
@@ -108,31 +108,37 @@ async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Find
   return { name: 'qdrant', ok, needed: false, state: said.trim(), cost: '', fix: '' };
 }
 
-async function runHere(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
+async function runHere(cli: Cli, all: readonly string[]): Promise<number> {
   const qdrant = all.some((file) => /\/qdrant\//.test(file)) ? [await inspectQdrant(cli)] : [];
   const skips = skippedFiles(all, [...(await inspectMachine(cli)), ...qdrant]);
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
-  const run = { config: 'tools/vitest.all.ts', filters: skips.length > 0 ? left : filters };
-  return summarize(cli, left.length === 0 ? NOTHING_RUN : await runVitest(cli, run), skips);
+  const run = { config: 'tools/vitest.all.ts', files: left };
+  return summarize(cli, left, left.length === 0 ? NOTHING_RUN : await runVitest(cli, run), skips);
 }
 
 /** What test/cluster ends with where the machine can't run a cluster; it has said why by then. */
 const NO_CLUSTER = 3;
 
-async function runInCluster(cli: Cli, all: readonly string[], filters: readonly string[]): Promise<number> {
+async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {
   cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
-  if (all.length === 0) return summarize(cli, NOTHING_RUN, []);
+  if (all.length === 0) return summarize(cli, all, NOTHING_RUN, []);
   const through = [process.execPath, 'test/cluster/dist/main.js', 'run'];
   const end = await runVitest(cli, {
     config: 'test/cluster/vitest.cluster.ts',
-    filters,
+    files: all,
     reporters: [CONFORMANCE_TABLE],
     through,
   });
-  if (end.report || end.code !== NO_CLUSTER) return summarize(cli, end, []);
+  if (end.report || end.code !== NO_CLUSTER) return summarize(cli, all, end, []);
   const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
-  return summarize(cli, NOTHING_RUN, skips);
+  return summarize(cli, [], NOTHING_RUN, skips);
+}
+
+/** Files that were to run and of which the report says nothing. */
+export function unreported(root: string, files: readonly string[], report: TestReport): Failure[] {
+  const told = new Set(report.testResults.map(({ name }) => relative(root, name)));
+  return files.filter((file) => !told.has(file)).map((what) => ({ what, why: 'was not run' }));
 }
 
 /** What vitest itself has to answer for: it ended badly, and no test says why. */
@@ -142,13 +148,13 @@ function unexplained({ report, code }: VitestEnd, failed: readonly Failure[]): F
   return [{ what: 'vitest', why: `ended with ${code ?? 'a signal'} although no test failed; an error outside of any test is said above` }];
 }
 
-function summarize(cli: Cli, end: VitestEnd, skips: readonly Skip[]): number {
+function summarize(cli: Cli, files: readonly string[], end: VitestEnd, skips: readonly Skip[]): number {
   if (cli.signal.aborted) return EXIT.interrupted;
   const report = end.report ?? EMPTY;
   const told = [...skips, ...skippedTests(report)];
   for (const { what, why } of told) cli.out.note(`skipped: ${what} (${why})`);
   if (told.length === 0) cli.out.note('nothing was skipped');
-  const named = failures(cli.root, report);
+  const named = [...failures(cli.root, report), ...(end.report ? unreported(cli.root, files, report) : [])];
   const failed = [...named, ...unexplained(end, named)];
   const counts: Counts = {
     passed: report.numPassedTests,

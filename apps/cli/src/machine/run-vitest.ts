@@ -34,7 +34,8 @@ export type TestReport = z.infer<typeof TestReport>;
 
 export interface VitestRun {
   readonly config: string;
-  readonly filters: readonly string[];
+  /** From the root of the checkout. */
+  readonly files: readonly string[];
   /** Files of reporters beside the usual one. */
   readonly reporters?: readonly string[];
   /** A command that is given the one to run and may prepare what that needs. */
@@ -48,12 +49,12 @@ export interface VitestEnd {
 }
 
 /** Runs vitest once; Ctrl-C ends it and whatever its tests started. */
-export async function runVitest(cli: Cli, { config, filters, reporters: more = [], through = [] }: VitestRun): Promise<VitestEnd> {
+export async function runVitest(cli: Cli, { config, files, reporters: more = [], through = [] }: VitestRun): Promise<VitestEnd> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
   const reporters = ['--reporter=default', ...more.map((path) => `--reporter=${path}`), '--reporter=json', `--outputFile.json=${file}`];
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
-  const [command = '', ...args] = [...through, ...vitest, ...reporters, ...filters];
+  const [command = '', ...args] = [...through, ...vitest, ...reporters, ...files];
   // Its own group: a signal reaches all of it.
   const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
