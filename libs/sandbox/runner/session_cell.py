@@ -121,6 +121,7 @@ class Session:
         return answer.report_exception(error) or 1, described
 
     def _run(self, source, file):
+        self.reports.began()
         answer.show_in_tracebacks(source, file)
         tree = self._compiled(source, file, "exec", ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) and not source.rstrip().endswith(";") else None

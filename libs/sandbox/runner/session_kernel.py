@@ -88,8 +88,10 @@ class SessionKernel:
         return events
 
     def interrupt(self):
-        """Ctrl-C: for the interpreter and the processes that it started."""
-        if self.cell is not None and not self._has_ended():
+        """Ctrl-C: for the interpreter and the processes that it started. Before its cell has begun, as soon as it has."""
+        if not self.began:
+            self.interrupts = True
+        elif self.cell is not None and not self._has_ended():
             try:
                 os.killpg(self.cell.pid, _signal.SIGINT)
             except OSError:
@@ -131,6 +133,8 @@ class SessionKernel:
         self.bytes = 0
         self.displays = 0
         self.dropped = 0
+        self.began = False
+        self.interrupts = False
         self.over = False
 
     def _events_of(self, frame, size):
@@ -140,6 +144,8 @@ class SessionKernel:
             return self._drop()
         if frame.get("type") == "display":
             return self._display(frame.get("data"), size)
+        if frame.get("type") == "began":
+            return self._cell_began()
         if frame.get("type") != "ended":
             raise ValueError("an unknown report")
         self.over = True
@@ -147,6 +153,13 @@ class SessionKernel:
         dropped = self.dropped + _count(frame.get("dropped"))
         notice = [_said("%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (dropped, DISPLAYS_MAX))] if dropped else []
         return [*notice, {"type": "ended", "exitCode": _count(frame.get("exitCode")) & 0xFF, "error": bounded_error(frame.get("error"))}]
+
+    def _cell_began(self):
+        self.began = True
+        if self.interrupts:
+            self.interrupts = False
+            self.interrupt()
+        return []
 
     def _display(self, data, size):
         if type(data) is not dict or len(data) > 2 * MEDIA_MAX or type(data.get("text/plain")) is not str:

@@ -1,4 +1,4 @@
-"""What a session's interpreter says to process 1: its displays and the end of each cell, never cut by an interrupt."""
+"""What a session's interpreter says to process 1: where each cell begins, its displays and its end, never cut by an interrupt."""
 import fcntl
 import os
 import struct
@@ -9,8 +9,9 @@ from runner import answer, display
 from runner.media import DISPLAY_BYTES_MAX, DISPLAYS_MAX, has_too_many_values
 
 FIONREAD = 0x541B
-# For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once.
-PRINTED_WAIT_S = 0.1
+# For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once, unless
+# it has to wait for a core; threads that print without end must not hold a display up for longer.
+PRINTED_WAIT_S = 1
 
 
 class Interrupts:
@@ -43,6 +44,7 @@ class Reports:
         self.lock = threading.Lock()
         self.pid = os.getpid()
         self.main = threading.get_ident()
+        self.pipes = {fd: os.fstat(fd).st_ino for fd in (1, 2)}
         self.begin(0)
 
     def begin(self, cell):
@@ -57,7 +59,7 @@ class Reports:
             # A fork of the interpreter has no way to report; its text is better than nothing.
             print(bundle["text/plain"])
             return
-        _await_printed()
+        self._await_printed()
         body = self._fitting(bundle)
         self.displays += 1
         if self.displays > DISPLAYS_MAX or self.bytes + len(body) > DISPLAY_BYTES_MAX:
@@ -66,8 +68,26 @@ class Reports:
         self.bytes += len(body)
         self._send(body)
 
+    def began(self):
+        """From here on an interrupt ends the cell, and none before: process 1 waits for this with its own."""
+        self._send(display.encoded({"type": "began", "cell": self.cell}))
+
     def ended(self, exit_code, error):
         self._send(display.encoded({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error, "dropped": self.dropped}))
+
+    def _await_printed(self):
+        """So that text and displays come in the order in which they were made, though by different ways."""
+        answer._flush()
+        until = monotonic() + PRINTED_WAIT_S
+        while any(self._unread(fd) for fd in self.pipes) and monotonic() < until:
+            sleep(0.00005)
+
+    def _unread(self, fd):
+        """Bytes in a pipe that process 1 reads; 0 where the code made something else of it."""
+        try:
+            return os.fstat(fd).st_ino == self.pipes[fd] and struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
+        except OSError:
+            return 0
 
     def _fitting(self, bundle):
         """The frame, without the media that are too large for what is left of the cell's bounds."""
@@ -91,19 +111,3 @@ class Reports:
         finally:
             if main:
                 self.interrupts.release()
-
-
-def _await_printed():
-    """So that text and displays come in the order in which they were made, though by different ways."""
-    answer._flush()
-    until = monotonic() + PRINTED_WAIT_S
-    while (_unread(1) or _unread(2)) and monotonic() < until:
-        sleep(0.00005)
-
-
-def _unread(fd):
-    """Bytes in a pipe; 0 where the code made something else of it."""
-    try:
-        return struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
-    except OSError:
-        return 0

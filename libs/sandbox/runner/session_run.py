@@ -38,7 +38,7 @@ class SessionRun(Run):
         return self.session.cell, None
 
     def _streams(self):
-        # Displays first: what was printed before one has been read when it comes (`session_cell._await_printed`).
+        # Displays first: what was printed before one has been read when it comes (`session_reports.Reports.display`).
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):

@@ -3,8 +3,8 @@ import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, printed, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
 const started: SupervisorProcess[] = [];
-const start = async (env: Record<string, string> = {}) => {
-  const supervisor = await SupervisorProcess.start(env);
+const start = async (env: Record<string, string> = {}, before = '') => {
+  const supervisor = await SupervisorProcess.start(env, before);
   started.push(supervisor);
   return supervisor;
 };
@@ -13,6 +13,17 @@ afterEach(async () => {
 });
 
 const bind = (claim: string, more: Record<string, unknown> = {}) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000, ...more });
+
+/** Whoever looks at the clock when there is a file /tmp/pause stands still for longer than a lease of two seconds. */
+const PAUSING = `import os, time
+_monotonic = time.monotonic
+def pausing():
+    if os.path.exists("/tmp/pause"):
+        os.unlink("/tmp/pause")
+        os.write(2, b"paused")
+        time.sleep(3)
+    return _monotonic()
+time.monotonic = pausing`;
 
 describe('a claim', () => {
   it('is won by exactly one of many that race', async () => {
@@ -112,6 +123,15 @@ describe('a claim', () => {
     peer.drain();
     await supervisor.ended;
     expect(performance.now() - from).toBeGreaterThan(3 * 1_500 + leaseMs - 200);
+  });
+
+  it('outlives a pause of process 1 during which it was renewed', async () => {
+    const supervisor = await start({}, PAUSING);
+    const peer = await supervisor.bound(CLAIM, 2_000);
+    peer.execute([program('import time\nopen("/tmp/pause", "w").close()\ntime.sleep(0.5)\nprint(1)')]);
+    await expect.poll(() => supervisor.stderr, { timeout: 60_000 }).toContain('paused');
+    peer.send({ type: 'lease', claim: CLAIM, leaseMs: 3_600_000 });
+    expect((await peer.until('done'))[0]?.result).toMatchObject({ stdout: '1\n' });
   });
 
   it('is ended by its owner', async () => {

@@ -136,6 +136,21 @@ describe('a cancel', () => {
     }
   });
 
+  it('keeps the names of a session also where its cell has not begun yet', async () => {
+    const cell = (code: string) => peer.execute([{ kind: 'cell', code }], { keep: true });
+    cell('kept = 41');
+    await peer.until('done');
+    for (let i = 0; i < 20; i += 1) {
+      cell('while True: pass');
+      peer.send({ type: 'cancel' });
+      const [run] = await peer.until('done');
+      expect(run?.result).toMatchObject({ exit: 'cancelled' });
+      expect(run?.result).not.toHaveProperty('stateLost');
+    }
+    cell('kept + 1');
+    expect((await peer.until('done'))[0]?.result).toMatchObject({ displays: [{ 'text/plain': '42' }] });
+  });
+
   it('of another execution stops nothing', async () => {
     peer.execute([program('import time; time.sleep(0.2); print(1)')]);
     peer.send({ type: 'cancel', executionId: 'another' });
