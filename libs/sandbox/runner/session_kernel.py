@@ -155,6 +155,8 @@ class SessionKernel:
         return [*notice, {"type": "ended", "exitCode": _count(frame.get("exitCode")) & 0xFF, "error": bounded_error(frame.get("error"))}]
 
     def _cell_began(self):
+        if self.began:
+            raise ValueError("a second beginning")
         self.began = True
         if self.interrupts:
             self.interrupts = False
