@@ -90,7 +90,7 @@ class SessionKernel:
     def interrupt(self):
         """Ctrl-C: for the interpreter and the processes that it started. Before its cell has begun, as soon as it has."""
         if not self.began:
-            self.interrupts = True
+            self.interrupt_asked = True
         elif self.cell is not None and not self._has_ended():
             try:
                 os.killpg(self.cell.pid, _signal.SIGINT)
@@ -134,7 +134,7 @@ class SessionKernel:
         self.displays = 0
         self.dropped = 0
         self.began = False
-        self.interrupts = False
+        self.interrupt_asked = False
         self.over = False
 
     def _events_of(self, frame, size):
@@ -158,8 +158,7 @@ class SessionKernel:
         if self.began:
             raise ValueError("a second beginning")
         self.began = True
-        if self.interrupts:
-            self.interrupts = False
+        if self.interrupt_asked:
             self.interrupt()
         return []
 
