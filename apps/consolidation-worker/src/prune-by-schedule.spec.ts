@@ -1,5 +1,5 @@
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
-import { calls, DAY_MS, provenSkill, Shelf } from '@etude/domain/skills/hygiene/hygiene-fixture';
+import { calls, DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
 import { undoPrune } from '@etude/domain/skills/hygiene/prune';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';

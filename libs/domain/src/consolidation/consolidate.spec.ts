@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest } from '../ports/model.js';
-import { isWithin } from '../testing/fake-search.js';
-import { episodeOf } from '../testing/memory-records.js';
+import { isWithin } from '../../test/fake-search.js';
+import { episodeOf } from '../../test/memory-records.js';
 import { consolidate, type ConsolidationDeps } from './consolidate.js';
 import { groupEpisodes } from './group-episodes.js';
 

@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../ports/memory.js';
-import { provenSkill } from '../skills/hygiene/hygiene-fixture.js';
-import { NEW_YEAR, SCOPE } from '../testing/memory-records.js';
+import { provenSkill } from '../../test/hygiene-fixture.js';
+import { NEW_YEAR, SCOPE } from '../../test/memory-records.js';
 import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 
 const signal = new AbortController().signal;

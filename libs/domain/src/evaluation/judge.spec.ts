@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
 import { planRuns } from './plan-runs.js';
-import { CLEAN_RUN } from '../testing/run-results.js';
+import { CLEAN_RUN } from '../../test/run-results.js';
 
 const crashed = (last: string): RunResult => ({
   ...CLEAN_RUN,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { factEntry } from '../retrieval/entries.js';
-import { factOf } from '../testing/memory-records.js';
+import { factOf } from '../../test/memory-records.js';
 import { provenanceOf } from './provenance.js';
 
 const TOLD = 'told.0a1b';

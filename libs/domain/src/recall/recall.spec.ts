@@ -1,7 +1,7 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
-import { skillOf } from '../rollout/skill-fixture.js';
+import { skillOf } from '../../test/skill-fixture.js';
 import { recall } from './recall.js';
 
 const hit = (id: string, text = id, layer: MemoryLayer = 'episodic'): MemoryHit => ({

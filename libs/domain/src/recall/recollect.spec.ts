@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import type { MemoryHit } from '../ports/memory.js';
-import { skillOf } from '../testing/memory-records.js';
+import { skillOf } from '../../test/memory-records.js';
 import { recollect, type RecollectInput } from './recollect.js';
 
 const hit = (id: string, layer: MemoryLayer, kind: string, sources: string[] = []): MemoryHit => ({

@@ -1,4 +1,4 @@
-import { cosine, embedderConformance } from '../testing/embedder-conformance.js';
+import { cosine, embedderConformance } from '../../test/embedder-conformance.js';
 import { describe, expect, it } from 'vitest';
 import type { LabelledPair } from './pairs/labelled-pair.js';
 import { NEAR_TASKS } from './pairs/near-tasks.js';

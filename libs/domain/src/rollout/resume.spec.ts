@@ -2,9 +2,9 @@ import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Journal } from '../ports/journal.js';
-import { AnsweringModel, HIDDEN, learnsFromCritique, REFERENCE, runsCode, type SpecGiven, World } from './rollout-fixture.js';
+import { AnsweringModel, HIDDEN, learnsFromCritique, REFERENCE, runsCode, type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { runRollout } from './run-rollout.js';
-import { skillOf } from './skill-fixture.js';
+import { skillOf } from '../../test/skill-fixture.js';
 
 interface Story {
   readonly spec: SpecGiven;

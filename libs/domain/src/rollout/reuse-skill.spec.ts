@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import { dependencyOn } from '../skills/use/bundle-code.js';
-import { proven, provenSkillOf } from '../skills/use/proven-fixture.js';
-import { AnsweringModel, fenced, learnsFromCritique, specOf, type SpecGiven, World } from './rollout-fixture.js';
-import { skillOf } from './skill-fixture.js';
+import { proven, provenSkillOf } from '../../test/proven-fixture.js';
+import { AnsweringModel, fenced, learnsFromCritique, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
+import { skillOf } from '../../test/skill-fixture.js';
 
 const near = (given: Parameters<typeof skillOf>[0], similarity = 0.85) => [{ skill: skillOf(given), similarity }];
 const askedIn = (world: World) => (world.model as AnsweringModel).asked;

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from './rollout-fixture.js';
+import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
 import { cancelledByCaller, wallTimeOver } from './rollout-stop.js';
 
 const modelOf = (world: World) => world.model as AnsweringModel;

@@ -8,12 +8,12 @@ import { episodeEntries, factEntry, type SearchEntry } from '../retrieval/entrie
 import { reinforce } from '../retrieval/reinforce.js';
 import { isTrusted } from '../skills/hygiene/untrusted.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
-import { FakeEpisodicMemory } from '../testing/fake-episodic-memory.js';
-import { FakeProceduralMemory } from '../testing/fake-procedural-memory.js';
-import { FakeSemanticMemory } from '../testing/fake-semantic-memory.js';
-import { episodeOf, factOf, NEW_YEAR } from '../testing/memory-records.js';
-import { AnsweringModel, World, type WorldGiven } from './rollout-fixture.js';
-import { skillOf } from './skill-fixture.js';
+import { FakeEpisodicMemory } from '../../test/fake-episodic-memory.js';
+import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
+import { FakeSemanticMemory } from '../../test/fake-semantic-memory.js';
+import { episodeOf, factOf, NEW_YEAR } from '../../test/memory-records.js';
+import { AnsweringModel, World, type WorldGiven } from '../../test/rollout-fixture.js';
+import { skillOf } from '../../test/skill-fixture.js';
 
 const PAGE: MemoryHit = {
   id: 'd1.3',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { skillOf, startTools } from './tools-fixture.js';
+import { skillOf, startTools } from '../../test/tools-fixture.js';
 
 const OFF = { enabled: false };
 const CODE = 'def parse_csv(text):\n    return text';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { literalOf } from './python-literal.js';
-import { skillOf, startTools } from './tools-fixture.js';
+import { skillOf, startTools } from '../../test/tools-fixture.js';
 
 const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });
 const plain = (text: string) => ({ 'text/plain': text });

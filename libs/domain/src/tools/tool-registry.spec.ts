@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from './tool-definition.js';
 import { ToolRegistry } from './tool-registry.js';
-import { never, startTools } from './tools-fixture.js';
+import { never, startTools } from '../../test/tools-fixture.js';
 
 const settings = ProceduralMemorySettings.parse({});
 

@@ -1,5 +1,5 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import { skillOf, type SkillGiven } from '@etude/domain/skills/use/bundle-fixture';
+import { skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
 import { inspectSkill } from '@etude/domain/skills/verification/inspect-code';
 import { NO_GROUND, type Verification, verifySkill } from '@etude/domain/skills/verification/verify-skill';
 import { describe, expect, it } from 'vitest';

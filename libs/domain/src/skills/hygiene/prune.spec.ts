@@ -2,11 +2,11 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
 import { calledVersions, versionKey } from '../life/every-skill.js';
 import { archiveSkill, restoreSkill } from '../life/retire.js';
-import { calls, DAY_MS, provenSkill, Shelf } from './hygiene-fixture.js';
+import { calls, DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { planPrune, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from './prune.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;

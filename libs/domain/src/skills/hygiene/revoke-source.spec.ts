@@ -1,7 +1,7 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { episodeOf, factOf, SCOPE } from '../../testing/memory-records.js';
-import { calls, provenSkill, Shelf } from './hygiene-fixture.js';
+import { episodeOf, factOf, SCOPE } from '../../../test/memory-records.js';
+import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { rollbackSkill } from '../life/rollback.js';
 import { restoreSkill } from '../life/retire.js';
 import { SAME_CODE_MARK } from './carried-marks.js';

@@ -1,9 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { dependencyOn } from '../use/bundle-code.js';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { proofOf, storeAt } from '../../testing/skill-lives.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { proofOf, storeAt } from '../../../test/skill-lives.js';
 import { approveSkill, recordVerification, rejectSkill, settleVerified } from './approve.js';
 import { rollbackSkill } from './rollback.js';
 import { findSkill } from './find-skill.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { CALLERS_CAN_RUN } from '../../testing/callers-property.js';
-import { decideAtOnce } from '../../testing/decisions-property.js';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { storeAt } from '../../testing/skill-lives.js';
+import { CALLERS_CAN_RUN } from '../../../test/callers-property.js';
+import { decideAtOnce } from '../../../test/decisions-property.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { dependencyOn } from '../use/bundle-code.js';
 import { settleVerified } from './approve.js';
 import { archiveSkill } from './retire.js';

@@ -1,9 +1,9 @@
 import type { Scope, Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { skillOf } from '../../testing/memory-records.js';
-import { storeAt } from '../../testing/skill-lives.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { skillOf } from '../../../test/memory-records.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { findSkill, searchSkills } from './find-skill.js';
 import { isReadBy, ownerOf, ownersFor, scopeOf, type SkillReader } from './owners.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decideAtOnce } from '../../testing/decisions-property.js';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { ONE_IS_ACTIVE } from '../../testing/one-active-property.js';
-import { storeAt } from '../../testing/skill-lives.js';
+import { decideAtOnce } from '../../../test/decisions-property.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { ONE_IS_ACTIVE } from '../../../test/one-active-property.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { rollbackSkill } from './rollback.js';
 import { keyOf } from './skill-life.js';
 

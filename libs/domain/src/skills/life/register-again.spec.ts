@@ -1,8 +1,8 @@
 import type { SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { storeAt } from '../../testing/skill-lives.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { registerSkill, requireRegistrable } from './register-skill.js';
 import { keyOf } from './skill-life.js';
 

@@ -1,8 +1,8 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { proofOf, storeAt } from '../../testing/skill-lives.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { proofOf, storeAt } from '../../../test/skill-lives.js';
 import { hasHiddenTests } from './hidden-tests.js';
 import { promoteSkill } from './promote-skill.js';
 import { registerSkill } from './register-skill.js';

@@ -1,9 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { NEW_YEAR, SCOPE, skillOf } from '../../testing/memory-records.js';
-import { storeAt } from '../../testing/skill-lives.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { dependencyOn } from '../use/bundle-code.js';
 import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from './retire.js';
 import { keyOf } from './skill-life.js';

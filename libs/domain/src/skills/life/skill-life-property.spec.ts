@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { liveThrough, SIGNER, TURNS } from '../../testing/skill-life-property.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { liveThrough, SIGNER, TURNS } from '../../../test/skill-life-property.js';
 
 it('reaches no active skill without the signed proof for its digest', { timeout: 120_000 }, async () => {
   let [calls, active] = [0, 0];

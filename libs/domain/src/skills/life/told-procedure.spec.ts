@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { SCOPE } from '../../testing/memory-records.js';
+import { SCOPE } from '../../../test/memory-records.js';
 import { replacedByTelling, toldProcedure } from './told-procedure.js';
 
 const telling = (words: string, at: number) => ({ scope: SCOPE, name: 'moor', words, by: 'ann', at });

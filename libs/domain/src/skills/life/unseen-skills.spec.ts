@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { seesNothingOfOthers, STEPS } from '../../testing/unseen-skills-property.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { seesNothingOfOthers, STEPS } from '../../../test/unseen-skills-property.js';
 
 it("shows a user nothing that another user's private skills change", async () => {
   let [answers, unseen] = [0, 0];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { NEW_YEAR, SCOPE } from '../../testing/memory-records.js';
-import { DAY_MS, provenSkill } from '../hygiene/hygiene-fixture.js';
+import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
+import { DAY_MS, provenSkill } from '../../../test/hygiene-fixture.js';
 import { planPrune } from '../hygiene/prune.js';
 import { skillStats } from '../hygiene/skill-stats.js';
 import { afterOffers } from './after-offers.js';

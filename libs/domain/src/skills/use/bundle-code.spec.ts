@@ -1,9 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
-import { registryOf, skillOf } from './bundle-fixture.js';
+import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 
 const increment = skillOf('increment', 'def increment(x):\n    return x + 1');
 

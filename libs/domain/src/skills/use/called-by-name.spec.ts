@@ -2,12 +2,12 @@ import type { EtudeError } from '@etude/contracts/errors';
 import type { SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FakeMemoryOutbox } from '../../testing/fake-memory-outbox.js';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { inspectSkill } from '../verification/inspect-code.js';
 import { runTrial } from '../verification/run-skill-tests.js';
-import { registryOf, skillOf } from './bundle-fixture.js';
-import { proven, TEST_SIGNER } from './proven-fixture.js';
+import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
+import { proven, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { useSkill } from './use-skill.js';
 
 const sandboxes = new PythonSandboxes();

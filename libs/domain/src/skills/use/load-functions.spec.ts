@@ -1,9 +1,9 @@
 import type { EtudeError } from '@etude/contracts/errors';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
-import { registryOf, skillOf } from './bundle-fixture.js';
-import { provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
+import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { codeWithFunctions, loadFunctions } from './load-functions.js';
 import { bundledCode, dependencyOn, pinDependencies } from './bundle-code.js';
 

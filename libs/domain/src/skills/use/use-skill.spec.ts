@@ -2,11 +2,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it, vi } from 'vitest';
 import { afterUse } from '../../retrieval/reinforce.js';
-import { FakeMemoryOutbox } from '../../testing/fake-memory-outbox.js';
-import { FakeSandboxes, type FakeRun } from '../../testing/fake-sandboxes.js';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
-import { registryOf } from './bundle-fixture.js';
-import { proven, provenSkillOf, TEST_SIGNER } from './proven-fixture.js';
+import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
+import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { registryOf } from '../../../test/bundle-fixture.js';
+import { proven, provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { type MeantVersion, type SkillCall, type UseClaim, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };

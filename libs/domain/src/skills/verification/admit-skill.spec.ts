@@ -4,9 +4,9 @@ import { type ApprovalMode, SKILL_STATUSES, type SkillFinding, type SkillStatus 
 import { describe, expect, it } from 'vitest';
 import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
-import { admissionDeps, candidate, io, scope } from './admission-fixture.js';
+import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
 import { approveSkill } from '../life/approve.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { keyOf } from '../life/skill-life.js';

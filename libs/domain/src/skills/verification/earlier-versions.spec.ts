@@ -1,10 +1,10 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { rollbackSkill } from '../life/rollback.js';
 import { keyOf } from '../life/skill-life.js';
-import { skillOf } from '../use/bundle-fixture.js';
-import { admissionDeps } from './admission-fixture.js';
+import { skillOf } from '../../../test/bundle-fixture.js';
+import { admissionDeps } from '../../../test/admission-fixture.js';
 import { admitSkill } from './admit-skill.js';
 import { earlierVersions } from './earlier-versions.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { inspectCode, problemTexts } from './inspect-code.js';
 
 /** What is said against code, beside which there is a function to call. */

@@ -1,8 +1,8 @@
 import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import { isRetryable } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
-import { CLEAN_RUN } from '../../testing/run-results.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { CLEAN_RUN } from '../../../test/run-results.js';
 import { type InspectedCode, inspectCode, inspectSkill, type InspectionRequest, problemTexts, undeclaredProblems } from './inspect-code.js';
 
 const signal = new AbortController().signal;

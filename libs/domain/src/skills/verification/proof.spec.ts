@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { skillOf } from '../use/bundle-fixture.js';
+import { skillOf } from '../../../test/bundle-fixture.js';
 import { skillDigest } from '../life/skill-digest.js';
 import { confidenceOf, isProven, NOTHING_FOUND, proofText, signProof } from './proof.js';
-import { TEST_SIGNER } from '../use/proven-fixture.js';
+import { TEST_SIGNER } from '../../../test/proven-fixture.js';
 
 const found = { ...NOTHING_FOUND, testsPassed: 4, mutantsMade: 8, mutantsNoticed: 8 };
 const bare = skillOf('add', 'def add(a, b):\n    return a + b');

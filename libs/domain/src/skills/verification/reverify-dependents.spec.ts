@@ -1,12 +1,12 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../testing/fake-procedural-memory.js';
-import { admissionDeps } from './admission-fixture.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { admissionDeps } from '../../../test/admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
 import { rollbackSkill } from '../life/rollback.js';
 import { dependencyOn } from '../use/bundle-code.js';
-import { skillOf, type SkillGiven } from '../use/bundle-fixture.js';
-import { proven } from '../use/proven-fixture.js';
+import { skillOf, type SkillGiven } from '../../../test/bundle-fixture.js';
+import { proven } from '../../../test/proven-fixture.js';
 import { reverifyDependents } from './reverify-dependents.js';
 import { skillStats } from '../hygiene/skill-stats.js';
 import { keyOf } from '../life/skill-life.js';

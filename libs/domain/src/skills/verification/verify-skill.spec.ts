@@ -4,10 +4,10 @@ import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
 import { describe, expect, it, vi } from 'vitest';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { PythonSandboxes } from '../../testing/python-sandboxes.js';
-import { CLEAN_RUN } from '../../testing/run-results.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { CLEAN_RUN } from '../../../test/run-results.js';
 import { dependencyOn } from '../use/bundle-code.js';
-import { skillOf as named } from '../use/bundle-fixture.js';
+import { skillOf as named } from '../../../test/bundle-fixture.js';
 import { candidateFromTests } from '../writing/skill-candidate.js';
 import { NO_GROUND, type VerificationDeps, verifySkill } from './verify-skill.js';
 

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import { FakeChatModel } from '../../testing/fake-chat-model.js';
+import { FakeChatModel } from '../../../test/fake-chat-model.js';
 import { writeSkill, type WrittenSkill } from './write-skill.js';
 
 const WRITTEN = {

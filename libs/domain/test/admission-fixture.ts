@@ -1,0 +1,56 @@
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { Skill } from '@etude/contracts/memory';
+import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import { PythonSandboxes } from './python-sandboxes.js';
+import type { AdmissionDeps } from '../src/skills/verification/admit-skill.js';
+import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { TEST_SIGNER } from './proven-fixture.js';
+import { candidateFromTests } from '../src/skills/writing/skill-candidate.js';
+
+export const scope = { tenant: 'acme', agent: 'solver', user: null };
+export const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
+
+/** A program that doubles, with one test. */
+export function candidate(over: Partial<Skill> = {}): Skill {
+  const tests = [io];
+  const code = over.code ?? 'print(int(input()) * 2)';
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: '',
+    scenarios: [],
+    model: null,
+    scripted: false,
+    at: 1,
+    entryPoint: null,
+    tests,
+    sources: [],
+  });
+  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
+}
+
+export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
+  get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),
+});
+
+/** With the machine's own Python, an analyser that finds nothing, and a list of what was asked to be verified. */
+export function admissionDeps(
+  procedural: ProceduralMemory,
+  settings: Partial<ProceduralMemorySettings> = {},
+  requested: Skill[] = [],
+): AdmissionDeps {
+  return {
+    procedural,
+    sandboxes: new PythonSandboxes(),
+    analyser: { analyse: async () => [] },
+    mutationScoreMin: 0.5,
+    clock: { now: () => 9 },
+    settings: settingsOf({ approvalMode: 'automatic', ...settings }),
+    signer: TEST_SIGNER,
+    checker: TEST_SIGNER,
+    requestVerification: async (skill) => void requested.push(skill),
+  };
+}

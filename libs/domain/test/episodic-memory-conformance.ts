@@ -1,0 +1,285 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EpisodicMemory } from '../src/ports/memory.js';
+import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from './memory-records.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const DAY_MS = 86_400_000;
+
+/** What every EpisodicMemory keeps, whatever it is stored in. */
+export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): void {
+  describe('as an EpisodicMemory', () => {
+    it('gives transitions back in order and unabridged', async () => {
+      const memory = await start(make);
+      const long = `${'é😀\u0000\n"\\'.repeat(700_000)}end`;
+      const second = transitionOf({ id: 't2', attempt: 2, feedback: long, code: long.slice(7), critique: 'why\ud800' });
+      await memory.storeTransition(second);
+      await memory.storeTransition(transitionOf({ id: 't1' }));
+      expect(long.length).toBeGreaterThan(4_900_000);
+      const found = await memory.transitions(ALL, second.rolloutId);
+      expect(found.map(({ id }) => id)).toEqual(['t1', 't2']);
+      expect(found[1]).toEqual(second);
+    });
+
+    it('keeps the first record stored under an id', async () => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf());
+      await memory.storeTransition(transitionOf());
+      await memory.storeTransition(transitionOf({ code: 'other' }));
+      await memory.storeEpisode(episodeOf());
+      await memory.storeEpisode(episodeOf({ summary: 'other' }));
+      expect(await memory.transitions(ALL, 'tabcdefgh-r1')).toEqual([transitionOf()]);
+      expect(await memory.recent(ALL, 0, 10)).toEqual([episodeOf()]);
+      expect(await memory.search(ALL, { text: 'even numbers summed', limit: 10 })).toHaveLength(2);
+    });
+
+    it('finds transitions by prompt and draft, episodes by all that they tell', async () => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf({ draft: 'use a sieve of Eratosthenes' }));
+      await memory.storeEpisode(episodeOf({ summary: 'Overflowed a buffer.', reflection: 'Bisection would have converged.' }));
+      const kindOf = async (text: string) => (await memory.search(ALL, { text, limit: 1 }))[0]?.kind;
+      expect(await kindOf('sieve eratosthenes')).toBe('transition');
+      expect(await kindOf('buffer overflowed')).toBe('episode');
+      expect(await kindOf('bisection')).toBe('episode');
+    });
+
+    it('finds what an outside agent told by context, actions, skills and outcomes', async () => {
+      const memory = await start(make);
+      const experience = { context: ['A walrus waits.'], actions: ['threw a salmon'], outcomes: [{ type: 'applause', loud: 'very' }] };
+      await memory.storeEpisode(episodeOf({ experience, summary: 'Fed it.', skillsUsed: ['feed_animals'], reflection: 'Bring gloves.' }));
+      for (const text of ['walrus', 'salmon', 'feed animals', 'applause', 'gloves']) {
+        expect((await memory.search(ALL, { text, limit: 1 })).map(({ title }) => title)).toEqual(['A walrus waits.']);
+      }
+      expect(await memory.recent(ALL, 0, 1)).toMatchObject([{ experience }]);
+    });
+
+    it('shows with a hit what is not trusted of what it was made in sight of', async () => {
+      const memory = await start(make);
+      const touched = ['episodes/taaaaaaaa-r1', 'documents/d1', 'skills/a@1'];
+      await memory.storeTransition(transitionOf({ touched }));
+      await memory.storeEpisode(episodeOf({ touched }));
+      const hits = await memory.search(ALL, { text: 'even numbers summed', limit: 10 });
+      expect(Object.fromEntries(hits.map(({ kind, sources }) => [kind, sources]))).toEqual({
+        episode: ['tabcdefgh-r1', 'documents/d1'],
+        transition: ['tabcdefgh-r1', 'documents/d1'],
+      });
+      expect(await memory.recent(ALL, 0, 10)).toEqual([episodeOf({ touched })]);
+    });
+
+    it('shows where a hit comes from', async () => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf());
+      const [hit] = await memory.search(ALL, { text: transitionOf().prompt, limit: 1, explain: true });
+      expect(hit).toMatchObject({
+        id: transitionOf().id,
+        layer: 'episodic',
+        agent: 'coder',
+        createdAt: NEW_YEAR,
+        sources: ['tabcdefgh-r1'],
+      });
+      expect(hit?.title).toBe('Sum the even numbers of a list.');
+      expect(hit?.text).toContain('def total');
+      expect(hit?.similarity).toBeGreaterThan(0.9);
+      expect(hit?.explanation).toMatchObject({ similarity: hit?.similarity, score: hit?.score });
+      expect((await memory.search(ALL, { text: 'even', limit: 1 }))[0]).not.toHaveProperty('explanation');
+    });
+
+    it.each([
+      ['parse_csv', 'parseCsv'],
+      ['parse csv', 'parse_csv('],
+      ['HTTPServer', 'http_server'],
+      ['合計', '偶数の合計を求める'],
+      ['파일', '파일을 읽는다'],
+      ['straße', 'eine Straße finden'],
+      ['sorting', 'sorted lists'],
+    ])('finds %j in %j', async (query, prompt) => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf({ prompt }));
+      await memory.storeTransition(transitionOf({ id: 'other', prompt: 'unrelated walrus' }));
+      expect((await memory.search(ALL, { text: query, limit: 5 })).map(({ id }) => id)).toEqual([transitionOf().id]);
+    });
+
+    it.each([
+      '"',
+      "'",
+      'a AND',
+      'NEAR(',
+      '*',
+      '(',
+      'kind:fact',
+      '-x',
+      'a" OR "b',
+      'tenant:beta',
+      '; DROP TABLE entry',
+      '%',
+      '\u0000',
+      '',
+      '^',
+      '{a b}:c',
+      '\ud800',
+    ])('takes the query %j as data', async (text) => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf());
+      await expect(memory.search(ALL, { text, limit: 5 })).resolves.toBeInstanceOf(Array);
+    });
+
+    it('answers no more than the limit, nothing below the minimum', async () => {
+      const memory = await start(make);
+      for (let i = 0; i < 8; i += 1)
+        await memory.storeTransition(transitionOf({ id: `t${i}`, prompt: `even numbers ${'walrus '.repeat(i)}` }));
+      expect(await memory.search(ALL, { text: 'even numbers', limit: 3 })).toHaveLength(3);
+      expect(await memory.search(ALL, { text: 'even numbers', limit: 0 })).toEqual([]);
+      const close = await memory.search(ALL, { text: 'even numbers', limit: 8, similarityMin: 0.9 });
+      expect(close.length).toBeGreaterThan(0);
+      expect(close.every(({ similarity }) => similarity >= 0.9)).toBe(true);
+      expect(await memory.search(ALL, { text: 'zebra crossing', limit: 8, similarityMin: 0.1 })).toEqual([]);
+    });
+
+    it('prefers what is recent and what succeeded', async () => {
+      const memory = await start(make);
+      const now = Date.now();
+      await memory.storeTransition(transitionOf({ id: 'old', createdAt: now - 400 * DAY_MS }));
+      await memory.storeTransition(transitionOf({ id: 'failed', verdict: 'WA', createdAt: now }));
+      await memory.storeTransition(transitionOf({ id: 'new', createdAt: now }));
+      const found = await memory.search(ALL, { text: 'even numbers of a list', limit: 3 });
+      expect(found[0]?.id).toBe('new');
+    });
+
+    it('lists recent episodes newest first', async () => {
+      const memory = await start(make);
+      for (const age of [3, 1, 2, 9]) await memory.storeEpisode(episodeOf({ id: `e${age}`, createdAt: NEW_YEAR - age * DAY_MS }));
+      expect((await memory.recent(ALL, NEW_YEAR - 5 * DAY_MS, 10)).map(({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
+      expect((await memory.recent(ALL, 0, 2)).map(({ id }) => id)).toEqual(['e1', 'e2']);
+    });
+
+    it('shows a user what is theirs and what is nobody’s', async () => {
+      const memory = await start(make);
+      for (const user of [null, 'ann', 'bob']) await memory.storeEpisode(episodeOf({ id: `of-${user}`, scope: { ...SCOPE, user } }));
+      const seen = async (user: string | null | undefined) => {
+        const scope = { ...ALL, user };
+        const hits = await memory.search(scope, { text: 'even ones summed', limit: 9 });
+        expect(hits.map(({ id }) => id).toSorted()).toEqual((await memory.recent(scope, 0, 9)).map(({ id }) => id).toSorted());
+        return hits.map(({ id }) => id).toSorted();
+      };
+      expect(await seen('ann')).toEqual(['of-ann', 'of-null']);
+      expect(await seen('eve')).toEqual(['of-null']);
+      expect(await seen(null)).toEqual(['of-ann', 'of-bob', 'of-null']);
+      expect(await seen(undefined)).toEqual(['of-ann', 'of-bob', 'of-null']);
+    });
+
+    it('refuses to work without a tenant', async () => {
+      const memory = await start(make);
+      await memory.storeTransition(transitionOf());
+      for (const scope of SCOPES_WITHOUT_TENANT) {
+        await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.recent(scope, 0, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.transitions(scope, 'tabcdefgh-r1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      const nobody = { ...SCOPE, tenant: '' };
+      await expect(memory.storeTransition(transitionOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.storeEpisode(episodeOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    });
+
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
+      await expect(
+        fc.assert(
+          fc.asyncProperty(OPERATIONS, async (operations) => isolates(await make(), operations)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
+    });
+
+    it('ranks as if no other tenant were there', async () => {
+      const alone = await start(make);
+      const crowded = await start(make);
+      for (let i = 0; i < 12; i += 1) {
+        const prompt = `even numbers list ${['odd', 'prime', 'sum', 'sort'].slice(0, (i % 4) + 1).join(' ')}`;
+        await alone.storeTransition(transitionOf({ id: `t${i}`, prompt }));
+        await crowded.storeTransition(
+          transitionOf({ id: `x${i}`, prompt: 'prime sum prime sum odd', scope: { ...SCOPE, tenant: 'beta' } }),
+        );
+        await crowded.storeTransition(transitionOf({ id: `t${i}`, prompt }));
+      }
+      const query = { text: 'sum of odd prime numbers', limit: 12 };
+      const plain = async (memory: EpisodicMemory) => (await memory.search(ALL, query)).map(({ id, similarity }) => ({ id, similarity }));
+      expect(await plain(crowded)).toEqual(await plain(alone));
+    });
+  });
+}
+
+const TENANTS = ['acme', 'beta', 'acm', 'acme2'];
+const WORDS = ['even', 'odd', 'sum', 'parse_csv', '合計'];
+
+const OPERATIONS = fc.array(
+  fc.record({
+    kind: fc.constantFrom('transition', 'episode', 'search', 'recent', 'transitions'),
+    tenant: fc.constantFrom(...TENANTS),
+    agent: fc.constantFrom('coder', 'tester'),
+    everyAgent: fc.boolean(),
+    user: fc.constantFrom(null, 'ann', 'bob'),
+    number: fc.integer({ min: 0, max: 4 }),
+    words: fc.subarray(WORDS, { minLength: 1 }),
+  }),
+  { minLength: 10, maxLength: 50 },
+);
+type Operation = typeof OPERATIONS extends fc.Arbitrary<(infer T)[]> ? T : never;
+
+/** Every record says in its own text whose it is; the model is the set of what was stored first under an id. */
+async function isolates(made: MemoryUnderTest<EpisodicMemory>, operations: readonly Operation[]): Promise<void> {
+  const { memory } = made;
+  try {
+    const stored = new Map<string, { tenant: string; agent: string; user: string | null }>();
+    for (const operation of operations) {
+      const { tenant, agent, user, number } = operation;
+      const prompt = operation.words.join(' ');
+      const key = `${operation.kind} ${tenant} ${number}`;
+      if (operation.kind === 'transition') {
+        await memory.storeTransition(
+          transitionOf({ id: `${number}`, rolloutId: 'r', attempt: number, prompt, scope: { tenant, agent, user } }),
+        );
+        if (!stored.has(key)) stored.set(key, operation);
+      } else if (operation.kind === 'episode') {
+        await memory.storeEpisode(episodeOf({ id: `${number}`, summary: prompt, scope: { tenant, agent, user } }));
+        if (!stored.has(key)) stored.set(key, operation);
+      } else await expectOwnOnly(memory, operation, stored);
+    }
+  } finally {
+    await made.close?.();
+  }
+}
+
+async function expectOwnOnly(
+  memory: EpisodicMemory,
+  operation: Operation,
+  stored: ReadonlyMap<string, { tenant: string; agent: string; user: string | null }>,
+): Promise<void> {
+  const { tenant, everyAgent, user, kind } = operation;
+  const agent = everyAgent ? null : operation.agent;
+  const mine = (what: string) =>
+    [...stored]
+      .filter(([key, owner]) => key.startsWith(`${what} `) && owner.tenant === tenant && (agent === null || owner.agent === agent))
+      .filter(([, owner]) => user === null || owner.user === null || owner.user === user)
+      .map(([key]) => key.split(' ')[2] ?? '')
+      .toSorted((a, b) => a.localeCompare(b));
+  const scope = { tenant, agent, user };
+  if (kind === 'recent') expect((await memory.recent(scope, 0, 100)).map(({ id }) => id).toSorted()).toEqual(mine('episode'));
+  else if (kind === 'transitions')
+    expect((await memory.transitions(scope, 'r')).map(({ id }) => id).toSorted()).toEqual(mine('transition'));
+  else {
+    const hits = await memory.search(scope, { text: WORDS.join(' '), limit: 100 });
+    expect(
+      hits
+        .filter((hit) => hit.kind === 'transition')
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(mine('transition'));
+    expect(
+      hits
+        .filter((hit) => hit.kind === 'episode')
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(mine('episode'));
+  }
+}

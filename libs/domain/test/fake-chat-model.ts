@@ -1,0 +1,67 @@
+import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
+
+type Computed = string | Partial<ChatResponse> | Error;
+
+/** A text, parts of a response, an error to throw, or a function of the request that gives one of these. */
+export type FakeAnswer = Computed | ((request: ChatRequest, signal: AbortSignal) => Computed | Promise<Computed>);
+
+/** Answers nothing until it is aborted. */
+export const neverAnswers = (_request: ChatRequest, signal: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(aborted()), { once: true });
+  });
+
+/**
+ * Answers from a list, in the order of the calls, and keeps every request.
+ *
+ * @throws Error naming the request when the list has run out: a test that asks more than it said is wrong.
+ * Tokens are about characters / 4 unless an answer gives them. Marked as scripted, which it is.
+ */
+export class FakeChatModel implements ChatModel {
+  readonly requests: ChatRequest[] = [];
+  readonly #answers: FakeAnswer[];
+
+  constructor(answers: readonly FakeAnswer[]) {
+    this.#answers = [...answers];
+  }
+
+  /** Answers that nobody has asked for yet. */
+  get remaining(): number {
+    return this.#answers.length;
+  }
+
+  async chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
+    if (signal.aborted) throw aborted();
+    this.requests.push(structuredClone(request));
+    const answer = this.#answers.shift();
+    if (answer === undefined) throw new Error(`the fake model has no answer left for call ${this.requests.length}: ${lastText(request)}`);
+    const computed = typeof answer === 'function' ? await answer(request, signal) : answer;
+    if (signal.aborted) throw aborted();
+    if (computed instanceof Error) throw computed;
+    return responseOf(request, typeof computed === 'string' ? { text: computed } : computed);
+  }
+}
+
+function responseOf(request: ChatRequest, given: Partial<ChatResponse>): ChatResponse {
+  const text = given.text ?? '';
+  const toolCalls = given.toolCalls ?? [];
+  const said = text + toolCalls.map((call) => call.name + call.arguments).join('');
+  return {
+    text,
+    toolCalls,
+    finishReason: toolCalls.length > 0 ? 'tool_calls' : 'stop',
+    model: 'fake',
+    scripted: true,
+    inputTokens: tokens(request.messages.map((message) => message.content).join('')),
+    outputTokens: tokens(said),
+    costUsd: 0,
+    ...given,
+  };
+}
+
+const tokens = (text: string) => Math.ceil(text.length / 4);
+const lastText = (request: ChatRequest) => JSON.stringify((request.messages.at(-1)?.content ?? '').slice(0, 200));
+
+function aborted(): Error {
+  return new DOMException('the call of the model was aborted', 'AbortError');
+}

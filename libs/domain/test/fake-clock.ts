@@ -1,0 +1,18 @@
+import type { Clock } from '../src/ports/clock.js';
+
+/** Time that moves only when told to. Milliseconds since 1970. */
+export class FakeClock implements Clock {
+  #now: number;
+
+  constructor(now = 1_700_000_000_000) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+  }
+}

@@ -1,0 +1,233 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
+import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { Clock } from '../src/ports/clock.js';
+import type { ProceduralMemory, ReadScope, SearchQuery, StoreSkillOptions } from '../src/ports/memory.js';
+import type { ProofChecker } from '../src/ports/proof-signer.js';
+import type { MoveOptions, SkillKey, SkillMove, SkillOwner } from '../src/ports/skill-registry.js';
+import { skillEntries } from '../src/retrieval/entries.js';
+import { afterUse } from '../src/retrieval/reinforce.js';
+import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
+import { type MovedVersion, requireCallable } from '../src/skills/life/callers.js';
+import { isVersionOf, requireOnlyActive } from '../src/skills/life/one-active.js';
+import { mayCall } from '../src/skills/life/pins.js';
+import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/hygiene/carried-marks.js';
+import { knownVersion } from '../src/skills/life/known-version.js';
+import { keyOf, movedSkill, newSkill, noSuchSkill } from '../src/skills/life/skill-life.js';
+import { requireReplacements } from '../src/skills/life/replacements.js';
+import { namesThatReturn, needsRoom, requireRoom } from '../src/skills/life/skill-room.js';
+import { IN_USE } from '../src/skills/life/skill-status.js';
+import { ownersOfUse } from '../src/skills/life/skill-usage.js';
+import { afterOffers } from '../src/skills/use/after-offers.js';
+import { staleEdit } from '../src/skills/life/stale-edit.js';
+import { fakeSearch, isWithin } from './fake-search.js';
+
+type ListOptions = Parameters<ProceduralMemory['list']>[1];
+
+/** Skills in a list. Passes the conformance suite; stands in for a store in domain tests. */
+export class FakeProceduralMemory implements ProceduralMemory {
+  #skills: Skill[] = [];
+  readonly #uses = new Set<string>();
+  readonly #clock: Clock;
+  readonly #checker: ProofChecker | null;
+
+  /** Without a checker any signature is believed. */
+  constructor(clock: Clock = { now: () => 0 }, checker: ProofChecker | null = null) {
+    this.#clock = clock;
+    this.#checker = checker;
+  }
+
+  /** Skills as they are, whatever their life was: for tests that begin in the middle of it. */
+  keep(...skills: readonly Skill[]): this {
+    this.#skills = [...this.#skills, ...structuredClone(skills)];
+    return this;
+  }
+
+  async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
+    const { baseVersion, words, namesMax = 0, setAside } = options;
+    const { scope, name } = given;
+    requireScope(wholeTenant(scope));
+    const versions = this.#versions(scope, name);
+    const known = knownVersion(given, versions, words);
+    if (known !== null) return known.changed === null ? known.version : this.#replace(this.#find(keyOf(known.version)), known.changed);
+    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
+    if (stale !== null) throw stale;
+    if (setAside === undefined && needsRoom(versions) && namesMax > 0) requireRoom(scope, this.#names(scope), namesMax);
+    const carried = withCarriedMarks(given, versions, options);
+    const marked = withMarkOfCode(carried, this.#isMarked(carried, versions, options));
+    const stored = newSkill(marked, (versions[0]?.version ?? 0) + 1, options);
+    this.#skills = [...this.#skills, stored];
+    return structuredClone(stored);
+  }
+
+  async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
+    const found = this.#visible(scope).filter((skill) => skill.name === name && (version === undefined || skill.version === version));
+    return structuredClone(narrowestNewest(found, scope.user));
+  }
+
+  async list(scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
+    const { status, category, limit } = options;
+    const matching = this.#visible(scope).filter(
+      (skill) => (status === undefined || skill.status === status) && (category === undefined || isBelow(skill.category, category)),
+    );
+    return matching
+      .filter((skill) => !matching.some((other) => isVersionOf(other, skill) && other.version > skill.version))
+      .filter((skill) => isBehind(skill, options))
+      .toSorted(
+        (a, b) => compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent) || compare(a.scope.user ?? '', b.scope.user ?? ''),
+      )
+      .slice(0, Math.max(0, limit))
+      .map((skill) => structuredClone(skill));
+  }
+
+  async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
+    return this.#versions(owner, name).filter((skill) => status === undefined || skill.status === status);
+  }
+
+  async countNames(owner: SkillOwner, countMax: number): Promise<number> {
+    return Math.min(countMax, this.#names(owner));
+  }
+
+  async move(moves: readonly SkillMove[], { namesMax = 0 }: MoveOptions = {}): Promise<readonly Skill[]> {
+    if (new Set(moves.map(({ key }) => key?.tenant)).size > 1)
+      throw new EtudeError('INVALID_ARGUMENT', 'skills of several tenants were to be moved at once; move those of each by themselves');
+    for (;;) {
+      const before = this.#skills;
+      const behind = new FakeProceduralMemory(this.#clock, this.#checker).keep(...before);
+      const moved = moves.map((move) => behind.#movedBy(move));
+      for (const { before: known, after } of moved)
+        if (known.status !== 'active' && after.status === 'active') requireOnlyActive(after, behind.#skills);
+      for (const { scope } of await namesThatReturn(moved, async ({ scope: owner, name }) => this.#versions(owner, name)))
+        requireRoom(scope, this.#names(scope), namesMax);
+      await requireReplacements(this, moved);
+      await requireCallable(this, moved);
+      // Somebody was faster while others were asked for.
+      if (this.#skills !== before) continue;
+      this.#skills = behind.#skills;
+      return moved.map(({ after: { scope, name, version } }) => structuredClone(this.#find({ ...scope, name, version })));
+    }
+  }
+
+  async dependents(
+    owner: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
+    { all = false }: { readonly all?: boolean } = {},
+  ): Promise<readonly Skill[]> {
+    const { tenant, agent } = owner;
+    requireScope({ tenant, agent });
+    return this.#skills
+      .filter(({ scope, status }) => (tenant === GLOBAL_TENANT || scope.tenant === tenant) && (all || IN_USE.has(status)))
+      .filter((skill) => mayCall(skill, owner))
+      .map((skill) => structuredClone(skill));
+  }
+
+  async countOffers(offers: Parameters<ProceduralMemory['countOffers']>[0]): Promise<void> {
+    for (const { tenant, agent } of offers) requireScope({ tenant, agent });
+    const byVersion = Map.groupBy(offers, (offer) => this.#known(offer));
+    this.#skills = this.#skills.map((skill) => afterOffers(skill, byVersion.get(skill) ?? []));
+  }
+
+  async search(scope: ReadScope, query: SearchQuery): ReturnType<ProceduralMemory['search']> {
+    const items = this.#active(scope).flatMap((record) => skillEntries(record).map((entry) => ({ record, entry })));
+    return fakeSearch(items, query, this.#clock.now()).map(({ record, similarity, score, explanation }) => {
+      const found = { skill: structuredClone(record), similarity, score };
+      return explanation === undefined ? found : { ...found, explanation };
+    });
+  }
+
+  async byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]> {
+    return this.#active(scope)
+      .filter((skill) => skill.fingerprints.includes(fingerprint))
+      .toReversed()
+      .toSorted((a, b) => b.successRate - a.successRate)
+      .map((skill) => structuredClone(skill));
+  }
+
+  async recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void> {
+    requireScope(wholeTenant(use.scope));
+    const key = JSON.stringify([use.scope.tenant, useId]);
+    if (this.#uses.has(key)) return;
+    const [used] = ownersOfUse(use).flatMap((owner) => this.#known({ ...owner, name: use.name, version: use.version }) ?? []);
+    if (used === undefined) throw noSuchSkill(use);
+    this.#uses.add(key);
+    this.#replace(used, afterUse(used, use));
+  }
+
+  #movedBy(move: SkillMove): MovedVersion {
+    const before = this.#find(move.key);
+    const after = movedSkill(before, structuredClone(move), this.#checker);
+    this.#replace(before, after);
+    return { before, after, move };
+  }
+
+  #names(owner: SkillOwner): number {
+    const kept = this.#owned(owner).filter((skill) => !needsRoom([skill]));
+    return new Set(kept.map(({ name }) => name)).size;
+  }
+
+  #isMarked(given: Skill, versions: readonly Skill[], options: StoreSkillOptions): boolean {
+    const code = codeToLookFor(given, versions, options);
+    return code !== null && this.#visible({ tenant: given.scope.tenant, agent: null }).some((skill) => markedCode(skill) === code);
+  }
+
+  #versions(owner: SkillOwner, name: string): readonly Skill[] {
+    return this.#owned(owner)
+      .filter((skill) => skill.name === name)
+      .toSorted((a, b) => b.version - a.version || compare(a.scope.user ?? '', b.scope.user ?? ''))
+      .map((skill) => structuredClone(skill));
+  }
+
+  #find(key: Omit<SkillKey, 'digest'>): Skill {
+    const found = this.#known(key);
+    if (found === undefined) throw noSuchSkill(key);
+    return found;
+  }
+
+  /** Without a user nobody's, else any that there is. */
+  #known({ name, version, ...owner }: Omit<SkillKey, 'digest'>): Skill | undefined {
+    const found = this.#owned(owner).filter((skill) => skill.name === name && skill.version === version);
+    return found.find(({ scope }) => scope.user === null) ?? found[0];
+  }
+
+  #owned({ tenant, agent, user }: SkillOwner): Skill[] {
+    return this.#visible({ tenant, agent }).filter(({ scope }) => user === undefined || scope.user === user);
+  }
+
+  #replace(old: Skill, changed: Skill): Skill {
+    this.#skills = this.#skills.map((skill) => (skill === old ? changed : skill));
+    return structuredClone(changed);
+  }
+
+  #visible(scope: ReadScope): Skill[] {
+    requireScope(scope);
+    return this.#skills.filter((skill) => isWithin(skill.scope, scope));
+  }
+
+  #active(scope: ReadScope): Skill[] {
+    return this.#visible(scope).filter(({ status }) => status === 'active');
+  }
+}
+
+/** The reader's own before nobody's, and then any user's. */
+function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
+  const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
+  const ordered = skills.toSorted(
+    (a, b) => placeOf(a) - placeOf(b) || compare(a.scope.user ?? '', b.scope.user ?? '') || b.version - a.version,
+  );
+  return ordered[0] ?? null;
+}
+
+function isBehind({ name, scope }: Skill, { afterName, afterAgent, afterUser }: ListOptions): boolean {
+  if (afterName === undefined || name !== afterName) return afterName === undefined || name > afterName;
+  if (afterAgent === undefined || scope.agent !== afterAgent) return afterAgent !== undefined && scope.agent > afterAgent;
+  return afterUser !== undefined && (scope.user ?? '') > (afterUser ?? '');
+}
+
+function isBelow(category: string | undefined, wanted: string): boolean {
+  return category === wanted || (category?.startsWith(`${wanted}.`) ?? false);
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,122 @@
+import type { Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
+import { skillDigest } from '../src/skills/life/skill-digest.js';
+
+export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
+/** 2026-01-01, ms since 1970. */
+export const NEW_YEAR = 1_767_225_600_000;
+
+export function transitionOf(changes: Partial<Transition> = {}): Transition {
+  return {
+    id: 'tabcdefgh-r1.a1',
+    scope: SCOPE,
+    taskId: 'tabcdefgh',
+    rolloutId: 'tabcdefgh-r1',
+    attempt: 1,
+    prompt: 'Sum the even numbers of a list.',
+    fingerprint: 'f1',
+    critique: null,
+    draft: null,
+    recalled: [],
+    thought: 'Filter, then sum.',
+    code: 'def total(xs): return sum(x for x in xs if x % 2 == 0)',
+    feedback: 'all cases passed',
+    verdict: 'AC',
+    reason: 'all cases passed',
+    casesPassed: 3,
+    casesTotal: 3,
+    skill: null,
+    model: 'm',
+    scripted: false,
+    inputTokens: 10,
+    outputTokens: 20,
+    costUsd: 0,
+    createdAt: NEW_YEAR,
+    ...changes,
+  };
+}
+
+export function episodeOf(changes: Partial<Episode> = {}): Episode {
+  return {
+    id: 'tabcdefgh-r1',
+    scope: SCOPE,
+    taskId: 'tabcdefgh',
+    rolloutId: 'tabcdefgh-r1',
+    prompt: 'Sum the even numbers of a list.',
+    fingerprint: 'f1',
+    evaluatorKind: 'function_cases',
+    entryPoint: 'total',
+    code: 'def total(xs): ...',
+    summary: 'Filtered the even ones and summed them.',
+    reflection: null,
+    success: true,
+    importance: 0.5,
+    skillsUsed: [],
+    attempts: 1,
+    model: 'm',
+    scripted: false,
+    createdAt: NEW_YEAR,
+    ...changes,
+  };
+}
+
+export function factOf(changes: Partial<Fact> = {}): Fact {
+  return {
+    id: 'fact-1',
+    scope: SCOPE,
+    text: 'Input ends with an empty line.',
+    category: 'general',
+    confidence: 0.8,
+    source: 'experience',
+    episodes: ['e1'],
+    support: 1,
+    accessCount: 0,
+    createdAt: NEW_YEAR,
+    ...changes,
+  };
+}
+
+/** With the digest of its content, unless another one is given. */
+export function skillOf(changes: Partial<Skill> = {}): Skill {
+  const skill = {
+    name: 'sum_even',
+    version: 1,
+    scope: SCOPE,
+    kind: 'function',
+    description: 'Sums the even numbers of a list.',
+    code: 'def total(xs): ...',
+    entryPoint: 'total',
+    parameters: [],
+    tests: [{ kind: 'call', args: [[1, 2]], kwargs: {}, expected: 2, tolerance: 0 }],
+    tags: [],
+    cues: ['Add up all even values'],
+    fingerprints: ['f1'],
+    status: 'candidate',
+    statusReason: '',
+    evidence: [],
+    sources: ['tasks/tabcdefgh'],
+    model: 'm',
+    scripted: false,
+    executionCount: 0,
+    successRate: 1,
+    createdAt: NEW_YEAR,
+    updatedAt: NEW_YEAR,
+    ...changes,
+  } satisfies Omit<Skill, 'digest'>;
+  return { ...skill, digest: changes.digest ?? skillDigest(skill) };
+}
+
+export function skillUseOf(
+  changes: Partial<Extract<MemoryWrite, { kind: 'skill_use' }>> = {},
+): Extract<MemoryWrite, { kind: 'skill_use' }> {
+  return {
+    kind: 'skill_use',
+    scope: SCOPE,
+    name: 'sum_even',
+    version: 1,
+    success: true,
+    fingerprint: 'f2',
+    cue: 'Total of the even entries',
+    at: NEW_YEAR + 1,
+    ...changes,
+  };
+}

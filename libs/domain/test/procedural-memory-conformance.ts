@@ -1,0 +1,267 @@
+import type { Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import { SKILL_CUES_MAX } from '../src/retrieval/reinforce.js';
+import { keyOf, newSkill } from '../src/skills/life/skill-life.js';
+import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+import { skillCallersConformance } from './skill-callers-conformance.js';
+import { skillRegistryConformance } from './skill-registry-conformance.js';
+import { storeAt } from './skill-lives.js';
+import { skillStoringConformance } from './skill-storing-conformance.js';
+import { skillUsageConformance } from './skill-usage-conformance.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const code = (letter: string) => `def total(xs): return '${letter}'`;
+const ACTIVE = skillOf({ status: 'active' });
+/** As it is answered once it was stored. */
+const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), changes.version ?? 1);
+
+/** What every ProceduralMemory keeps, whatever it is stored in. */
+export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
+  skillRegistryConformance(make);
+  skillCallersConformance(make);
+  skillStoringConformance(make);
+  skillUsageConformance(make);
+
+  describe('as a ProceduralMemory', () => {
+    it('numbers versions and keeps one per digest', async () => {
+      const memory = await start(make);
+      expect(await memory.store(skillOf({ version: 7 }))).toEqual(storedOf());
+      expect(await memory.store(skillOf({ description: 'other words' }))).toEqual(storedOf());
+      const second = await memory.store(skillOf({ code: code('b') }));
+      expect(second.version).toBe(2);
+      expect(await memory.store(skillOf({ digest: 'f'.repeat(64) }))).toMatchObject({ version: 1, digest: skillOf().digest });
+      expect(await memory.get(ALL, 'sum_even')).toEqual(second);
+      expect(await memory.get(ALL, 'sum_even', 1)).toEqual(storedOf());
+      expect(await memory.get(ALL, 'sum_even', 3)).toBeNull();
+      expect(await memory.get(ALL, 'sum_odd')).toBeNull();
+    });
+
+    it('carries marks on to later versions, unless a reviewer stores them', async () => {
+      const memory = await start(make);
+      const untrusted = ['imported'];
+      const lines = "def total(xs):\n    return '#'";
+      const edit = (more: string, options = {}) => memory.store(skillOf({ code: `${lines}${more}` }), options);
+      await memory.store(skillOf({ code: lines, untrusted }));
+      expect(await edit('\n\n# mine', { baseVersion: 1 })).toMatchObject({ version: 2, untrusted });
+      expect(await edit('\n\nONE = 1', { isReviewed: true })).not.toHaveProperty('untrusted');
+      expect(await edit('\n\nTWO = 2')).toMatchObject({ version: 4, untrusted });
+      const ofAnn = await memory.store(skillOf({ code: code('c'), scope: { ...SCOPE, user: 'ann' } }));
+      expect(ofAnn).not.toHaveProperty('untrusted');
+    });
+
+    it('carries marks on from what was rejected only where that is edited, or stored again', async () => {
+      const memory = await start(make);
+      const untrusted = ['imported'];
+      await storeAt(memory, skillOf({ code: code('a'), untrusted, status: 'rejected' }));
+      expect(await memory.store(skillOf({ code: code('b') }), { isReviewed: true })).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ code: code('c') }))).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
+    });
+
+    it('counts versions per agent and user', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf());
+      for (const other of [
+        { ...SCOPE, agent: 'tester' },
+        { ...SCOPE, user: 'ann' },
+        { ...SCOPE, user: 'an' },
+        { ...SCOPE, agent: '@user', user: 'ann' },
+      ]) {
+        expect(await memory.store(skillOf({ scope: other, code: code('b') }))).toMatchObject({ version: 1, scope: other });
+        expect(await memory.store(skillOf({ scope: other, code: code('c') }))).toMatchObject({ version: 2, scope: other });
+        expect(await memory.get(other, 'sum_even')).toMatchObject({ version: 2, scope: other });
+      }
+      expect(await memory.store(skillOf({ code: code('b') }))).toMatchObject({ version: 2, scope: SCOPE });
+    });
+
+    it("answers the reader's own version before nobody's, and before any user's", async () => {
+      const memory = await start(make);
+      const ofAnn = await memory.store(skillOf({ scope: { ...SCOPE, user: 'ann' } }));
+      const users = async (user?: string | null, version?: number) =>
+        (await memory.get({ ...ALL, ...(user === undefined ? {} : { user }) }, 'sum_even', version))?.scope.user;
+      expect([await users(), await users('ann'), await users('bob')]).toEqual(['ann', 'ann', undefined]);
+      await memory.store(skillOf());
+      await memory.store(skillOf({ code: code('b') }));
+      expect([await users(), await users('ann'), await users('bob')]).toEqual([null, 'ann', null]);
+      expect([await users('ann', 1), await users('ann', 2)]).toEqual(['ann', null]);
+      expect(await memory.get({ ...ALL, user: 'ann' }, 'sum_even')).toEqual(ofAnn);
+    });
+
+    it('keeps equal skills of two users, and of nobody, apart', async () => {
+      const memory = await start(make);
+      const users = ['ann', 'bob', null];
+      for (const user of users) await storeAt(memory, skillTold(user));
+      for (const user of users) {
+        const own = await memory.store(skillTold(user));
+        expect(own).toMatchObject({ version: 1, status: 'active', scope: { user } });
+        expect(await memory.get({ ...ALL, user: user ?? '@nobody' }, 'sum_even', 1)).toEqual(own);
+      }
+      for (const user of ['ann', 'bob']) {
+        const shown = await memory.search({ ...ALL, user }, { text: 'even numbers', limit: 9 });
+        expect(new Set(shown.map(({ skill }) => skill.scope.user))).toEqual(new Set([user, null]));
+      }
+    });
+
+    it('gives one version to each of many stored at once', async () => {
+      const memory = await start(make);
+      const stored = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => memory.store(skillOf({ code: code(letter) }))));
+      expect(new Set(stored.map(({ version }) => version))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
+    });
+
+    it('lists the newest of each by name and agent, in pages', async () => {
+      const memory = await start(make);
+      for (const name of ['c', 'a', 'b']) await storeAt(memory, skillOf({ name, status: 'active' }));
+      await memory.store(skillOf({ name: 'a', code: code('b') }));
+      await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, agent: 'tester' } }));
+      expect(keys(await memory.list(ALL, { limit: 9 }))).toEqual(['a@2 coder', 'a@1 tester', 'b@1 coder', 'c@1 coder']);
+      expect(keys(await memory.list(ALL, { limit: 1, afterName: 'a', afterAgent: 'coder' }))).toEqual(['a@1 tester']);
+      expect(keys(await memory.list(ALL, { limit: 9, afterName: 'a' }))).toEqual(['b@1 coder', 'c@1 coder']);
+      expect(keys(await memory.list({ ...ALL, agent: 'coder' }, { limit: 9, status: 'active' }))).toEqual([
+        'a@1 coder',
+        'b@1 coder',
+        'c@1 coder',
+      ]);
+    });
+
+    it("lists each user's newest by itself, nobody's first", async () => {
+      const memory = await start(make);
+      for (const user of ['bob', null, 'ann']) await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, user } }));
+      await memory.store(skillOf({ name: 'a', code: code('b'), scope: { ...SCOPE, user: 'ann' } }));
+      await memory.store(skillOf({ name: 'b', scope: { ...SCOPE, user: 'ann' } }));
+      const listed = async (options: object, user?: string) =>
+        (await memory.list({ ...ALL, ...(user === undefined ? {} : { user }) }, { limit: 9, ...options })).map(
+          ({ name, version, scope }) => `${name}@${version} ${scope.user ?? 'nobody'}`,
+        );
+      const all = ['a@1 nobody', 'a@2 ann', 'a@1 bob', 'b@1 ann'];
+      expect(await listed({})).toEqual(all);
+      expect(await listed({}, 'ann')).toEqual(['a@1 nobody', 'a@2 ann', 'b@1 ann']);
+      const at = { afterName: 'a', afterAgent: 'coder' };
+      expect(await listed({ limit: 1 })).toEqual(all.slice(0, 1));
+      expect(await listed({ ...at, afterUser: null, limit: 2 })).toEqual(all.slice(1, 3));
+      expect(await listed({ ...at, afterUser: 'ann' })).toEqual(all.slice(2));
+      expect(await listed({ ...at, afterUser: 'bob' })).toEqual(all.slice(3));
+      expect(await listed(at)).toEqual(all.slice(3));
+    });
+
+    it('finds a skill only while it is active', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const found = async () => [
+        (await memory.search(ALL, { text: 'even numbers', limit: 5 })).length,
+        (await memory.byFingerprint(ALL, 'f1')).length,
+      ];
+      expect(await found()).toEqual([0, 0]);
+      await storeAt(memory, ACTIVE);
+      expect(await found()).toEqual([1, 1]);
+      await memory.move([{ key: keyOf(stored), to: 'deprecated', by: 'ann', reason: '', at: NEW_YEAR + 1 }]);
+      expect(await found()).toEqual([0, 0]);
+    });
+
+    it('finds a skill once, by the closest of name, description and cues', async () => {
+      const memory = await start(make);
+      await storeAt(memory, { ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
+      await storeAt(memory, { ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
+      const found = await memory.search(ALL, { text: 'Add up all even values', limit: 5, explain: true });
+      expect(found.map(({ skill }) => skill.name)[0]).toBe('sum_even');
+      expect(found.filter(({ skill }) => skill.name === 'sum_even')).toHaveLength(1);
+      expect(found[0]?.similarity).toBeGreaterThan(0.95);
+      expect(found[0]?.explanation?.score).toBe(found[0]?.score);
+      expect((await memory.search(ALL, { text: 'walrus', limit: 5 })).map(({ skill }) => skill.name)).toEqual(['walrus']);
+      expect(await memory.search(ALL, { text: 'zebra', limit: 5, similarityMin: 0.2 })).toEqual([]);
+    });
+
+    it('finds many skills behind one with many cues', async () => {
+      const memory = await start(make);
+      await storeAt(memory, { ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
+      for (const name of ['b', 'c', 'd']) await storeAt(memory, { ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
+      expect(await memory.search(ALL, { text: 'sum of even numbers', limit: 4 })).toHaveLength(4);
+    });
+
+    it('refuses to work without a tenant', async () => {
+      const memory = await start(make);
+      for (const scope of SCOPES_WITHOUT_TENANT) {
+        await expect(memory.get(scope, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.list(scope, { limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.search(scope, { text: 'a', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.byFingerprint(scope, 'f1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      for (const tenant of ['', '  ', undefined as unknown as string]) {
+        const key = { ...keyOf(skillOf()), tenant };
+        await expect(memory.versions(key, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.dependents(key)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.countOffers([key])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        const move = { key, to: 'active', by: 'ann', reason: '', at: 0 } as const;
+        await expect(memory.move([move])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      const nobody = { ...SCOPE, tenant: '' };
+      await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    });
+
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
+      await expect(
+        fc.assert(
+          fc.asyncProperty(SKILLS, async (skills) => isolates(await make(), skills)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
+    });
+  });
+}
+
+const skillTold = (user: string | null) => skillOf({ scope: { ...SCOPE, user }, description: `as ${user} tells it`, status: 'active' });
+const keys = (skills: readonly Skill[]) => skills.map(({ name, version, scope }) => `${name}@${version} ${scope.agent}`);
+const ownerKey = ({ scope: { tenant, agent }, name, version }: Skill) => `${tenant}-${agent}-${name}@${version}`;
+
+const SKILLS = fc.array(
+  fc.record({
+    tenant: fc.constantFrom('acme', 'beta', 'acm'),
+    agent: fc.constantFrom('coder', 'tester'),
+    name: fc.constantFrom('sum_even', 'sum_odd'),
+    letter: fc.constantFrom('a', 'b', 'c'),
+  }),
+  { minLength: 3, maxLength: 20 },
+);
+
+async function isolates(
+  made: MemoryUnderTest<ProceduralMemory>,
+  skills: ReadonlyArray<{ tenant: string; agent: string; name: string; letter: string }>,
+): Promise<void> {
+  const { memory } = made;
+  try {
+    const model = new Map<string, string[]>();
+    for (const { tenant, agent, name, letter } of skills) {
+      const digests = model.get(`${tenant}-${agent}-${name}`) ?? [];
+      if (!digests.includes(letter)) digests.push(letter);
+      model.set(`${tenant}-${agent}-${name}`, digests);
+      const skill = skillOf({ status: 'active', name, code: code(letter), scope: { tenant, agent, user: null } });
+      const stored = await storeAt(memory, skill);
+      expect(stored.version).toBe(digests.indexOf(letter) + 1);
+      for (const scope of [
+        { tenant, agent },
+        { tenant, agent: null },
+      ])
+        await expectOwnOnly(memory, scope, model);
+    }
+  } finally {
+    await made.close?.();
+  }
+}
+
+async function expectOwnOnly(
+  memory: ProceduralMemory,
+  scope: { tenant: string; agent: string | null },
+  model: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
+  const own = [...model]
+    .filter(([key]) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`))
+    .map(([key, digests]) => `${key}@${digests.length}`)
+    .toSorted();
+  const found = await memory.search(scope, { text: 'even odd numbers', limit: 50 });
+  expect(found.map(({ skill }) => ownerKey(skill)).toSorted()).toEqual(own);
+  expect((await memory.byFingerprint(scope, 'f1')).map(ownerKey).toSorted()).toEqual(own);
+}

@@ -1,0 +1,165 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SandboxRun } from '@etude/contracts/sandbox';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { TaskSpec } from '@etude/contracts/task';
+import type { z } from 'zod';
+import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
+import { registryOf } from './bundle-fixture.js';
+import { proven, TEST_SIGNER } from './proven-fixture.js';
+import { FakeClock } from './fake-clock.js';
+import { FakeJournalStore } from './fake-journal.js';
+import { FakeMemoryOutbox } from './fake-memory-outbox.js';
+import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
+import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
+import { runRollout } from '../src/rollout/run-rollout.js';
+
+export const HIDDEN = 'hidden-7f3a';
+export const REFERENCE = 'reference-91bc';
+
+export type SpecGiven = Partial<z.input<typeof TaskSpec>>;
+
+/** Doubling a number: right code holds the word "right". */
+export function specOf(given: SpecGiven = {}): TaskSpec {
+  return TaskSpec.parse({
+    prompt: 'The baker doubles her loaves.\nPrint twice the number you read.',
+    evaluator: {
+      kind: 'io_cases',
+      cases: [
+        { stdin: '1', expectedStdout: '2', public: true },
+        { stdin: `${HIDDEN}-in`, expectedStdout: `${HIDDEN}-out` },
+      ],
+    },
+    ...given,
+  });
+}
+
+const STDOUT: Record<string, string> = { 1: '2', [`${HIDDEN}-in`]: `${HIDDEN}-out` };
+
+/** Code with the word "right" answers as expected, with "crash" it crashes, anything else is wrong. */
+export const runsCode: FakeRun = (run) => {
+  const code = 'code' in run ? run.code : '';
+  if (code.includes('crash'))
+    return { exit: 'nonzero', exitCode: 1, stderr: 'Traceback (most recent call last):\n  File "main.py", line 1\nValueError: no' };
+  if (!code.includes('right')) return { stdout: 'wrong', passed: false, value: 'wrong' };
+  return { stdout: run.kind === 'program' ? (STDOUT[run.stdin] ?? '') : '', passed: true, value: valueOf(run) };
+};
+
+const valueOf = (run: SandboxRun) => (run.kind === 'call' ? (run.args[0] ?? null) : undefined);
+
+/** A model that answers by what it is asked; keeps the texts of all requests. */
+export class AnsweringModel implements ChatModel {
+  readonly asked: string[] = [];
+  constructor(
+    private readonly answer: (text: string, call: number) => string | Promise<string>,
+    private readonly given: Partial<ChatResponse> = {},
+  ) {}
+
+  async chat({ messages }: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
+    const text = messages.map(({ content }) => content).join('\n');
+    this.asked.push(text);
+    const answered = await this.answer(text, this.asked.length);
+    signal.throwIfAborted();
+    return {
+      text: answered,
+      toolCalls: [],
+      finishReason: 'stop',
+      model: 'fake',
+      scripted: true,
+      inputTokens: 10,
+      outputTokens: 5,
+      costUsd: 0.01,
+      ...this.given,
+    };
+  }
+}
+
+export const fenced = (code: string) => `My thought.\n\n\`\`\`python\n${code}\n\`\`\``;
+
+/** Wrong at first, right once the prompt holds a critique; summaries and the like in words. */
+export const learnsFromCritique = (text: string): string => {
+  if (text.includes('Answer with one JSON object')) return '{"description": "Doubles a number.", "scenarios": ["doubling loaves"]}';
+  if (text.includes('Summarise')) return 'It was doubled.';
+  if (text.includes('Reflect.')) return 'Read before you print.';
+  return fenced(/critique/i.test(text) ? 'print("right")' : 'print("no")');
+};
+
+export interface WorldGiven {
+  readonly spec?: SpecGiven;
+  readonly model?: ChatModel;
+  readonly runs?: FakeRun;
+  readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
+  readonly deps?: Partial<RolloutDeps>;
+  /** Of the task's agent; skills are learned and used unless they say otherwise. */
+  readonly settings?: Partial<ProceduralMemorySettings>;
+}
+
+const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true });
+
+/** One task and everything a rollout of it touches. */
+export class World {
+  readonly clock = new FakeClock(1_000);
+  readonly outbox = new FakeMemoryOutbox();
+  readonly journals = new FakeJournalStore('t00000000-r1', 1_000);
+  readonly sandboxes: FakeSandboxes;
+  readonly model: ChatModel;
+  readonly input: RolloutInput;
+
+  constructor(private readonly given: WorldGiven = {}) {
+    this.sandboxes = new FakeSandboxes(given.runs ?? runsCode);
+    this.model = given.model ?? new AnsweringModel(learnsFromCritique);
+    this.input = { task: { id: 't00000000', tenant: 'acme', spec: specOf(given.spec) }, rolloutId: 't00000000-r1' };
+  }
+
+  get deps(): Omit<RolloutDeps, 'journal'> {
+    const { model, sandboxes, outbox, clock } = this;
+    const nothing = { search: () => Promise.resolve([]) };
+    return {
+      model,
+      sandboxes,
+      outbox,
+      clock,
+      givesUp: () => false,
+      episodic: nothing,
+      semantic: nothing,
+      procedural: proceduralOf(
+        (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
+      ),
+      settings: {
+        get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
+      },
+      checker: TEST_SIGNER,
+      ...this.given.deps,
+    };
+  }
+
+  /** One worker takes the rollout and runs it as far as it gets. */
+  async run(signal: AbortSignal = new AbortController().signal) {
+    const journal = this.journals.open();
+    if (!journal) throw new Error('the task is final');
+    return runRollout(this.input, { ...this.deps, journal }, signal);
+  }
+
+  get steps(): string[] {
+    return this.journals.events.flatMap((event) => (event.type === 'step' ? event.step : []));
+  }
+}
+
+function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): RolloutDeps['procedural'] {
+  return {
+    ...registryOf(...skills.map(({ skill }) => skill)),
+    search: ({ tenant, agent, also = [] }, { similarityMin = 0 }) =>
+      Promise.resolve(
+        skills
+          .filter(({ skill, similarity }) => [agent, ...also].some((owner) => isOf(skill, tenant, owner)) && similarity >= similarityMin)
+          .map((hit) => ({ ...hit, score: hit.similarity })),
+      ),
+    byFingerprint: ({ tenant, agent }, fingerprint) =>
+      Promise.resolve(
+        skills.map(({ skill }) => skill).filter((skill) => isOf(skill, tenant, agent) && skill.fingerprints.includes(fingerprint)),
+      ),
+    countOffers: () => Promise.resolve(),
+    countNames: () => Promise.resolve(skills.length),
+  };
+}
+
+const isOf = ({ scope }: Skill, tenant: string, agent: string | null) => scope.tenant === tenant && scope.agent === agent;

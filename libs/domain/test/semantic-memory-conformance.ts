@@ -1,0 +1,184 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Fact } from '@etude/contracts/memory';
+import type { SemanticMemory } from '../src/ports/memory.js';
+import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
+import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { factId } from '../src/facts/fact-id.js';
+import { NEW_YEAR, factOf as recordOf, SCOPE } from './memory-records.js';
+
+const ALL = { tenant: 'acme', agent: null };
+
+/** What every SemanticMemory keeps, whatever it is stored in. */
+export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): void {
+  describe('as a SemanticMemory', () => {
+    it('applies a unit once', async () => {
+      const memory = await start(make);
+      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+      expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
+      expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
+      expect(await memory.wasApplied('acme', 'u1')).toBe(true);
+      expect(await memory.wasApplied('beta', 'u1')).toBe(false);
+      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
+    });
+
+    it('reinforces a fact that is known', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf()]);
+      const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
+      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ text: 'Another one.' })])).toEqual({
+        added: 1,
+        reinforced: 1,
+      });
+      const known = (await memory.list(ALL, 10)).find(({ text }) => text === factOf().text);
+      expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9, updatedAt: NEW_YEAR + 5 }));
+      const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
+      expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
+    });
+
+    it('counts an episode that supports a fact once', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf()]);
+      await memory.applyFacts('acme', 'u2', [factOf({ confidence: 0.1 })]);
+      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
+    });
+
+    it('counts what was told without an episode each time', async () => {
+      const memory = await start(make);
+      for (const unit of ['u1', 'u2', 'u3']) await memory.applyFacts('acme', unit, [factOf({ episodes: [] })]);
+      expect(await memory.list(ALL, 10)).toEqual([factOf({ episodes: [], support: 3 })]);
+    });
+
+    it('leaves one fact when a hundred units bring the same', { timeout: 180_000 }, async () => {
+      const memory = await start(make);
+      const units = Array.from({ length: 100 }, (_, i) => memory.applyFacts('acme', `u${i}`, [factOf({ episodes: [`e${i}`] })]));
+      expect((await Promise.all(units)).filter(({ added }) => added === 1)).toHaveLength(1);
+      expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+    });
+
+    it('applies nothing of a unit that holds a fact of another tenant', async () => {
+      const memory = await start(make);
+      const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
+      await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      expect(await memory.list(ALL, 10)).toEqual([]);
+      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+    });
+
+    it('finds facts by their words', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES, category: 'format' })]);
+      const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
+      expect(hits[0]).toMatchObject({
+        id: factOf({ text: DATES }).id,
+        layer: 'semantic',
+        kind: 'fact',
+        title: 'format',
+        text: DATES,
+        agent: 'coder',
+        sources: ['e1'],
+      });
+      expect(hits[0]?.explanation?.score).toBe(hits[0]?.score);
+      expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
+    });
+
+    it('prefers a fact of more confidence', async () => {
+      const memory = await start(make);
+      await memory.applyFacts('acme', 'u1', [
+        factOf({ text: 'Walnut is a word of maps.', confidence: 0.1 }),
+        factOf({ text: 'Walnut is a word of trees.', confidence: 1 }),
+      ]);
+      const [best] = await memory.search(ALL, { text: 'walnut', limit: 2 });
+      expect(best?.text).toBe('Walnut is a word of trees.');
+    });
+
+    it('keeps what two users told apart', async () => {
+      const memory = await start(make);
+      expect(await memory.applyFacts('acme', 'u1', [factOfUser('ann'), factOfUser('bob')])).toEqual({ added: 2, reinforced: 0 });
+      expect(await memory.list({ ...ALL, user: 'ann' }, 10)).toEqual([factOfUser('ann')]);
+    });
+
+    it('refuses to work without a tenant', async () => {
+      const memory = await start(make);
+      for (const scope of SCOPES_WITHOUT_TENANT) {
+        await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      }
+      await expect(memory.applyFacts('', 'u', [])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    });
+
+    it('never shows a tenant or an agent anything of another', { timeout: PROPERTY_TIMEOUT_MS }, async () => {
+      await expect(
+        fc.assert(
+          fc.asyncProperty(UNITS, async (units) => isolates(await make(), units)),
+          { numRuns: 15 },
+        ),
+      ).resolves.toBeUndefined();
+    });
+  });
+}
+
+const DATES = 'Dates are written day first.';
+
+/** With the id that its owner and text give. */
+export function factOf(changes: Partial<Fact> = {}): Fact {
+  const fact = recordOf(changes);
+  return { ...fact, id: factId(fact.scope, fact.text) };
+}
+
+const factOfUser = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
+
+/** Its text tells whose it is. Words instead of numbers, so that none is a newer value of another. */
+function ownFact(tenant: string, agent: string, key: string): Fact {
+  const word = ['walnut', 'pepper', 'granite', 'velvet'][Number(key.at(-1))]!;
+  return factOf({ text: `Input ends here: ${word}.`, category: key, scope: { tenant, agent, user: null } });
+}
+
+const UNITS = fc.array(
+  fc.record({
+    tenant: fc.constantFrom('acme', 'beta', 'acm'),
+    unit: fc.integer({ min: 0, max: 6 }),
+    facts: fc.array(fc.record({ agent: fc.constantFrom('coder', 'tester'), id: fc.integer({ min: 0, max: 3 }) }), { maxLength: 4 }),
+  }),
+  { minLength: 4, maxLength: 20 },
+);
+
+async function isolates(
+  made: MemoryUnderTest<SemanticMemory>,
+  units: ReadonlyArray<{ tenant: string; unit: number; facts: ReadonlyArray<{ agent: string; id: number }> }>,
+): Promise<void> {
+  const { memory } = made;
+  try {
+    const applied = new Set<string>();
+    const stored = new Set<string>();
+    for (const { tenant, unit, facts } of units) {
+      const isNew = !applied.has(`${tenant} ${unit}`);
+      applied.add(`${tenant} ${unit}`);
+      const own = facts.map(({ agent, id }) => ({ agent, key: `${tenant}-${agent}-${id}` }));
+      const before = stored.size;
+      if (isNew) own.forEach(({ key }) => stored.add(key));
+      const result = await memory.applyFacts(
+        tenant,
+        `${unit}`,
+        own.map(({ agent, key }) => ownFact(tenant, agent, key)),
+      );
+      expect(result).toEqual(
+        isNew ? { added: stored.size - before, reinforced: facts.length - (stored.size - before) } : { added: 0, reinforced: 0 },
+      );
+      for (const agent of [null, 'coder', 'tester']) await expectOwnOnly(memory, { tenant, agent }, stored);
+    }
+  } finally {
+    await made.close?.();
+  }
+}
+
+async function expectOwnOnly(
+  memory: SemanticMemory,
+  scope: { tenant: string; agent: string | null },
+  stored: ReadonlySet<string>,
+): Promise<void> {
+  const own = [...stored].filter((key) => key.startsWith(`${scope.tenant}-${scope.agent ?? ''}`)).toSorted();
+  const hits = await memory.search(scope, { text: 'input ends', limit: 50 });
+  expect(hits.map(({ title }) => title).toSorted()).toEqual(own);
+  expect((await memory.list(scope, 50)).map(({ category }) => category).toSorted()).toEqual(own);
+}

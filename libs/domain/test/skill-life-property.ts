@@ -1,0 +1,287 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { SKILL_STATUSES, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
+import * as fc from 'fast-check';
+import { createHmac } from 'node:crypto';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
+import { approveSkill, recordVerification, rejectSkill, settleVerified } from '../src/skills/life/approve.js';
+import { rollbackSkill } from '../src/skills/life/rollback.js';
+import { archiveSkill, deprecateSkill, restoreSkill } from '../src/skills/life/retire.js';
+import { promoteSkill } from '../src/skills/life/promote-skill.js';
+import { registerSkill } from '../src/skills/life/register-skill.js';
+import { proofText, signProof } from '../src/skills/verification/proof.js';
+import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
+import { NEW_YEAR, skillOf } from './memory-records.js';
+import { proofOf } from './skill-lives.js';
+
+/** Signs as an installation does; nobody else knows its secret. */
+export const SIGNER: ProofSigner & ProofChecker = {
+  keyId: 'installation',
+  sign: (text) => createHmac('sha256', 'a secret of the test').update(text).digest('base64'),
+  isSigned: (text, keyId, signature) => keyId === SIGNER.keyId && signature === SIGNER.sign(text),
+};
+
+/** What a process dies of: `before` or `behind` its n-th change to the registry. */
+export interface Death {
+  readonly change: number;
+  readonly when: 'before' | 'behind';
+}
+
+class Killed extends Error {}
+
+const OWNERS = [
+  { tenant: 'acme', agent: 'coder', user: null },
+  { tenant: 'acme', agent: 'coder', user: 'ann' },
+  { tenant: 'beta', agent: 'coder', user: null },
+] as const;
+const NAMES = ['one', 'two'] as const;
+const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
+const FINDINGS = {
+  testsPassed: 3,
+  heldOutPassed: 0,
+  mutantsMade: 4,
+  mutantsNoticed: 4,
+  mutantsSurvived: [],
+  findings: [],
+  kept: [],
+  alike: [],
+};
+const ERROR_FINDING = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'exec is used' } as const;
+/** Codes that a caller is refused with. Anything else is a fault of the registry. */
+const REFUSALS = new Set(['ABORTED', 'FAILED_PRECONDITION', 'NOT_FOUND', 'INVALID_ARGUMENT']);
+
+/** Each as often as its number says. */
+function often<T extends string>(weights: Readonly<Record<T, number>>): fc.Arbitrary<T> {
+  const options = Object.entries<number>(weights).map(([value, weight]) => ({ arbitrary: fc.constant(value as T), weight }));
+  return fc.oneof(...options);
+}
+
+const CALL = fc.record({
+  what: often({
+    store: 4,
+    register: 2,
+    admit: 6,
+    verify: 3,
+    settle: 3,
+    approve: 4,
+    reject: 1,
+    deprecate: 1,
+    archive: 1,
+    restore: 2,
+    rollback: 3,
+    promote: 1,
+    move: 4,
+  }),
+  owner: fc.constantFrom(0, 0, 0, 0, 1, 2),
+  name: fc.constantFrom('one', 'one', 'one', 'two'),
+  letter: fc.constantFrom(...LETTERS),
+  /** Place among the versions that there are, newest first. */
+  place: fc.nat(2),
+  version: fc.integer({ min: 1, max: 4 }),
+  to: fc.constantFrom(...SKILL_STATUSES),
+  proof: fc.constantFrom('none', 'taken away', 'of its own digest', 'signed for another', 'signed, then changed', 'of its own words'),
+  mode: often({ automatic: 3, review: 1, threshold: 1 }),
+  untrusted: often({ yes: 1, no: 3 }).map((answer) => answer === 'yes'),
+  passes: often({ yes: 4, no: 1 }).map((answer) => answer === 'yes'),
+  finds: often({ yes: 1, no: 4 }).map((answer) => answer === 'yes'),
+  /** Acts on what was read before the calls of its turn, else on what is read now. */
+  stale: fc.boolean(),
+  wrongDigest: often({ yes: 1, no: 4 }).map((answer) => answer === 'yes'),
+  twice: fc.boolean(),
+  death: fc.option(fc.record({ change: fc.integer({ min: 1, max: 3 }), when: fc.constantFrom('before', 'behind') }), {
+    nil: null,
+    freq: 4,
+  }),
+});
+type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
+
+/** Calls of one turn are made at the same time. */
+export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { minLength: 10, maxLength: 60 });
+
+/**
+ * Whatever anybody calls, in whatever order, at once, again, with deaths in between: what is verified, waits for review or is active has
+ * the proof that verification signed for exactly its content, and came there by the table.
+ *
+ * @returns how many calls were made, and how many skills were active behind a turn
+ */
+export async function liveThrough(
+  registry: ProceduralMemory,
+  turns: ReadonlyArray<readonly Call[]>,
+): Promise<{ readonly calls: number; readonly active: number }> {
+  const town = new Town(registry);
+  for (const turn of turns) await town.take(turn);
+  return { calls: town.calls, active: town.active };
+}
+
+class Town {
+  calls = 0;
+  active = 0;
+  #at = NEW_YEAR;
+  readonly #issued = new Set<string>();
+  readonly #registry: ProceduralMemory;
+
+  constructor(registry: ProceduralMemory) {
+    this.#registry = registry;
+  }
+
+  async take(turn: readonly Call[]): Promise<void> {
+    const before = await this.#everything();
+    const made = turn.flatMap((call) => (call.twice ? [call, call] : [call]));
+    const outcomes = await Promise.allSettled(made.map((call) => this.#make(call, before)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') requireRefusal(outcome.reason);
+    this.calls += made.length;
+    for (const skill of await this.#everything()) this.#requireLawful(skill);
+  }
+
+  async #make(call: Call, before: readonly Skill[]): Promise<unknown> {
+    const registry = call.death === null ? this.#registry : mortal(this.#registry, call.death);
+    const scope = OWNERS[call.owner] ?? OWNERS[0];
+    const given = this.#claim(call);
+    this.#at += 1;
+    const decision = { by: 'ann', reason: '', at: this.#at };
+    if (call.what === 'store') return registry.store(given);
+    if (call.what === 'register') {
+      const settings = { enabled: true, maxSkills: 0 };
+      const base = call.stale ? { baseVersion: call.version } : {};
+      return registerSkill(given, { ...base, by: 'ann' }, { procedural: registry, settings, clock: { now: () => this.#at } });
+    }
+    const versions = call.stale ? before : await this.#registry.versions(scope, call.name);
+    const known = versions.filter(
+      ({ name, scope: of }) => name === call.name && of.tenant === scope.tenant && of.agent === scope.agent && of.user === scope.user,
+    );
+    const skill = known[call.place % Math.max(1, known.length)];
+    return skill === undefined ? null : this.#decide(call, skill, registry, decision);
+  }
+
+  #decide(call: Call, skill: Skill, registry: ProceduralMemory, decision: { by: string; reason: string; at: number }): Promise<unknown> {
+    const digest = call.wrongDigest ? 'f'.repeat(64) : skill.digest;
+    const settings = { approvalMode: call.mode, skillRegistrationConfidenceThreshold: call.finds ? 0.9 : 0.5 };
+    switch (call.what) {
+      case 'admit':
+        return this.#verify(call, skill, registry).then((verified) => settleVerified(registry, verified, settings, decision.at));
+      case 'verify':
+        return this.#verify(call, skill, registry);
+      case 'settle':
+        return settleVerified(registry, skill, settings, decision.at);
+      case 'approve':
+        return approveSkill(registry, skill, { ...decision, digest });
+      case 'reject':
+        return rejectSkill(registry, skill, decision);
+      case 'deprecate':
+        return deprecateSkill(registry, skill, { ...decision, ...(call.passes ? { replacedBy: 'two' } : {}) });
+      case 'archive':
+        return archiveSkill(registry, [skill], decision);
+      case 'restore':
+        return restoreSkill(registry, [skill], decision);
+      case 'rollback':
+        return rollbackSkill(registry, skill, { ...decision, ...(call.passes ? { toVersion: call.version } : {}) });
+      case 'promote':
+        return promoteSkill(registry, skill, { ...decision, scope: 'tenant' });
+      default:
+        return registry.move([{ key: { ...keyOf(skill), digest }, to: call.to, ...decision, ...this.#forged(call, skill) }]);
+    }
+  }
+
+  /** Verification looks at the content, not at the record. */
+  #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
+    const findings = call.finds ? [ERROR_FINDING] : [];
+    const proof = signProof(skill, { ...FINDINGS, findings }, SIGNER, this.#at);
+    if (call.passes) this.#issued.add(proofText(proof));
+    const found = { passed: call.passes, reason: call.passes ? '' : 'its tests fail', evidence: ['the code parses'] };
+    return recordVerification(registry, skill, call.passes ? { ...found, proof } : found, this.#at);
+  }
+
+  /** What somebody brings with them who has no key. */
+  #forged(call: Call, skill: Skill): { proof?: SkillProof | null } {
+    const other = skillOf({ name: 'other', code: 'print("harmless")' });
+    const signed = signProof(other, FINDINGS, SIGNER, this.#at);
+    switch (call.proof) {
+      case 'taken away':
+        return { proof: null };
+      case 'of its own digest':
+        return { proof: proofOf(skill, { keyId: SIGNER.keyId, signature: 'forged' }) };
+      case 'signed for another':
+        return { proof: signed };
+      case 'signed, then changed':
+        return { proof: { ...signed, digest: skill.digest } };
+      case 'of its own words':
+        return { proof: proofOf(skill) };
+      default:
+        return {};
+    }
+  }
+
+  /** A skill as somebody would have it. */
+  #claim(call: Call): Skill {
+    const scope = OWNERS[call.owner] ?? OWNERS[0];
+    const skill = skillOf({ name: call.name, scope, code: `print('${call.letter}')`, status: call.to });
+    const { proof } = this.#forged(call, skill);
+    const history = [{ at: 1, by: 'me', from: null, to: call.to, reason: 'trust me' }];
+    return {
+      ...skill,
+      history,
+      evidence: ['all of it'],
+      ...(proof ? { proof } : {}),
+      ...(call.untrusted ? { untrusted: ['it was learned from a page'] } : {}),
+      ...(call.wrongDigest ? { digest: 'f'.repeat(64) } : {}),
+    };
+  }
+
+  async #everything(): Promise<readonly Skill[]> {
+    const owners = [...OWNERS, { tenant: 'acme', agent: '@tenant' }, { tenant: 'beta', agent: '@tenant' }];
+    const each = [...new Map(owners.map(({ tenant, agent }) => [`${tenant} ${agent}`, { tenant, agent }])).values()];
+    const found = await Promise.all(each.flatMap((owner) => NAMES.map((name) => this.#registry.versions(owner, name))));
+    return found.flat();
+  }
+
+  #requireLawful(skill: Skill): void {
+    const { status, proof, history = [] } = skill;
+    const steps = history.map(({ from, to }) => [from, to] as const);
+    const isChain = steps.every(([from, to], i) =>
+      i === 0 ? from === null && to === 'candidate' : from === steps[i - 1]?.[1] && from !== null && TRANSITIONS[from].includes(to),
+    );
+    if (!isChain || steps.at(-1)?.[1] !== status) throw lawless(skill, 'came to its status by no row of the table');
+    if (skill.digest !== skillDigest(skill)) throw lawless(skill, 'has not the digest of its content');
+    if (status !== 'verified' && status !== 'pending_review' && status !== 'active') return;
+    this.active += status === 'active' ? 1 : 0;
+    const isSigned = proof !== undefined && proof.digest === skillDigest(skill) && this.#issued.has(proofText(proof));
+    if (!isSigned) throw lawless(skill, 'has no proof that verification signed for its content');
+    const wasMarked = skill.untrusted !== undefined && status === 'active';
+    if (wasMarked && !wasReviewed(steps)) throw lawless(skill, 'is marked, and nobody reviewed it');
+  }
+}
+
+function lawless(skill: Skill, why: string): Error {
+  return new Error(`${skill.status} skill ${skill.name}@${skill.version} of ${skill.scope.agent} ${why}: ${JSON.stringify(skill.history)}`);
+}
+
+/** A marked skill is approved by somebody before it is used for the first time. */
+function wasReviewed(steps: ReadonlyArray<readonly [SkillStatus | null, SkillStatus]>): boolean {
+  return steps.some(([from, to]) => from === 'pending_review' && to === 'active');
+}
+
+function requireRefusal(error: unknown): void {
+  if (error instanceof Killed || REFUSALS.has(errorCode(error))) return;
+  throw error;
+}
+
+/** Dies once, at its n-th change. */
+function mortal(registry: ProceduralMemory, { change, when }: Death): ProceduralMemory {
+  let left = change;
+  const dying = async <T>(work: () => Promise<T>): Promise<T> => {
+    left -= 1;
+    if (left !== 0) return work();
+    if (when === 'behind') await work();
+    throw new Killed();
+  };
+  return new Proxy(registry, {
+    get(target, name) {
+      if (name === 'store') return (...given: Parameters<ProceduralMemory['store']>) => dying(() => target.store(...given));
+      if (name === 'move') return (...given: Parameters<ProceduralMemory['move']>) => dying(() => target.move(...given));
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

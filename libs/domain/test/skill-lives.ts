@@ -1,0 +1,82 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import type { SkillMove } from '../src/ports/skill-registry.js';
+import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { isVersionOf } from '../src/skills/life/one-active.js';
+import { keyOf } from '../src/skills/life/skill-life.js';
+import { NEW_YEAR } from './memory-records.js';
+
+/** A proof for exactly what the skill holds, by no key. */
+export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillProof {
+  return {
+    v: 1,
+    digest: skillDigest(skill),
+    verifiedAt: NEW_YEAR,
+    testsPassed: skill.tests.length,
+    heldOutPassed: 0,
+    mutantsMade: 2,
+    mutantsNoticed: 2,
+    mutantsSurvived: [],
+    findings: [],
+    kept: [],
+    alike: [],
+    confidence: 0.9,
+    keyId: 'test',
+    signature: '',
+    ...changes,
+  };
+}
+
+/** As somebody decides it, nine milliseconds after the start of the year. */
+export const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMove> = {}): SkillMove => ({
+  key: keyOf(skill),
+  to,
+  by: 'ann',
+  reason: 'asked',
+  at: NEW_YEAR + 9,
+  ...more,
+});
+
+/** The ways from being stored to a status, each by what the table allows. */
+const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
+  candidate: [],
+  verified: ['verified'],
+  pending_review: ['verified', 'pending_review'],
+  active: ['verified', 'active'],
+  deprecated: ['verified', 'active', 'deprecated'],
+  archived: ['verified', 'active', 'archived'],
+  rejected: ['rejected'],
+};
+
+/** How a stored skill comes to its status. */
+export interface SkillLife {
+  readonly at?: number;
+  /** What verification found of it, held to the tests of what is `active`. */
+  readonly proof?: (stored: Skill, active: readonly Skill[]) => SkillProof;
+  readonly contract?: SkillContract;
+}
+
+/** Stores a skill and moves it to its status. What was active of the same owner before makes room where it comes to be active. */
+export async function storeAt(
+  procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
+  skill: Skill,
+  { at = NEW_YEAR, proof = (stored) => proofOf(stored), contract }: SkillLife = {},
+): Promise<Skill> {
+  const stored = await procedural.store(skill);
+  const way = WAYS[skill.status];
+  const decision = { by: 'verification', reason: '', at };
+  const active =
+    stored.status === 'candidate' && way.includes('verified') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
+  const inItsPlace = way.includes('active') ? active : [];
+  const away = inItsPlace.filter((version) => version.version !== stored.version && isVersionOf(version, stored));
+  const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision }) as const);
+  const moves = way.map((to) => ({
+    key: keyOf(stored),
+    to,
+    ...decision,
+    ...(to === 'verified' ? { proof: proof(stored, active) } : {}),
+    ...(contract === undefined ? {} : { contract }),
+  }));
+  return (await procedural.move([...room, ...moves])).at(-1) ?? stored;
+}

@@ -1,0 +1,274 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import type { SkillMove } from '../src/ports/skill-registry.js';
+import { approveSkill } from '../src/skills/life/approve.js';
+import { keyOf } from '../src/skills/life/skill-life.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
+import { moveOf, proofOf, storeAt } from './skill-lives.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const OWNER = { tenant: 'acme', agent: 'coder' };
+const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
+
+/** What every ProceduralMemory keeps of the life of skills. */
+export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): void {
+  describe('as a SkillRegistry', () => {
+    it('stores a candidate, whatever its author says of it', async () => {
+      const memory = await start(make);
+      const claimed = skillOf({
+        status: 'active',
+        evidence: ['all good'],
+        digest: 'f'.repeat(64),
+        history: [{ at: 1, by: 'me', from: null, to: 'active', reason: '' }],
+        replacedBy: 'other',
+        origin: 'tool',
+      });
+      const stored = await memory.store({ ...claimed, proof: proofOf(claimed) }, { by: 'ann' });
+      expect(stored).toMatchObject({ status: 'candidate', evidence: [], digest: skillOf().digest });
+      expect(stored).not.toHaveProperty('proof');
+      expect(stored).not.toHaveProperty('replacedBy');
+      expect(stored.history).toEqual([{ at: NEW_YEAR, by: 'ann', from: null, to: 'candidate', reason: '' }]);
+      const unsigned = await memory.store(skillOf({ name: 'b', origin: 'import' }));
+      expect(unsigned.history?.[0]).toMatchObject({ by: 'import' });
+    });
+
+    it('moves the version that was looked at and writes down who, when and why', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const proof = proofOf(stored);
+      const [verified] = await memory.move([moveOf(stored, 'verified', { proof, evidence: ['twice'], reason: 'tests passed' })]);
+      expect(verified).toMatchObject({
+        status: 'verified',
+        statusReason: 'tests passed',
+        evidence: ['twice'],
+        proof,
+        updatedAt: NEW_YEAR + 9,
+      });
+      expect(verified?.history?.at(-1)).toEqual({ at: NEW_YEAR + 9, by: 'ann', from: 'candidate', to: 'verified', reason: 'tests passed' });
+      expect(await memory.get(ALL, 'sum_even')).toEqual(verified);
+    });
+
+    it('refuses a move of what was not looked at', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const proof = proofOf(stored);
+      const codeOf = (move: SkillMove) => memory.move([move]).catch(errorCode);
+      expect(await codeOf(moveOf({ ...stored, digest: 'f'.repeat(64) }, 'rejected'))).toBe('ABORTED');
+      expect(await codeOf(moveOf(stored, 'deprecated'))).toBe('ABORTED');
+      expect(await codeOf(moveOf(stored, 'verified', { proof, from: ['rejected'] }))).toBe('ABORTED');
+      expect(await codeOf(moveOf({ ...stored, version: 2 }, 'rejected'))).toBe('NOT_FOUND');
+      expect(await codeOf(moveOf({ ...stored, scope: { ...SCOPE, tenant: 'beta' } }, 'rejected'))).toBe('NOT_FOUND');
+      expect(await codeOf(moveOf({ ...stored, scope: { ...SCOPE, agent: 'tester' } }, 'rejected'))).toBe('NOT_FOUND');
+      expect(await memory.get(ALL, 'sum_even')).toEqual(stored);
+    });
+
+    it('lets nothing be verified or used without a proof for its content', async () => {
+      const memory = await start(make);
+      const stored = await memory.store(skillOf());
+      const wrong = [undefined, null, proofOf(stored, { digest: 'f'.repeat(64) }), proofOf(skillOf(other('b')))];
+      for (const proof of wrong)
+        await expect(memory.move([moveOf(stored, 'verified', proof === undefined ? {} : { proof })])).rejects.toMatchObject({
+          code: 'FAILED_PRECONDITION',
+        });
+      const [, active] = await memory.move([moveOf(stored, 'verified', { proof: proofOf(stored) }), moveOf(stored, 'active')]);
+      const [retired] = await memory.move([moveOf(active!, 'deprecated', { proof: null })]);
+      expect(retired).not.toHaveProperty('proof');
+      await expect(memory.move([moveOf(retired!, 'active', { at: NEW_YEAR + 10 })])).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    });
+
+    it('makes all moves of a call or none', async () => {
+      const memory = await start(make);
+      const first = await storeAt(memory, skillOf({ status: 'active' }));
+      const second = await storeAt(memory, skillOf({ ...other('b'), status: 'pending_review' }));
+      await expect(memory.move([moveOf(second, 'active'), moveOf(first, 'rejected')])).rejects.toMatchObject({ code: 'ABORTED' });
+      expect((await memory.versions(OWNER, 'sum_even')).map(({ status }) => status)).toEqual(['pending_review', 'active']);
+      const moves = [moveOf(second, 'active'), moveOf(first, 'deprecated')];
+      const moved = await memory.move(moves);
+      expect(moved.map(({ version, status }) => [version, status])).toEqual([
+        [2, 'active'],
+        [1, 'deprecated'],
+      ]);
+      expect(await memory.move(moves)).toEqual(moved);
+      const elsewhere = moveOf({ ...first, scope: { ...SCOPE, tenant: 'beta' } }, 'archived');
+      await expect(memory.move([moveOf(first, 'archived'), elsewhere])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    });
+
+    it('repeats no move that somebody has undone since', async () => {
+      const memory = await start(make);
+      const active = await storeAt(memory, skillOf({ status: 'active' }));
+      const away = moveOf(active, 'deprecated');
+      await memory.move([away]);
+      const [back] = await memory.move([moveOf(active, 'active', { at: NEW_YEAR + 10 })]);
+      expect(await memory.move([away])).toEqual([back]);
+    });
+
+    it("holds nobody's edit against another user's version", async () => {
+      const memory = await start(make);
+      await memory.store(skillOf());
+      await memory.store(skillOf({ ...other('secret'), scope: { ...SCOPE, user: 'bob' } }), { by: 'bob' });
+      const edited = await memory.store(skillOf(other('b')), { baseVersion: 1, by: 'ann' });
+      expect(edited).toMatchObject({ version: 2, scope: { user: null } });
+      const stale: unknown = await memory.store(skillOf(other('c')), { baseVersion: 1 }).catch((error: unknown) => error);
+      expect(errorCode(stale)).toBe('ABORTED');
+      expect(String(stale)).not.toContain('bob');
+    });
+
+    it('moves, and counts offers of, the version of the user whom the key names', async () => {
+      const memory = await start(make);
+      const [ofAnn, nobodys] = await Promise.all(['ann', null].map((user) => memory.store(skillOf({ scope: { ...SCOPE, user } }))));
+      await memory.move([moveOf(ofAnn!, 'rejected')]);
+      expect(await memory.versions({ ...OWNER, user: null }, 'sum_even')).toEqual([nobodys]);
+      const { user: _user, ...unnamed } = keyOf(nobodys!);
+      await memory.countOffers([keyOf(ofAnn!), keyOf(ofAnn!), unnamed]);
+      const offered = async (user: string | null) => (await memory.versions({ ...OWNER, user }, 'sum_even'))[0]?.usage?.offered;
+      expect([await offered('ann'), await offered(null)]).toEqual([1, 1]);
+      expect(await memory.move([moveOf(ofAnn!, 'archived'), { ...moveOf(nobodys!, 'archived'), key: unnamed }])).toMatchObject([
+        { scope: { user: 'ann' }, status: 'archived' },
+        { scope: { user: null }, status: 'archived' },
+      ]);
+      const ofBob = { ...nobodys!, scope: { ...SCOPE, user: 'bob' } };
+      expect(await memory.move([moveOf(ofBob, 'archived')]).catch(errorCode)).toBe('NOT_FOUND');
+    });
+
+    it('gives one of two that decide at once the say', async () => {
+      const memory = await start(make);
+      const waiting = await storeAt(memory, skillOf({ status: 'pending_review' }));
+      const decided = await Promise.allSettled([
+        memory.move([moveOf(waiting, 'active', { by: 'ann' })]),
+        memory.move([moveOf(waiting, 'rejected', { by: 'bob' })]),
+      ]);
+      expect(decided.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    it('answers the versions of one owner, newest first', async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.store(skillOf({ ...other('b'), scope: { ...SCOPE, user: 'ann' } }));
+      await memory.store(skillOf({ ...other('c'), scope: { ...SCOPE, agent: 'tester' } }));
+      const versions = await memory.versions(OWNER, 'sum_even');
+      expect(versions.map(({ version, scope }) => [version, scope.user])).toEqual([
+        [1, null],
+        [1, 'ann'],
+      ]);
+      expect((await memory.versions(OWNER, 'sum_even', 'active')).map(({ scope }) => scope.user)).toEqual([null]);
+      for (const user of [null, 'ann'])
+        expect((await memory.versions({ ...OWNER, user }, 'sum_even')).map(({ scope }) => scope.user)).toEqual([user]);
+      expect(await memory.versions({ ...OWNER, user: 'bob' }, 'sum_even')).toEqual([]);
+      expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
+    });
+
+    it('refuses an edit of another version than the newest, and says what changed', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf(), { by: 'ann', baseVersion: 0 });
+      await memory.store(skillOf({ ...other('b'), createdAt: NEW_YEAR + 60_000 }), { by: 'bob', baseVersion: 1 });
+      const stale = memory.store(skillOf({ ...other('c') }), { by: 'ann', baseVersion: 1 });
+      await expect(stale).rejects.toMatchObject({
+        code: 'ABORTED',
+        message: expect.stringMatching(/version 2 by bob at 2026-01-01T00:01:00.000Z changed code/) as string,
+      });
+      await expect(memory.store(skillOf(other('c')), { baseVersion: 7 })).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(await memory.store(skillOf(other('b')), { baseVersion: 1 })).toMatchObject({ version: 2 });
+      const raced = await Promise.allSettled(['d', 'e', 'f'].map((letter) => memory.store(skillOf(other(letter)), { baseVersion: 2 })));
+      expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    });
+
+    it("puts no two skills in each other's place at once", async () => {
+      const memory = await start(make);
+      for (const turn of ['a', 'b', 'c', 'd']) {
+        const made = [`one_${turn}`, `two_${turn}`].map((name) => storeAt(memory, skillOf({ name, status: 'active' })));
+        const [one, two] = (await Promise.all(made)) as [Skill, Skill];
+        const away = (skill: Skill, { name }: Skill) => memory.move([moveOf(skill, 'deprecated', { replacedBy: name })]);
+        const merged = (merge: Skill, kept: Skill) =>
+          approveSkill(memory, kept, { by: 'ann', reason: '', at: NEW_YEAR + 9, digest: kept.digest, merge });
+        const put = turn < 'c' ? away : merged;
+        const outcomes = await Promise.allSettled([put(one, two), put(two, one)]);
+        expect(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? errorCode(outcome.reason) : []))).toEqual(['ABORTED']);
+        const left = await Promise.all([one, two].map(({ name }) => memory.versions(OWNER, name, 'active')));
+        expect(left.flat()).toHaveLength(1);
+      }
+    });
+
+    it('counts the names that take up room', async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.store(skillOf(other('b')));
+      await storeAt(memory, skillOf({ name: 'gone', status: 'archived' }));
+      await storeAt(memory, skillOf({ name: 'bad', status: 'rejected' }));
+      await memory.store(skillOf({ name: 'theirs', scope: { ...SCOPE, agent: 'tester' } }));
+      expect(await memory.countNames(OWNER, 10)).toBe(1);
+      await memory.store(skillOf({ name: 'next' }));
+      expect([await memory.countNames(OWNER, 10), await memory.countNames(OWNER, 1)]).toEqual([2, 1]);
+      for (const user of ['ann', 'bob']) await memory.store(skillOf({ name: `of_${user}`, scope: { ...SCOPE, user } }));
+      const counts = [null, 'ann', 'bob', 'cy'].map((user) => memory.countNames({ ...OWNER, user }, 10));
+      expect(await Promise.all(counts)).toEqual([2, 1, 1, 0]);
+      expect(await memory.countNames(OWNER, 10)).toBe(4);
+    });
+
+    it('counts what was offered', async () => {
+      const memory = await start(make);
+      const skill = await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.countOffers([keyOf(skill), { ...keyOf(skill), name: 'unknown' }]);
+      await memory.countOffers([keyOf(skill)]);
+      expect((await memory.get(ALL, 'sum_even'))?.usage).toMatchObject({ offered: 2, used: 0 });
+      expect((await memory.search(ALL, { text: 'even numbers', limit: 1 }))[0]?.skill.usage?.offered).toBe(2);
+    });
+
+    it('notes the latest load, and counts it as an offer and no use', async () => {
+      const memory = await start(make);
+      const skill = await storeAt(memory, skillOf({ status: 'active' }));
+      const after = async (...offers: Array<{ loadedAt?: number }>) => {
+        await memory.countOffers(offers.map((offer) => ({ ...keyOf(skill), ...offer })));
+        return (await memory.get(ALL, 'sum_even'))?.usage;
+      };
+      expect(await after({})).toMatchObject({ offered: 1, used: 0, lastUsedAt: null });
+      expect(await after({ loadedAt: 20 }, {}, { loadedAt: 30 })).toMatchObject({ offered: 2, used: 0, lastUsedAt: 30 });
+      expect(await after({ loadedAt: 10 })).toMatchObject({ offered: 3, used: 0, lastUsedAt: 30 });
+    });
+
+    it('searches several owners at once, and no others', async () => {
+      const memory = await start(make);
+      for (const agent of ['coder', 'tester', '@tenant', '@user'])
+        for (const user of [null, 'ann', 'bob'])
+          await storeAt(
+            memory,
+            skillOf({ status: 'active', scope: { tenant: 'acme', agent, user }, name: `of_${agent.replace('@', '')}_${user}` }),
+          );
+      const scope = { tenant: 'acme', agent: 'coder', also: ['@tenant', 'unknown'], user: 'ann' };
+      const found = await memory.search(scope, { text: 'even numbers', limit: 20 });
+      expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
+    });
+
+    it('lists what is in a category or below it', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ name: 'a', category: 'text.csv' }));
+      await memory.store(skillOf({ name: 'b', category: 'text' }));
+      await memory.store(skillOf({ name: 'c', category: 'textual' }));
+      await memory.store(skillOf({ name: 'd' }));
+      const names = async (category: string) => (await memory.list(ALL, { category, limit: 9 })).map(({ name }) => name);
+      expect(await names('text')).toEqual(['a', 'b']);
+      expect(await names('text.csv')).toEqual(['a']);
+      expect(await names('csv')).toEqual([]);
+    });
+
+    it("counts a use of another owner's skill once, and tells it nothing of a tenant", async () => {
+      const memory = await start(make);
+      const everybody = { tenant: '@global', agent: '@tenant', user: null };
+      await storeAt(memory, skillOf({ status: 'active', scope: everybody }));
+      const use = skillUseOf({ owner: { tenant: '@global', agent: '@tenant' }, cue: 'our merger', fingerprint: 'secret' });
+      await memory.recordUse('u1', use);
+      await memory.recordUse('u1', use);
+      await memory.recordUse('u1', { ...use, scope: { ...SCOPE, tenant: 'beta' } });
+      const after = await memory.get({ tenant: '@global', agent: null }, 'sum_even');
+      expect(after).toMatchObject({ executionCount: 2, cues: skillOf().cues, fingerprints: ['f1'] });
+      const ofBeta = skillUseOf({ owner: { tenant: 'beta', agent: 'coder' } });
+      await expect(memory.recordUse('u2', ofBeta)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+      await storeAt(memory, skillOf({ status: 'active', scope: { ...SCOPE, agent: '@tenant' } }));
+      await memory.recordUse('u3', skillUseOf({ owner: { tenant: 'acme', agent: '@tenant' } }));
+      expect(await memory.get({ tenant: 'acme', agent: '@tenant' }, 'sum_even')).toMatchObject({ executionCount: 1 });
+    });
+  });
+}

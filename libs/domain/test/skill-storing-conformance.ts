@@ -1,0 +1,132 @@
+import type { Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/hygiene/carried-marks.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
+import { moveOf, storeAt } from './skill-lives.js';
+
+const ALL = { tenant: 'acme', agent: null };
+const OWNER = { tenant: 'acme', agent: 'coder' };
+const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
+
+/** What every ProceduralMemory makes of a skill that is stored: whether there is room, which marks it gets, and which version it is. */
+export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): void {
+  describe('as where skills are stored', () => {
+    it('never has more names than it may, however many come at once', async () => {
+      const memory = await start(make);
+      const register = (name: string, more: Partial<Skill> = {}) => memory.store(skillOf({ name, ...more }), { namesMax: 3 });
+      const raced = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => register(`skill_${i}`)));
+      expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+      const refusals = raced.flatMap((one) =>
+        one.status === 'rejected' ? [one.reason as { code: string; details: { field: string } }] : [],
+      );
+      expect(refusals.every(({ code, details }) => code === 'FAILED_PRECONDITION' && details.field === 'max_skills')).toBe(true);
+      expect(await memory.countNames(OWNER, 99)).toBe(3);
+      const [kept] = await memory.list({ ...OWNER }, { limit: 1 });
+      expect(await register(kept!.name, other('b'))).toMatchObject({ version: 2 });
+      expect(await register('theirs', { scope: { ...SCOPE, agent: 'tester' } })).toMatchObject({ version: 1 });
+      await memory.move((await memory.versions(OWNER, kept!.name)).map((version) => moveOf(version, 'archived')));
+      expect(await register('next')).toMatchObject({ version: 1 });
+      await expect(register('one_more')).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
+    });
+
+    it('keeps what is set aside out of use and out of the count, until somebody restores it', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ name: 'first' }), { namesMax: 1 });
+      const aside = await memory.store(skillOf({ name: 'aside', statusReason: 'imported' }), {
+        namesMax: 1,
+        setAside: 'was harmful',
+        by: 'ann',
+      });
+      expect(aside).toMatchObject({ status: 'archived', statusReason: 'was harmful' });
+      expect(aside.history).toEqual([
+        { at: NEW_YEAR, by: 'ann', from: null, to: 'candidate', reason: 'imported' },
+        { at: NEW_YEAR, by: 'ann', from: 'candidate', to: 'archived', reason: 'was harmful' },
+      ]);
+      expect(await memory.versions(OWNER, 'aside')).toEqual([aside]);
+      expect(await memory.countNames(OWNER, 99)).toBe(1);
+      const [kept] = await memory.versions(OWNER, 'first');
+      expect(await memory.store(skillOf({ name: 'first' }), { setAside: 'was harmful' })).toEqual(kept);
+      expect(await memory.move([moveOf(aside, 'candidate')])).toMatchObject([{ status: 'candidate' }]);
+    });
+
+    it('gives each user room of their own', async () => {
+      const memory = await start(make);
+      const register = (name: string, user: string | null) => memory.store(skillOf({ name, scope: { ...SCOPE, user } }), { namesMax: 2 });
+      for (const user of [null, 'ann', 'bob']) {
+        await register('one', user);
+        await register('two', user);
+        await expect(register('three', user)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', details: { field: 'max_skills' } });
+      }
+    });
+
+    it('marks code that is marked under another name, or for somebody else of the tenant', async () => {
+      const memory = await start(make);
+      const code = 'def total(xs):\n    return sum(xs)\n';
+      const renamed = { code: code.replace('total', 'add_up').replace('\n', '\n    # mine\n'), entryPoint: 'add_up' };
+      await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, user: 'ann' }, untrusted: ['it came in with imports/x'] }));
+      const told = await memory.store(skillOf({ name: 'b', ...renamed, scope: { ...SCOPE, agent: 'tester' } }));
+      expect(told.untrusted).toEqual([SAME_CODE_MARK]);
+      expect(await memory.store(skillOf({ name: 'c', ...renamed }), { isReviewed: true })).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ name: 'd', code: code.replace('sum', 'max') }))).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, tenant: 'beta' } }))).not.toHaveProperty('untrusted');
+    });
+
+    it('marks no code for having been promoted somewhere', async () => {
+      const memory = await start(make);
+      await memory.store(skillOf({ scope: { ...SCOPE, agent: '@tenant' }, untrusted: [PROMOTED_MARK] }), { isReviewed: true });
+      expect(await memory.store(skillOf({ name: 'other' }))).not.toHaveProperty('untrusted');
+    });
+
+    it('marks nothing that its owner has in use without a mark', async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      await memory.store(skillOf({ scope: { ...SCOPE, agent: 'guest' }, untrusted: ['imported'] }));
+      const heldOut = [{ kind: 'call' as const, args: [[4]], kwargs: {}, expected: 4, tolerance: 0 }];
+      expect(await memory.store(skillOf({ tests: heldOut }))).not.toHaveProperty('untrusted');
+      expect(await memory.store(skillOf({ name: 'other' }))).toMatchObject({ untrusted: [SAME_CODE_MARK] });
+    });
+
+    it('adds sources to the version that is there, with their marks', async () => {
+      const memory = await start(make);
+      const first = await memory.store(skillOf({ sources: ['tasks/tabcdefgh'] }));
+      const both = await memory.store(skillOf({ sources: ['documents/d1'], description: 'as a model words it anew' }));
+      expect(both).toMatchObject({ version: 1, sources: ['tasks/tabcdefgh', 'documents/d1'], description: first.description });
+      expect(both.untrusted).toEqual(['it was learned where text of documents/d1 was read']);
+      expect(both.history).toEqual(first.history);
+      expect(await memory.get(ALL, 'sum_even')).toEqual(both);
+      expect(await memory.store(skillOf({ sources: ['documents/d1'] }))).toEqual(both);
+    });
+
+    it('stores a marked version beside one that is in use without a mark', async () => {
+      const memory = await start(make);
+      const active = await storeAt(memory, skillOf({ status: 'active', sources: ['tasks/tabcdefgh'] }));
+      const told = await memory.store(skillOf({ sources: ['documents/d1'] }));
+      expect(told).toMatchObject({ version: 2, status: 'candidate', digest: active.digest });
+      expect(told.untrusted).toHaveLength(1);
+      expect(await memory.store(skillOf({ sources: ['documents/d2'] }))).toMatchObject({
+        version: 2,
+        sources: ['documents/d1', 'documents/d2'],
+      });
+      expect(await memory.store(skillOf({ sources: ['tasks/tzzzzzzzz'] }))).toMatchObject({ version: 1, status: 'active' });
+      expect(await memory.get(ALL, 'sum_even', 1)).not.toHaveProperty('untrusted');
+    });
+
+    it("makes a version of an author's other words, and of the same words none", async () => {
+      const memory = await start(make);
+      await storeAt(memory, skillOf({ status: 'active' }));
+      const edit = (changes: Partial<Skill>) => memory.store(skillOf(changes), { words: 'edited' });
+      expect(await edit({})).toMatchObject({ version: 1 });
+      const worded = { description: 'Other words.', tags: ['new'] };
+      expect(await edit(worded)).toMatchObject({ version: 2, status: 'candidate', digest: skillOf().digest, ...worded });
+      expect(await edit(worded)).toMatchObject({ version: 2 });
+      expect(await memory.versions(OWNER, 'sum_even')).toHaveLength(2);
+      await memory.move((await memory.versions(OWNER, 'sum_even')).map((version) => moveOf(version, 'archived')));
+      expect(await edit({ description: 'Still other words.' })).toMatchObject({ version: 2, status: 'archived' });
+      const kept = await memory.store(skillOf({ description: 'Still other words.' }), { words: 'kept' });
+      expect(kept).toMatchObject({ version: 3, status: 'candidate' });
+    });
+  });
+}

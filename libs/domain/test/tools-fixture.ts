@@ -1,0 +1,190 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts/skill-proof';
+import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
+import { FakeSandboxes } from './fake-sandboxes.js';
+import { agentTools } from '../src/tools/agent-tools.js';
+import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/code-sessions.js';
+import type { ToolContext } from '../src/tools/tool-definition.js';
+import type {
+  RegisteredSkill,
+  SkillCall,
+  SkillFinder,
+  SkillRegistrar,
+  SkillRunner,
+  SkillWish,
+  SkillWishes,
+  Todo,
+  ToolReader,
+  ToolSessions,
+  ToolSkillDraft,
+} from '../src/tools/tool-ports.js';
+
+/** That a session tells at once. */
+const FILES_MAX = 1_000;
+
+export const never: AbortSignal = new AbortController().signal;
+
+export function skillOf(name: string, more: Partial<Skill> = {}): Skill {
+  return {
+    name,
+    version: 1,
+    scope: { tenant: 'acme', agent: 'coder', user: null },
+    kind: 'function',
+    description: `What ${name} does.`,
+    code: `def ${name}(text):\n    return text`,
+    entryPoint: name,
+    parameters: [{ name: 'text', type: 'str', description: 'the text', required: true }],
+    tests: [],
+    tags: [],
+    cues: [],
+    fingerprints: [],
+    status: 'active',
+    statusReason: '',
+    evidence: [],
+    digest: 'd'.repeat(64),
+    sources: [],
+    model: null,
+    scripted: false,
+    executionCount: 0,
+    successRate: 1,
+    createdAt: 1,
+    updatedAt: 1,
+    ...more,
+  };
+}
+
+const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
+
+/** Skills in a list, all of the same similarity unless told otherwise. */
+export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, SkillWishes {
+  readonly offered: string[] = [];
+  readonly used: SkillCall[] = [];
+  readonly registered: Array<ToolSkillDraft & { readonly by: string }> = [];
+  readonly wished: SkillWish[] = [];
+  similarity = 0.9;
+  wishesMax = 100;
+  answer: RegisteredSkill = { status: 'registered', reason: '', name: 'parse_csv', version: 1, evidence: ['its tests pass'] };
+  problems: string[] = [];
+
+  constructor(readonly skills: Skill[] = []) {}
+
+  async search(_reader: ToolReader, { limit, similarityMin }: { limit: number; similarityMin: number }) {
+    const { similarity } = this;
+    return similarity < similarityMin ? [] : this.skills.slice(0, limit).map((skill) => ({ skill, similarity }));
+  }
+  async list() {
+    return this.skills;
+  }
+  async countOffers(skills: readonly Skill[]) {
+    this.offered.push(...skills.map(({ name }) => name));
+  }
+  find(reader: ToolReader, name: string): Promise<Skill | null>;
+  find(reader: ToolReader, names: readonly string[]): ReturnType<SkillRunner['find']>;
+  async find(_reader: ToolReader, wanted: string | readonly string[]): Promise<never> {
+    if (typeof wanted === 'string') return (this.skills.find(({ name }) => name === wanted) ?? null) as never;
+    const found = this.skills.filter(({ name }) => wanted.includes(name));
+    const functions = found.map(({ name, version, description }) => ({ name, version, signature: `def ${name}(text)`, description }));
+    return { functions, pins: found.map(pinOf) } as never;
+  }
+  async use(_reader: ToolReader, call: SkillCall) {
+    this.used.push(call);
+    const skill = this.skills.find(({ name }) => name === call.name);
+    if (skill === undefined) return null;
+    return {
+      success: true,
+      name: skill.name,
+      version: 1,
+      result: call.parameters,
+      resultNote: '',
+      output: 'printed',
+      error: '',
+      durationMs: 3,
+    };
+  }
+  async bundle(_reader: ToolReader, pins: readonly SkillDependency[], code: string) {
+    return { code: `# with ${pins.map(({ name }) => name).join(', ')}\n${code}`, template: 'numbers' };
+  }
+  async inspect(_reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>) {
+    return this.problems.length > 0 ? { problems: this.problems } : { entryPoint: entryPoint ?? name, runnable: { code } };
+  }
+  async register(_reader: ToolReader, draft: ToolSkillDraft, by: string) {
+    this.registered.push({ ...draft, by });
+    return { ...this.answer, name: draft.name };
+  }
+  async request(_reader: ToolReader, wish: SkillWish) {
+    if (this.wished.length >= this.wishesMax) throw new EtudeError('FAILED_PRECONDITION', 'Too many are open.');
+    this.wished.push(wish);
+    return 'w1';
+  }
+}
+
+export class FakeToolSessions implements ToolSessions {
+  readonly #todos = new Map<string, readonly Todo[]>();
+  readonly #loaded = new Map<string, readonly SkillDependency[]>();
+
+  async read({ session }: { session: string }) {
+    return { todos: this.#todos.get(session) ?? [], loaded: this.#loaded.get(session) ?? [] };
+  }
+  async putTodos({ session }: { session: string }, todos: readonly Todo[]) {
+    this.#todos.set(session, todos);
+  }
+  async load({ session }: { session: string }, pins: readonly SkillDependency[]) {
+    const byName = new Map([...(this.#loaded.get(session) ?? []), ...pins].map((pin) => [pin.name, pin]));
+    this.#loaded.set(session, [...byName.values()]);
+    return [...byName.values()];
+  }
+}
+
+/** One sandbox for every session that has a name, or none with a reason. `cell` says what a cell gives. */
+export class FakeCodeSessions implements CodeSessions {
+  unavailable = '';
+  isReplaced = false;
+  template = 'default';
+  readonly held: string[] = [];
+  readonly ran: Array<{ readonly executionId: string; readonly code: string }> = [];
+  cell: (code: string) => Partial<CellOutcome> = () => ({});
+
+  async open(): Promise<CodeSession | { readonly unavailable: string }> {
+    if (this.unavailable !== '') return { unavailable: this.unavailable };
+    return {
+      sandbox: 'sandboxes/s12345678',
+      template: this.template,
+      isReplaced: this.isReplaced,
+      run: async (cell) => {
+        this.ran.push(cell);
+        const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
+        return { ...ended, ...this.cell(cell.code) };
+      },
+      inTurn: (work) => work(),
+      files: async () => this.held.slice(0, FILES_MAX),
+      has: async (path) => this.held.includes(path),
+    };
+  }
+}
+
+/** The ten tools over fakes. `run` says what code gives. */
+export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
+  const fake = new FakeSkills(skills);
+  const sandboxes = new FakeSandboxes(run);
+  const sessions = new FakeToolSessions();
+  const codeSessions = new FakeCodeSessions();
+  const skillParts = { finder: fake, runner: fake, registrar: fake, wishes: fake };
+  const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder() };
+  const registry = agentTools({ ...deps, skillPath: (tenant, name) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}` });
+  let calls = 0;
+  const contextOf = (settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}): ToolContext => ({
+    tenant: 'acme',
+    agent: 'coder',
+    user: null,
+    session: 's1',
+    callId: `call-${(calls += 1)}`,
+    by: 'key',
+    settings: ProceduralMemorySettings.parse({ enabled: true, ...settings }),
+    ...more,
+  });
+  const call = (name: string, args: unknown = {}, settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}) =>
+    registry.call(name, args, contextOf(settings, more), never);
+  return { fake, sandboxes, sessions, codeSessions, registry, call, contextOf };
+}

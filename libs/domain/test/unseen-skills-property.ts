@@ -1,0 +1,214 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Scope, Skill } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { isDeepStrictEqual } from 'node:util';
+import type { ProceduralMemory } from '../src/ports/memory.js';
+import { approveSkill, rejectSkill } from '../src/skills/life/approve.js';
+import { rollbackSkill } from '../src/skills/life/rollback.js';
+import { findSkill, searchSkills } from '../src/skills/life/find-skill.js';
+import { knownNames } from '../src/skills/life/known-names.js';
+import { ownersFor, type SkillReader, viewOf } from '../src/skills/life/owners.js';
+import { promoteSkill } from '../src/skills/life/promote-skill.js';
+import { registerSkill } from '../src/skills/life/register-skill.js';
+import { archiveSkill, deprecateSkill, restoreSkill } from '../src/skills/life/retire.js';
+import { pinDependencies } from '../src/skills/use/bundle-code.js';
+import { activeDependents } from '../src/skills/verification/verification-ground.js';
+import { NEW_YEAR, skillOf, skillUseOf } from './memory-records.js';
+import { storeAt } from './skill-lives.js';
+
+const TENANT = 'acme';
+const NAMES = ['one', 'two', 'three'] as const;
+const NAMES_MAX = 2;
+/** Alike on purpose, so that one user's key could be taken for the other's. */
+const [SEEN, UNSEEN] = ['ann', 'an'] as const;
+
+const CALL = fc.record({
+  what: fc.constantFrom(
+    'register',
+    'edit',
+    'settle',
+    'settle',
+    'calling',
+    'reject',
+    'deprecate',
+    'archive',
+    'restore',
+    'rollback',
+    'use',
+    'offer',
+    'promote',
+  ),
+  agent: fc.constantFrom('coder', 'coder', '@user'),
+  name: fc.constantFrom(...NAMES),
+  letter: fc.constantFrom('a', 'b', 'c'),
+  place: fc.nat(2),
+  version: fc.integer({ min: 1, max: 3 }),
+});
+type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
+type Step = Call & { readonly who: 'seen' | 'nobody' | 'unseen' };
+
+/** What one user, nobody in particular and another user do with skills of one agent, by turns. */
+export const STEPS: fc.Arbitrary<readonly Step[]> = fc
+  .array(fc.record({ call: CALL, who: fc.constantFrom('seen', 'seen', 'nobody', 'unseen', 'unseen') }), {
+    minLength: 12,
+    maxLength: 40,
+    size: 'max',
+  })
+  .map((steps) => steps.map(({ call, who }) => ({ ...call, who }) as const));
+
+/**
+ * One user and nobody in particular see the same, answers and refusals alike, whether or not another user does anything with skills of
+ * their own: the same calls are made over two stores, over the second without the other user's.
+ *
+ * Not compared: scores, since how rare a word is is told by the whole tenant, and marks, since marked code is marked for everybody.
+ *
+ * @returns how many answers were compared, and how many calls of the other user took place
+ */
+export async function seesNothingOfOthers(
+  whole: ProceduralMemory,
+  without: ProceduralMemory,
+  steps: readonly Step[],
+): Promise<{ readonly answers: number; readonly unseen: number }> {
+  const counted = { answers: 0, unseen: 0 };
+  for (const [i, step] of steps.entries()) {
+    const at = NEW_YEAR + i;
+    const answered = await answerOf(() => act(whole, step, at));
+    if (step.who === 'unseen') {
+      counted.unseen += typeof answered === 'string' ? 0 : 1;
+      continue;
+    }
+    requireSame(step, answered, await answerOf(() => act(without, step, at)));
+    requireSame(step, await sightOf(whole, step), await sightOf(without, step));
+    counted.answers += 1;
+  }
+  return counted;
+}
+
+function requireSame(step: Step, there: unknown, alone: unknown): void {
+  if (isDeepStrictEqual(there, alone)) return;
+  throw new Error(
+    `another user's skills can be told by ${JSON.stringify(step)}: ${JSON.stringify(there)}, and without them ${JSON.stringify(alone)}`,
+  );
+}
+
+/** A refusal is an answer, with all its words. */
+async function answerOf(asked: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return (await asked()) ?? null;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    const { message, details } = error as { message: string; details?: unknown };
+    return `${errorCode(error)} ${message} ${JSON.stringify(details)}`;
+  }
+}
+
+function scopeOf({ who, agent }: Step): Scope {
+  if (who === 'nobody') return { tenant: TENANT, agent: agent === '@user' ? 'coder' : agent, user: null };
+  return { tenant: TENANT, agent, user: who === 'seen' ? SEEN : UNSEEN };
+}
+
+const readerOf = ({ who }: Step): SkillReader => ({
+  tenant: TENANT,
+  agent: 'coder',
+  user: who === 'nobody' ? null : who === 'seen' ? SEEN : UNSEEN,
+});
+
+async function act(registry: ProceduralMemory, step: Step, at: number): Promise<unknown> {
+  const { what, name, letter, place, version } = step;
+  const scope = scopeOf(step);
+  const told = skillOf({
+    name,
+    scope,
+    code: `def total(xs): return '${letter}'`,
+    description: `even numbers of ${name}`,
+    createdAt: at,
+    updatedAt: at,
+  });
+  const register = (skill: Skill, options: object) =>
+    registerSkill(
+      skill,
+      { by: 'ann', ...options },
+      { procedural: registry, settings: { enabled: true, maxSkills: NAMES_MAX }, clock: { now: () => at } },
+    );
+  if (what === 'register') return register(told, {});
+  if (what === 'edit') return register(told, { baseVersion: version });
+  if (what === 'settle') return storeAt(registry, { ...told, status: version === 1 ? 'pending_review' : 'active' }, { at });
+  if (what === 'calling') {
+    const dependencies = await pinDependencies(registry, readerOf(step), [NAMES[place]!], told);
+    return storeAt(registry, { ...told, status: 'active', dependencies }, { at });
+  }
+  // What is promoted is for everybody to see.
+  if (what === 'promote' && step.who === 'unseen') return null;
+  // Reviewers archive, and are told of every user's skills that call what is nobody's.
+  if (what === 'archive' && step.who === 'nobody') return null;
+  const versions = await registry.versions(scope, name);
+  const skill = versions[place % Math.max(1, versions.length)];
+  return skill === undefined ? null : decide(registry, skill, step, at);
+}
+
+function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number): Promise<unknown> {
+  const { what, name, place, version } = step;
+  const decision = { by: 'ann', reason: '', at };
+  const owner = skill.scope.user === null ? {} : { user: skill.scope.user };
+  switch (what) {
+    case 'reject':
+      return rejectSkill(registry, skill, decision);
+    case 'deprecate':
+      return deprecateSkill(registry, skill, { ...decision, ...(version === 1 ? { replacedBy: NAMES[place]! } : {}) });
+    case 'archive':
+      return archiveSkill(registry, [skill], decision);
+    case 'restore':
+      return restoreSkill(registry, [skill], decision);
+    case 'rollback':
+      return rollbackSkill(registry, skill, version === 3 ? decision : { ...decision, toVersion: version });
+    case 'use': {
+      const use = {
+        scope: readerScope(step),
+        owner: { tenant: TENANT, agent: skill.scope.agent, ...owner },
+        name,
+        version: skill.version,
+        at,
+      };
+      return registry.recordUse(`use ${at}`, skillUseOf(use));
+    }
+    case 'promote':
+      return promoteSkill(registry, skill, { ...decision, scope: 'tenant', namesMax: NAMES_MAX });
+    case 'offer':
+      return registry.countOffers([{ ...skill.scope, name, version: skill.version }]);
+    default:
+      return approveSkill(registry, skill, { ...decision, digest: skill.digest });
+  }
+}
+
+const readerScope = (step: Step): Scope => ({ ...readerOf(step), agent: 'coder' });
+
+/** All that a reader can ask of skills. */
+async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown> {
+  const reader = readerOf(step);
+  const owners = ownersFor(reader);
+  const { name, version } = step;
+  return {
+    found: await findSkill(registry, reader, name),
+    version: await findSkill(registry, reader, name, { version }),
+    anyhow: await findSkill(registry, reader, name, { status: 'any' }),
+    searched: (await searchSkills(registry, reader, { text: 'even numbers', limit: 50 })).map(({ skill }) => skill.name).toSorted(),
+    names: await knownNames(registry, reader, 'active'),
+    versions: await Promise.all(owners.map((owner) => registry.versions(owner, name))),
+    counts: await Promise.all(owners.map((owner) => registry.countNames(owner, 50))),
+    got: await Promise.all(owners.map((owner) => registry.get(viewOf(owner, reader.user), name))),
+    listed: await Promise.all(owners.map((owner) => registry.list(viewOf(owner, reader.user), { limit: 2 }))),
+    solved: await registry.byFingerprint(viewOf(reader, reader.user), 'f1'),
+    callers: await callersOf(registry, reader, name),
+  };
+}
+
+/** Those that verification holds a new version to, and names. */
+async function callersOf(registry: ProceduralMemory, reader: SkillReader, name: string): Promise<readonly string[]> {
+  const skill = await findSkill(registry, reader, name);
+  if (skill === null) return [];
+  const callers = await activeDependents(skill, registry);
+  return callers
+    .filter(({ scope }) => scope.user === null || scope.user === reader.user)
+    .map((caller) => `${caller.name}@${caller.version}`)
+    .toSorted();
+}
