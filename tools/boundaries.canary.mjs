@@ -55,6 +55,10 @@ const broken = {
   'libs/queue/src/everything.ts': ["export * from './fine.js';", 'barrel'],
   'libs/queue/src/index.ts': ["export { x } from './fine.js';", 'barrel'],
   'libs/queue/src/environment.ts': ["export const x = process.env['X'];", 'environment'],
+  // Three folders in a ring: one breach, of the folder above them.
+  'libs/memory/src/jobs/first.ts': ["import { x } from '../deep/tasks/second.js';"],
+  'libs/memory/src/deep/tasks/second.ts': ["import { x } from '../../redis/third.js';"],
+  'libs/memory/src/redis/third.ts': ["import { x } from '../jobs/first.js';"],
   'libs/untagged/package.json': [pkg('@etude/untagged', null), 'tag'],
 };
 
@@ -87,5 +91,8 @@ const packages = {
 
 export const canary = {
   files: { ...packages, ...kept, ...Object.fromEntries(Object.entries(broken).map(([file, [text]]) => [file, text])) },
-  expected: Object.entries(broken).flatMap(([file, [, ...rules]]) => rules.map((rule) => `${rule}: ${file}`)),
+  expected: [
+    'folders: libs/memory/src',
+    ...Object.entries(broken).flatMap(([file, [, ...rules]]) => rules.map((rule) => `${rule}: ${file}`)),
+  ],
 };

@@ -69,6 +69,9 @@ const OUTSIDE = {
   'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^node:/],
 };
 
+/** Folders whose subfolders still import each other. The list only shrinks. */
+const CYCLES_LEFT = ['libs/queue/src', 'libs/domain/src/skills', 'apps/gateway/src', 'apps/cli/src'];
+
 /** Settings are parsed once, where a process begins. */
 const MAY_READ_ENVIRONMENT = [/(^|\/)([a-z-]+-)?main\.ts$/, /^libs\/platform\/src\/config\.ts$/, /^test\//, /^bench\//];
 
@@ -128,6 +131,41 @@ function* violationsOfSource(file, source) {
     yield ['environment', 'process.env is read in main.ts only'];
 }
 
+/**
+ * Groups of sibling folders in a package's sources that import each other, directly or around a corner.
+ *
+ * @param imports product files of `src/`, each with the files that it imports, as paths from the root
+ */
+function folderCycles(imports) {
+  const graphs = new Map();
+  for (const { file, target } of imports) {
+    const [from, to] = [file.split('/'), target.split('/')];
+    const level = from.findIndex((part, i) => part !== to[i]);
+    // A file beside a folder belongs to the folder above; only folders are compared.
+    if (level < 0 || level >= from.length - 1 || level >= to.length - 1) continue;
+    const parent = from.slice(0, level).join('/');
+    const graph = graphs.get(parent) ?? new Map();
+    graphs.set(parent, graph.set(from[level], (graph.get(from[level]) ?? new Set()).add(to[level])));
+  }
+  return [...graphs].flatMap(([parent, graph]) => {
+    const reached = new Map([...graph.keys()].map((folder) => [folder, reachable(graph, folder)]));
+    const around = [...reached].filter(([folder, others]) => others.has(folder)).map(([folder]) => folder);
+    const groups = new Set(
+      around.map((folder) => around.filter((other) => reached.get(folder).has(other) && reached.get(other).has(folder)).join(', ')),
+    );
+    return [...groups].map((folders) => ({ file: parent, rule: 'folders', message: `folders import each other: ${folders}` }));
+  });
+}
+
+function reachable(graph, from) {
+  const found = new Set();
+  const open = [from];
+  for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+    for (const next of graph.get(folder) ?? []) if (!found.has(next)) found.add(next) && open.push(next);
+  }
+  return found;
+}
+
 /** Every violation under `root` as {file, rule, message}. */
 export function check(root) {
   const packages = readPackages(root);
@@ -139,6 +177,7 @@ export function check(root) {
     if (!DIRECTION[pkg.type])
       found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
     if (!DIRECTION[pkg.type]) continue;
+    const within = [];
     for (const file of globSync(`${pkg.dir}/**/*.ts`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
       files++;
       const source = readFileSync(join(root, file), 'utf8');
@@ -146,8 +185,11 @@ export function check(root) {
       for (const specifier of specifiers) {
         for (const [rule, message] of violationsOfImport(pkg, file, specifier, packages, rootTools)) found.push({ file, rule, message });
       }
+      if (file.startsWith(`${pkg.dir}/src/`) && !isTestFile(file))
+        for (const specifier of specifiers) if (specifier.startsWith('.')) within.push({ file, target: join(dirname(file), specifier) });
       for (const [rule, message] of violationsOfSource(file, source)) found.push({ file, rule, message });
     }
+    found.push(...folderCycles(within).filter((cycle) => !CYCLES_LEFT.includes(cycle.file)));
   }
   return { found, files, packages: packages.length };
 }
