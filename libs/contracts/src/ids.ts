@@ -34,6 +34,12 @@ export const SkillName = z
 export const rolloutIdOf = (taskId: string, n = 1) => `${taskId}-r${n}`;
 export const taskIdOf = (rolloutId: string) => rolloutId.slice(0, rolloutId.lastIndexOf('-r'));
 
+/** The task of an execution, whose id is `<rollout>.<step>`; null where it is for no task, such as for verifying a skill. */
+export function taskOfExecution(executionId: string): string | null {
+  const rollout = RolloutId.safeParse(executionId.split('.')[0]);
+  return rollout.success ? taskIdOf(rollout.data) : null;
+}
+
 export const taskName = (taskId: string) => `tasks/${taskId}`;
 export const sandboxName = (sandboxId: string) => `sandboxes/${sandboxId}`;
 export const skillResourceName = (name: string) => `skills/${name}`;

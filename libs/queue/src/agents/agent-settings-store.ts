@@ -6,8 +6,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-failure.js';
 import type { RedisKeys } from '../redis/keys.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Behind the time of the change and a space. The revision makes every change another text, also one that takes the last one back. */
 const Stored = z.strictObject({

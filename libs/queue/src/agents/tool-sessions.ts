@@ -13,10 +13,8 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-failure.js';
-import type { RedisKeys } from '../redis/keys.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf } from '../redis/task-keys.js';
+import { memberOf, type RedisKeys } from '../redis/keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** A session that is not used for so long is forgotten. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;

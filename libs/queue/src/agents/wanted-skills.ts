@@ -5,9 +5,8 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-failure.js';
 import type { Producer } from '../jobs/producer.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf, RETENTION_MS } from '../redis/task-keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
 /** Of an agent that called lately; others wait behind it. */
 export const ACTIVE_PRIORITY = 7;

@@ -1,7 +1,7 @@
 import type { SkillVerify } from '@etude/contracts/queues';
 import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
-import type { ErasureSubject } from '../memory/upkeep-store.js';
+import type { ErasureSubject } from '../redis/keys.js';
 
 /** One thing in Redis that holds data of the erased. */
 export interface Trace {

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { markOf } from './erased-marks.js';
-import { ExecutionStore, taskOfExecution } from '../executions/executions.js';
+import { type ErasureSubject, markOf } from '../redis/keys.js';
+import { taskOfExecution } from '@etude/contracts/ids';
+import { ExecutionStore } from '../executions/executions.js';
 import type { Producer } from '../jobs/producer.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
-import type { ErasureSubject } from '../memory/upkeep-store.js';
 import { rewriteAppendOnlyFile } from './append-only-file.js';
 import type { Erased, ErasurePlace } from './erasure-place.js';
 import { JOBS, QUEUE_EVENTS, SCHEDULES } from './job-traces.js';

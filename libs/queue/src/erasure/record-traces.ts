@@ -3,9 +3,9 @@ import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { withoutQuotes } from '../memory/consolidation-store.js';
-import { taskOfExecution } from '../executions/executions.js';
+import { taskOfExecution } from '@etude/contracts/ids';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
-import { runScript } from '../redis/run-script.js';
+import { runScript } from '../redis/redis.js';
 import { type Erased, type ErasurePlace, isOwned, type Trace, trace } from './erasure-place.js';
 import { fieldsOf, keysStartingWith } from './keyspace.js';
 

@@ -1,7 +1,7 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { isFinal, type TaskSpec, type TaskState } from '@etude/contracts/task';
-import { runScript } from '../redis/run-script.js';
-import { memberOf, taskKeys } from '../redis/task-keys.js';
+import { runScript } from '../redis/redis.js';
+import { memberOf, taskKeys } from '../redis/keys.js';
 import { type Erased, type ErasurePlace, isOwned, trace } from './erasure-place.js';
 
 type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;

@@ -1,4 +1,4 @@
-import { memberOf } from '../redis/task-keys.js';
+import { memberOf } from '../redis/keys.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { type Erased, type ErasurePlace, isOwned, isOwnKey, trace } from './erasure-place.js';
 import { keysStartingWith } from './keyspace.js';

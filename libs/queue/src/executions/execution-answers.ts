@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { RedisKeys } from '../redis/keys.js';
+import { memberOf, type RedisKeys } from '../redis/keys.js';
 import { reportOutages } from '../redis/redis.js';
-import { memberOf } from '../redis/task-keys.js';
 
 /** A lost message (a reconnect, a restart of Redis) costs at most this long. */
 const LOOK_EVERY_MS = 1_000;

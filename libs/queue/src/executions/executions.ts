@@ -1,5 +1,5 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { RolloutId, taskIdOf } from '@etude/contracts/ids';
+import { taskOfExecution } from '@etude/contracts/ids';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
@@ -8,12 +8,10 @@ import { type ExecutionAnswers, answersOf, type ExecutionListener } from './exec
 import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
 import { parseOr } from '../jobs/job-failure.js';
 import type { JobEnd } from '../jobs/job-results.js';
-import type { RedisKeys } from '../redis/keys.js';
+import { memberOf, type RedisKeys } from '../redis/keys.js';
 import { abortError, leaseEndOf } from '../jobs/lease.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
-import { sentTogether, whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf } from '../redis/task-keys.js';
+import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
 const RESULT_TTL_MS = 3_600_000;
 const REQUEST_TTL_MS = 24 * 3_600_000;
@@ -269,12 +267,6 @@ export class QueueSandboxes implements Sandboxes {
       giveUp();
     }
   }
-}
-
-/** null where it is for no task, such as for verifying a skill. */
-export function taskOfExecution(executionId: string): string | null {
-  const rollout = RolloutId.safeParse(executionId.split('.')[0]);
-  return rollout.success ? taskIdOf(rollout.data) : null;
 }
 
 function readResult(text: string, executionId: string): ExecutionResult {

@@ -6,8 +6,7 @@ import type { z } from 'zod';
 import { parseOr, readFailure, toFailure } from './job-failure.js';
 import type { JobFailure } from './job-failure.js';
 import { RedisKeys } from '../redis/keys.js';
-import { connectRedis, isConnectionError } from '../redis/redis.js';
-import type { QueueLogger } from '../redis/redis.js';
+import { connectRedis, isConnectionError, type QueueLogger } from '../redis/redis.js';
 import { RunningJobs } from './running-jobs.js';
 import type { RunningJob } from './running-jobs.js';
 

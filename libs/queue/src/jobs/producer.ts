@@ -8,8 +8,7 @@ import type { z } from 'zod';
 import { parseOr } from './job-failure.js';
 import { endOf, type JobEnd, JobResults } from './job-results.js';
 import { RedisKeys } from '../redis/keys.js';
-import { connectRedis, isConnectionError, whileRedisAnswers } from '../redis/redis.js';
-import type { QueueLogger } from '../redis/redis.js';
+import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
 export interface AddOptions {
   /** 0 to 9; a higher one is taken first, and a job without one before all that have one. */

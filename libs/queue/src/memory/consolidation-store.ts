@@ -2,12 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { EtudeError } from '@etude/contracts/errors';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { markOf } from '../erasure/erased-marks.js';
-import type { RedisKeys } from '../redis/keys.js';
+import { markOf, type RedisKeys, RETENTION_MS } from '../redis/keys.js';
 import { parseOr } from '../jobs/job-failure.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { RETENTION_MS } from '../redis/task-keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import type { Redis } from 'ioredis';
 
 /** What a caller asks of a run; with the request id it decides whether two calls are the same. */

@@ -3,14 +3,11 @@ import { MemoryWrite, type Scope } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
-import { marksOf } from '../erasure/erased-marks.js';
-import { taskOfExecution } from '../executions/executions.js';
+import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
+import { taskOfExecution } from '@etude/contracts/ids';
 import { parseOr } from '../jobs/job-failure.js';
-import type { RedisKeys } from '../redis/keys.js';
 import type { Producer } from '../jobs/producer.js';
-import { sentTogether, whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf } from '../redis/task-keys.js';
+import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
 /** `MemoryOutbox` in Redis: the write first, then its job `memory.write`. */
 export class RedisMemoryOutbox implements MemoryOutbox {

@@ -6,9 +6,8 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-failure.js';
 import type { Producer } from '../jobs/producer.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf } from '../redis/task-keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { memberOf } from '../redis/keys.js';
 
 /** Whose data: one agent's, one user's, or all of the tenant. */
 export type ErasureSubject = { readonly agent: string } | { readonly user: string } | { readonly all: true };

@@ -1,6 +1,6 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { Redis } from 'ioredis';
-import { SCRIPTS } from './scripts.js';
+import { loadScripts } from './lua.js';
 
 /** What this library needs of a logger; pino's shape. */
 export interface QueueLogger {
@@ -26,7 +26,7 @@ const RETRY_MOST_MS = 1_000;
  */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
   const redis = new Redis(url, {
-    scripts: SCRIPTS,
+    scripts: loadScripts(),
     retryStrategy: (times) => Math.min(RETRY_FIRST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS),
     connectTimeout: 2_000,
     keepAlive: 10_000,
@@ -85,6 +85,23 @@ export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Prom
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * Runs one script of a `.lua` file; the comment above the script says its keys, arguments and answer.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; see `whileRedisAnswers`
+ */
+export async function runScript<Answer>(
+  redis: Redis,
+  name: string,
+  keys: readonly string[],
+  args: ReadonlyArray<string | number>,
+): Promise<Answer> {
+  const commands = redis as unknown as Record<string, (...parts: ReadonlyArray<string | number>) => Promise<Answer>>;
+  const command = commands[name];
+  if (command === undefined) throw new Error(`there is no Lua script "${name}"`);
+  return whileRedisAnswers(redis, command.call(redis, keys.length, ...keys, ...args));
 }
 
 /**

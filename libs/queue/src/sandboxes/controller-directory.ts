@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Redis } from 'ioredis';
 import { parseOr } from '../jobs/job-failure.js';
 import type { RedisKeys } from '../redis/keys.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Without a heartbeat for this long a controller counts as dead. */
 const CONTROLLER_TTL_MS = 5_000;

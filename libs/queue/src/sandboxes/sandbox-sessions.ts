@@ -2,13 +2,10 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { SandboxSession, SESSION_STATES, SessionRequest } from '@etude/contracts/sandbox-session';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
-import type { RedisKeys } from '../redis/keys.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
+import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { listSessions, type SessionFilter, type SessionPage } from './sandbox-session-list.js';
 import { readStoredSession, type StoredSession } from './sandbox-session-record.js';
-import { newTaskId } from '../tasks/task-id.js';
-import { memberOf, parseMember } from '../redis/task-keys.js';
 
 /** How long a session is kept after its end. */
 export const SESSION_KEPT_MS = 3_600_000;
@@ -26,7 +23,7 @@ export interface SessionOwner {
 }
 
 /** Ids sort by the time they were made. */
-export const newSandboxId = (): string => `s${newTaskId().slice(1)}`;
+export const newSandboxId = (): string => newId('s');
 
 /**
  * Sessions of callers as they are known to every process. Which controller holds one, and since which epoch, decides who may

@@ -1,8 +1,6 @@
 import type { Redis } from 'ioredis';
-import { RedisKeys } from '../redis/keys.js';
-import { connectRedis } from '../redis/redis.js';
-import type { QueueLogger } from '../redis/redis.js';
-import { memberOf, parseMember } from '../redis/task-keys.js';
+import { memberOf, parseMember, RedisKeys } from '../redis/keys.js';
+import { connectRedis, type QueueLogger } from '../redis/redis.js';
 
 export interface Cancelled {
   readonly tenant: string;

@@ -3,10 +3,8 @@ import { Usage } from '@etude/contracts/task';
 import type { TaskEvent } from '@etude/contracts/task';
 import type { Journal, JournalEntry, RolloutEnd } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
-import type { RedisKeys } from '../redis/keys.js';
-import { runScript } from '../redis/run-script.js';
-import { memberOf, RETENTION_MS, taskKeys } from '../redis/task-keys.js';
-import type { RolloutAddress } from '../redis/task-keys.js';
+import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
 
 export interface JournalOptions {
   /** Of the task, its journal and its events, counted from the end. */

@@ -3,8 +3,7 @@ import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
 import { redisForFile, SPEC, startProducer } from '../../test/rig.js';
 import { openJournal } from './journal.js';
-import { newTaskId } from './task-id.js';
-import { rolloutOfMember } from '../redis/task-keys.js';
+import { newId, rolloutOfMember } from '../redis/keys.js';
 
 const file = redisForFile();
 const start = (retentionMs?: number) => startProducer(file.server.url, file.prefix(), retentionMs);
@@ -168,7 +167,7 @@ describe('cancel and failure', () => {
 
 describe('task ids', () => {
   it('ascend even inside one millisecond', () => {
-    const ids = Array.from({ length: 5_000 }, () => newTaskId());
+    const ids = Array.from({ length: 5_000 }, () => newId('t'));
     expect(ids.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(ids);
     expect(ids.every((id) => /^t[0-9a-z]{8,40}$/.test(id))).toBe(true);
   });

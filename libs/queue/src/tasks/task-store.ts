@@ -4,14 +4,9 @@ import { RolloutRun } from '@etude/contracts/queues';
 import type { TaskRecord, TaskSpec, TaskState } from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
-import type { RedisKeys } from '../redis/keys.js';
+import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import type { Producer } from '../jobs/producer.js';
-import { whileRedisAnswers } from '../redis/redis.js';
-import { runScript } from '../redis/run-script.js';
-import type { ScriptName } from '../redis/scripts.js';
-import { newTaskId } from './task-id.js';
-import { memberOf, RETENTION_MS, taskKeys } from '../redis/task-keys.js';
-import type { RolloutAddress } from '../redis/task-keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { listTasks } from './task-list.js';
 import type { TaskFilter, TaskPage } from './task-list.js';
 import { newTaskFields, readTaskRecord } from './task-record.js';
@@ -50,7 +45,7 @@ export class TaskStore {
    * Why a failed `add` is no failure here: the task is in the outbox, the reconciler adds its job.
    */
   async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
-    const address = addressOf(tenant, newTaskId());
+    const address = addressOf(tenant, newId('t'));
     const [outcome, taskId] = await this.#accept(address, spec, requestId);
     if (outcome === 'other') {
       throw new EtudeError(
@@ -116,21 +111,9 @@ export class TaskStore {
   async #accept(address: RolloutAddress, spec: TaskSpec, requestId: string): Promise<['created' | 'known' | 'other', string]> {
     const { tenant, taskId, rolloutId } = address;
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const keys = [
-      this.#keys.task(tenant, taskId),
-      this.#keys.tasks(tenant),
-      this.#keys.rolloutOutbox,
-      this.#keys.events(tenant, taskId),
-      requestKey,
-    ];
-    const args = [
-      taskId,
-      memberOf(tenant, rolloutId),
-      contentDigest(spec),
-      this.#keys.wake(tenant, taskId),
-      JSON.stringify({ type: 'state', state: 'queued' }),
-    ];
-    return runScript(this.#redis, 'submitTask', keys, [...args, ...newTaskFields(spec, requestKey)]);
+    const first = [memberOf(tenant, rolloutId), this.#keys.wake(tenant, taskId), taskId, contentDigest(spec)];
+    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
+    return runScript(this.#redis, 'submitTask', [...taskKeys(this.#keys, address), requestKey], args);
   }
 
   async #enqueue({ tenant, taskId, rolloutId }: RolloutAddress, priority: number): Promise<void> {
@@ -144,7 +127,7 @@ export class TaskStore {
     this.#redis.zrem(this.#keys.rolloutOutbox, memberOf(tenant, rolloutId)).catch(() => undefined);
   }
 
-  #run<Answer>(script: ScriptName, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
+  #run<Answer>(script: string, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
     const first = [memberOf(address.tenant, address.rolloutId), this.#keys.wake(address.tenant, address.taskId)];
     return runScript<Answer>(this.#redis, script, taskKeys(this.#keys, address), [...first, ...args]);
   }

@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The compiler copies no `.lua` files. `src` is reached by the same path from `src/redis` and from `dist/redis`. */
+const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url));
+const PRELUDE = 'redis/prelude.lua';
+const DECLARED = /^function scripts\.(\w+)\(\)/gm;
+
+type Scripts = Readonly<Record<string, { readonly lua: string }>>;
+let loaded: Scripts | undefined;
+
+/**
+ * Reads every `.lua` file of this package once. Each `function scripts.NAME()` in a file becomes one script: the prelude, the whole
+ * file, and a call of that function. ioredis sends scripts by digest.
+ *
+ * @throws Error where two files declare the same name
+ */
+export function loadScripts(): Scripts {
+  return (loaded ??= readScripts());
+}
+
+function readScripts(): Scripts {
+  const prelude = readFileSync(join(SOURCES, PRELUDE), 'utf8');
+  const scripts: Record<string, { lua: string }> = {};
+  for (const file of globSync('*/*.lua', { cwd: SOURCES })) {
+    const text = readFileSync(join(SOURCES, file), 'utf8');
+    for (const [, name = ''] of text.matchAll(DECLARED)) {
+      if (name in scripts) throw new Error(`the Lua script "${name}" of ${file} is declared twice`);
+      scripts[name] = { lua: `${prelude}\n${text}\nreturn scripts.${name}()\n` };
+    }
+  }
+  return scripts;
+}

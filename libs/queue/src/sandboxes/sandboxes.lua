@@ -1,0 +1,105 @@
+-- KEYS that every script about one session begins with.
+local SANDBOX, INDEX, OPEN, EXPIRY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- Whether the caller may change it: nil, or the answer that says why not.
+local function refusal(epoch)
+  local found = redis.call('HMGET', SANDBOX, 'state', 'ownerEpoch')
+  if not found[1] then return 'gone' end
+  if found[1] ~= 'open' then return found[1] end
+  if found[2] ~= epoch then return 'fenced' end
+  return nil
+end
+
+-- Records a session that has its sandbox. KEYS session, index, open ones, expiry, held ones, request.
+-- ARGV id, member, digest, ttl ms, most that may be open, fields...
+-- Answers {'created'|'known'|'other', id}, or {'full', number that are open}.
+function scripts.openSandbox()
+  local known = KEYS[6] ~= '' and redis.call('GET', KEYS[6])
+  if not known and redis.call('SCARD', OPEN) >= tonumber(ARGV[5]) then return {'full', tostring(redis.call('SCARD', OPEN))} end
+  local before = once(KEYS[6], ARGV[3], ARGV[1])
+  if before then return before end
+  local at = now()
+  local expires = string.format('%d', at + ARGV[4])
+  redis.call('HSET', SANDBOX, 'state', 'open', 'ownerEpoch', 1, 'createdAt', at, 'expiresAt', expires, 'requestKey', KEYS[6], unpack(ARGV, 6))
+  redis.call('ZADD', INDEX, 0, ARGV[1])
+  redis.call('SADD', OPEN, ARGV[1])
+  redis.call('ZADD', EXPIRY, expires, ARGV[2])
+  redis.call('SADD', KEYS[5], ARGV[2])
+  -- The index has no expiry of its own: each new session drops a few of the oldest ids that are gone.
+  local prefix = string.gsub(SANDBOX, '[^:]*$', '')
+  for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do
+    if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', INDEX, id) end
+  end
+  return {'created', ARGV[1]}
+end
+
+-- ARGV member, owner epoch, ttl ms. Answers 'renewed', 'gone', 'fenced', or the state that it ended in.
+function scripts.renewSandbox()
+  local no = refusal(ARGV[2])
+  if no then return no end
+  local expires = string.format('%d', now() + ARGV[3])
+  redis.call('HSET', SANDBOX, 'expiresAt', expires)
+  redis.call('ZADD', EXPIRY, expires, ARGV[1])
+  return 'renewed'
+end
+
+-- The one end of a session. KEYS session, index, open ones, expiry. ARGV member, id, owner epoch, state, reason, ms to keep it, prefix
+-- of the sets of held ones. Answers 'ended', 'gone', 'fenced', or the state that it had ended in before.
+function scripts.endSandbox()
+  local no = refusal(ARGV[3])
+  if no then return no end
+  local found = redis.call('HMGET', SANDBOX, 'requestKey', 'controllerId')
+  redis.call('HSET', SANDBOX, 'state', ARGV[4], 'stateReason', ARGV[5], 'endedAt', now())
+  redis.call('SREM', OPEN, ARGV[2])
+  redis.call('ZREM', EXPIRY, ARGV[1])
+  redis.call('SREM', ARGV[7] .. found[2], ARGV[1])
+  redis.call('PEXPIRE', SANDBOX, ARGV[6])
+  if found[1] ~= '' then redis.call('PEXPIRE', found[1], ARGV[6]) end
+  return 'ended'
+end
+
+-- Gives a session to another controller. KEYS session, index, open ones, expiry. ARGV member, from epoch, new controller, prefix of the
+-- sets of held ones. Answers {'taken', new epoch, ms until it expires}, or {'gone'|'fenced'|state}.
+function scripts.takeOverSandbox()
+  local no = refusal(ARGV[2])
+  if no then return {no} end
+  local found = redis.call('HMGET', SANDBOX, 'controllerId', 'expiresAt')
+  redis.call('SREM', ARGV[4] .. found[1], ARGV[1])
+  redis.call('SADD', ARGV[4] .. ARGV[3], ARGV[1])
+  redis.call('HSET', SANDBOX, 'controllerId', ARGV[3])
+  local epoch = redis.call('HINCRBY', SANDBOX, 'ownerEpoch', 1)
+  return {'taken', tostring(epoch), string.format('%d', math.max(0, found[2] - now()))}
+end
+
+-- KEYS expiry. ARGV grace ms, limit. Answers members that should have ended longer than the grace ago.
+function scripts.overdueSandboxes()
+  return redis.call('ZRANGEBYSCORE', KEYS[1], 0, string.format('%d', now() - ARGV[1]), 'LIMIT', 0, ARGV[2])
+end
+
+-- KEYS controllers, heartbeats. ARGV id, what it announces.
+function scripts.announceController()
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('ZADD', KEYS[2], now(), ARGV[1])
+  return 1
+end
+
+-- KEYS controllers, heartbeats. ARGV ms without a heartbeat until one counts as dead. Answers what the live ones announced.
+function scripts.liveControllers()
+  local ids = redis.call('ZRANGEBYSCORE', KEYS[2], string.format('(%d', now() - ARGV[1]), '+inf')
+  if #ids == 0 then return {} end
+  return redis.call('HMGET', KEYS[1], unpack(ids))
+end
+
+-- KEYS controllers, heartbeats. ARGV as above. Answers ids and last heartbeats of the others: {id, ms, id, ms, ...}.
+function scripts.deadControllers()
+  return redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%d', now() - ARGV[1]), 'WITHSCORES')
+end
+
+-- Forgets a dead controller unless it came back or still holds sessions. KEYS controllers, heartbeats, held ones. ARGV id, ms as above.
+function scripts.forgetController()
+  local seen = redis.call('ZSCORE', KEYS[2], ARGV[1])
+  if not seen or tonumber(seen) > now() - ARGV[2] or redis.call('SCARD', KEYS[3]) > 0 then return 0 end
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  return 1
+end

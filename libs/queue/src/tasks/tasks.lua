@@ -1,0 +1,153 @@
+-- KEYS of every script about a task, in this order.
+local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+
+local function isFinal(state) return state == 'succeeded' or state == 'failed' or state == 'cancelled' end
+-- Ends the task: its fields, its last events, and from now on everything of it expires after the retention.
+local function finalise(fields, events, retentionMs, wake)
+  redis.call('HSET', TASK, 'endedAt', now(), 'updatedAt', now(), unpack(fields))
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  for _, event in ipairs(events) do emit(EVENTS, event) end
+  redis.call('HSET', TASK, 'finishedEvent', emit(EVENTS, '{"type":"finished"}'))
+  for _, key in ipairs({TASK, ROLLOUT, JOURNAL, EVENTS}) do redis.call('PEXPIRE', key, retentionMs) end
+  local request = redis.call('HGET', TASK, 'requestKey')
+  if request and request ~= '' then redis.call('PEXPIRE', request, retentionMs) end
+  -- The index has no expiry of its own: each end drops a few of the oldest ids whose task is gone.
+  local prefix = string.gsub(TASK, '[^:]*$', '')
+  for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do
+    if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', INDEX, id) end
+  end
+  redis.call('PUBLISH', wake, '')
+end
+
+-- Whether the caller's generation and epoch are still the rollout's.
+local function held(generation, epoch)
+  local holder = redis.call('HMGET', ROLLOUT, 'generation', 'epoch')
+  return holder[1] == generation and holder[2] == epoch
+end
+
+-- Accepts a task. KEYS[7] request. ARGV outbox member, wake, id, digest, first event, fields...
+-- Answers {'created'|'known'|'other', id}.
+function scripts.submitTask()
+  local before = once(KEYS[7], ARGV[4], ARGV[3])
+  if before then return before end
+  local at = now()
+  redis.call('HSET', TASK, 'createdAt', at, 'updatedAt', at, unpack(ARGV, 6))
+  redis.call('ZADD', INDEX, 0, ARGV[3])
+  redis.call('ZADD', OUTBOX, at, ARGV[1])
+  emit(EVENTS, ARGV[5])
+  redis.call('PUBLISH', ARGV[2], '')
+  return {'created', ARGV[3]}
+end
+
+-- Takes the rollout for a worker: a new epoch, with which every earlier one is fenced. ARGV outbox member, wake.
+-- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, cancelRequested, journal as a flat list}.
+function scripts.openRollout()
+  redis.call('ZREM', OUTBOX, ARGV[1])
+  local state = redis.call('HGET', TASK, 'state')
+  if not state then return {'gone'} end
+  if isFinal(state) then return {'final', state} end
+  redis.call('HSETNX', ROLLOUT, 'generation', 0)
+  redis.call('HSETNX', ROLLOUT, 'startedAt', now())
+  local epoch = redis.call('HINCRBY', ROLLOUT, 'epoch', 1)
+  if state ~= 'running' then emit(EVENTS, '{"type":"state","state":"running"}') end
+  if epoch > 1 then emit(EVENTS, '{"type":"worker","epoch":' .. epoch .. '}') end
+  redis.call('HSET', TASK, 'state', 'running', 'updatedAt', now())
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  redis.call('PUBLISH', ARGV[2], '')
+  return {'open', redis.call('HGET', ROLLOUT, 'generation'), tostring(epoch), redis.call('HGET', ROLLOUT, 'startedAt'),
+    redis.call('HGET', TASK, 'cancelRequested') or '0', redis.call('HGETALL', JOURNAL)}
+end
+
+-- One journaled step. ARGV generation, epoch, wake, step key, entry, usage, events...
+-- The first entry under a key stays; a repeat changes nothing. Answers -1 when fenced, else 1 if a cancel was asked for, 0 if not.
+function scripts.appendEntry()
+  local task = redis.call('HMGET', TASK, 'state', 'cancelRequested')
+  if task[1] ~= 'running' or not held(ARGV[1], ARGV[2]) then return -1 end
+  -- A hash keeps no order, so each entry starts with its place.
+  if redis.call('HSETNX', JOURNAL, ARGV[4], redis.call('HLEN', JOURNAL) .. ' ' .. ARGV[5]) == 1 then
+    for i = 7, #ARGV do emit(EVENTS, ARGV[i]) end
+    redis.call('HSET', TASK, 'usage', ARGV[6], 'updatedAt', now())
+    redis.call('HINCRBY', TASK, 'revision', 1)
+    redis.call('PUBLISH', ARGV[3], '')
+  end
+  return task[2] == '1' and 1 or 0
+end
+
+-- The last write of a rollout. ARGV generation, epoch, wake, retention ms, number of fields, fields..., events...
+-- Answers -1 when fenced; 0 when this holder had finished it before; 1 when it did now.
+function scripts.finishRollout()
+  if not held(ARGV[1], ARGV[2]) then return -1 end
+  local state = redis.call('HGET', TASK, 'state')
+  if not state then return -1 end
+  if isFinal(state) then return 0 end
+  local count = tonumber(ARGV[5])
+  finalise({unpack(ARGV, 6, 5 + count)}, {unpack(ARGV, 6 + count)}, ARGV[4], ARGV[3])
+  return 1
+end
+
+-- The system gave up on a task: its job is dead. Fences whoever might still run it. ARGV outbox member, wake, retention ms,
+-- when the job died, error. Answers 'failed', 'gone', 'final', or 'requeued' when it was redriven after that death.
+function scripts.failTask()
+  local task = redis.call('HMGET', TASK, 'state', 'requeuedAt')
+  local requeuedAt = tonumber(task[2] or '') or 0
+  if task[1] and not isFinal(task[1]) and requeuedAt > tonumber(ARGV[4]) then return 'requeued' end
+  redis.call('ZREM', OUTBOX, ARGV[1])
+  if not task[1] then return 'gone' end
+  if isFinal(task[1]) then return 'final' end
+  redis.call('HINCRBY', ROLLOUT, 'generation', 1)
+  finalise({'state', 'failed', 'stopReason', 'error', 'error', ARGV[5]}, {'{"type":"state","state":"failed"}'}, ARGV[3], ARGV[2])
+  return 'failed'
+end
+
+-- Puts a task that the system gave up on back in line, with a fresh count of takeovers and a fresh wall clock; its journal
+-- stays. ARGV outbox member, wake, task id. Answers 'queued', 'gone', or the state that forbids it.
+function scripts.requeueTask()
+  local task = redis.call('HMGET', TASK, 'state', 'stopReason', 'finishedEvent', 'requestKey')
+  if not task[1] then return 'gone' end
+  if isFinal(task[1]) and not (task[1] == 'failed' and task[2] == 'error') then return task[1] end
+  for _, key in ipairs({TASK, ROLLOUT, JOURNAL, EVENTS}) do redis.call('PERSIST', key) end
+  if task[4] and task[4] ~= '' then redis.call('PERSIST', task[4]) end
+  redis.call('HINCRBY', ROLLOUT, 'generation', 1)
+  redis.call('HDEL', ROLLOUT, 'epoch', 'startedAt')
+  redis.call('HSET', TASK, 'state', 'queued', 'requeuedAt', now(), 'updatedAt', now())
+  redis.call('HDEL', TASK, 'stopReason', 'error', 'endedAt', 'finishedEvent')
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  -- A watch that starts from the beginning must not end at the end of the first run.
+  if task[3] then redis.call('XDEL', EVENTS, task[3]) end
+  emit(EVENTS, '{"type":"state","state":"queued"}')
+  redis.call('ZADD', INDEX, 0, ARGV[3])
+  redis.call('ZADD', OUTBOX, now(), ARGV[1])
+  redis.call('PUBLISH', ARGV[2], '')
+  return 'queued'
+end
+
+-- Asks to cancel. A task that no worker has taken ends at once. ARGV outbox member, wake, retention ms, cancel channel, message.
+-- Answers 'gone', 'final', 'cancelled' or 'requested'.
+function scripts.cancelTask()
+  local state = redis.call('HGET', TASK, 'state')
+  if not state then return 'gone' end
+  if isFinal(state) then return 'final' end
+  redis.call('HSET', TASK, 'cancelRequested', 1, 'updatedAt', now())
+  if state == 'queued' then
+    redis.call('ZREM', OUTBOX, ARGV[1])
+    redis.call('HINCRBY', ROLLOUT, 'generation', 1)
+    finalise({'state', 'cancelled', 'stopReason', 'cancelled'}, {'{"type":"state","state":"cancelled"}'}, ARGV[3], ARGV[2])
+    return 'cancelled'
+  end
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  redis.call('PUBLISH', ARGV[4], ARGV[5])
+  return 'requested'
+end
+
+-- Removes a task with all that hangs on it; who still runs it is fenced, since there is no task. KEYS as of every script that may end a
+-- task. ARGV outbox member, wake, task id. Answers whether it was there.
+function scripts.eraseTask()
+  local there = redis.call('EXISTS', KEYS[1])
+  local request = redis.call('HGET', KEYS[1], 'requestKey')
+  if request and request ~= '' then redis.call('DEL', request) end
+  redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  redis.call('ZREM', KEYS[5], ARGV[1])
+  redis.call('ZREM', KEYS[6], ARGV[3])
+  redis.call('PUBLISH', ARGV[2], '')
+  return there
+end
