@@ -1,12 +1,25 @@
-/** What a memory file of SQLite says about itself in its header, so that whoever starts a stack can tell before it starts. */
+/** What a SQLite memory file says about itself in its header, so that a stack can be checked before it starts. */
 export const MEMORY_FILE = {
-  /** "Etud": marks the file as ours. */
-  applicationId: 0x4574_7564,
-  /** Raised with every change of its tables; a file of another layout is refused, or carried over. */
-  layout: 3,
+  /** "Etu1": marks the file as ours. */
+  applicationId: 0x4574_7531,
+  /** Raised with every change of its tables; a file of another layout is refused. */
+  layout: 1,
 } as const;
 
-/** Why a file of a later layout is not opened, and the way out, in a sentence for people. */
-export const laterLayout = (path: string, layout: number): string =>
-  `the memory file ${path} was written by a later version of Etude: it has layout ${layout}, and this version reads ${MEMORY_FILE.layout}. ` +
-  'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file';
+/** "Etud": files of the versions before the first release. */
+const UNRELEASED_ID = 0x4574_7564;
+
+/** Why this version can't open a memory file of ours, with the way out, for people; null where it can, and for files of other programs. */
+export function memoryFileTrouble(path: string, { applicationId, layout }: { applicationId: number; layout: number }): string | null {
+  if (applicationId === UNRELEASED_ID)
+    return (
+      `the memory file ${path} was written by a version of Etude before the first release, and this version doesn't read it. ` +
+      'Nothing of it was changed. Export it with the version that wrote it ("etude memory export"), start anew with another file, and import ' +
+      'that there; or move the file away to start with an empty memory'
+    );
+  if (applicationId !== MEMORY_FILE.applicationId || layout === MEMORY_FILE.layout) return null;
+  return (
+    `the memory file ${path} was written by a later version of Etude: it has layout ${layout}, and this version reads ${MEMORY_FILE.layout}. ` +
+    'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file'
+  );
+}

@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { memoryOver, type MemoryDeps } from './layers/memory-over-store.js';
-import { carryVersion1 } from './layers/version-1-records.js';
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
 import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
@@ -9,7 +8,7 @@ import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.
 
 /** Where memory is kept. */
 export type MemoryPlace =
-  | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model' | 'onVersion1'>)
+  | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model'>)
   | ({ readonly adapter: 'qdrant' } & Omit<QdrantStoreOptions, 'model'>);
 
 export interface MemoryOptions extends MemoryDeps {
@@ -17,8 +16,7 @@ export interface MemoryOptions extends MemoryDeps {
 }
 
 /**
- * Opens the three layers in a store, which several processes may hold open at once. What the store lacks is made; a SQLite file of
- * the first layout is carried over.
+ * Opens the three layers in a store, which several processes may hold open at once. What the store lacks is made.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout
  *   or embedder), MEMORY_FULL
@@ -39,7 +37,7 @@ async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<
     const { openQdrantStore } = await import('./qdrant/qdrant-store.js');
     return openQdrantStore({ ...place, model });
   }
-  return openSqliteStore({ ...place, model, onVersion1: (records, store) => carryVersion1(records, store, embedder) });
+  return openSqliteStore({ ...place, model });
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where the chosen adapter has no place; see `requireMemory` */

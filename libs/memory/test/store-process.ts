@@ -1,27 +1,13 @@
 import type { Change, RecordStore } from '../src/record-store.js';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
-import type { CarryOver } from '../src/sqlite/version-1.js';
 import { insert, recordOf, SAMPLE_MODEL, vectorOf } from './record-store-samples.js';
 
 /**
- * A process that uses a SQLite store: `writer PATH NAME` writes, changes and removes until it is stopped, `carrier PATH` carries a
- * file of the first layout over. Prints a line for each thing that is done.
+ * A process that uses a SQLite store: `writer PATH NAME` writes, changes and removes until it is stopped. Prints a line for each step.
  */
 const [role, path = '', name = ''] = process.argv.slice(2);
 console.log('ready');
-const carry: CarryOver = async (records, fresh) => {
-  let i = 0;
-  for (const record of records) {
-    await fresh.write(record.tenant, [insertOf(record.tenant, `v1-${i}`, JSON.stringify(record))]);
-    console.log(`v1-${(i += 1)}`);
-  }
-};
-const store = await openSqliteStore({
-  path,
-  model: SAMPLE_MODEL,
-  lockWaitMs: 20_000,
-  ...(role === 'carrier' ? { onVersion1: carry } : {}),
-});
+const store = await openSqliteStore({ path, model: SAMPLE_MODEL, lockWaitMs: 20_000 });
 console.log('opened');
 if (role === 'writer') await write(store);
 await store.close();

@@ -22,9 +22,13 @@ it('a memory file of a later layout is told, with both layouts and what to do', 
   );
 });
 
+it('a memory file from before the first release is told, with the way out', () => {
+  expect(memoryTrouble(file(0x4574_7564, 3))).toMatch(/before the first release.*Export it with the version that wrote it/);
+});
+
 it('any other file is left to whoever opens it', () => {
   const path = file(applicationId, layout);
-  expect([path, file(applicationId, layout - 1), file(7, 99), join(path, 'nowhere')].map(memoryTrouble)).toEqual([null, null, null, null]);
+  expect([path, file(7, 99), join(path, 'nowhere')].map(memoryTrouble)).toEqual([null, null, null]);
   writeFileSync(path, 'short');
   expect(memoryTrouble(path)).toBeNull();
 });

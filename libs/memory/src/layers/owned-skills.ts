@@ -4,7 +4,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 import { viewOf } from '@etude/domain/skills/life/owners';
 import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { everyRecord } from './every-record.js';
-import { earlierKey, skillKey } from './skill-records.js';
+import { skillKey } from './skill-records.js';
 import { openedSkill, type StoredSkill } from './stored-skill.js';
 
 const LAYER = 'procedural';
@@ -41,21 +41,14 @@ export function narrowestNewest(skills: readonly Skill[], reader: string | null 
   return skills.reduce<Skill | null>((first, skill) => (first === null || isBefore(skill, first) ? skill : first), null);
 }
 
-/**
- * The versions that these keys of one tenant name, in the order of the keys; undefined where there is none. A key without a user is nobody's;
- * else it names what was stored before versions were counted for each user.
- */
+/** The versions that these keys of one tenant name, in the order of the keys; undefined where there is none. A key without a user is nobody's. */
 export async function versionsOfKeys(
   store: RecordStore,
   tenant: string,
   keys: readonly VersionName[],
 ): Promise<ReadonlyArray<StoredSkill | undefined>> {
   const scope = requireScope({ tenant, agent: null });
-  const names = [...new Set(keys.flatMap((key) => [skillKey({ ...key, user: key.user ?? null }), earlierKey(key)]))];
-  const stored = new Map((await store.load(scope, LAYER, 'skill', names)).map((record) => [record.key, openedSkill(record)]));
-  return keys.map((key) => {
-    const earlier = stored.get(earlierKey(key));
-    const isIts = earlier !== undefined && (key.user === undefined || earlier.skill.scope.user === key.user);
-    return stored.get(skillKey({ ...key, user: key.user ?? null })) ?? (isIts ? earlier : undefined);
-  });
+  const names = keys.map((key) => skillKey({ ...key, user: key.user ?? null }));
+  const stored = new Map((await store.load(scope, LAYER, 'skill', [...new Set(names)])).map((record) => [record.key, openedSkill(record)]));
+  return names.map((name) => stored.get(name));
 }

@@ -20,20 +20,10 @@ export function skillKey({ name, agent, user, version }: OwnedName & { readonly 
   return `${name} ${agent} ${user ?? ''} ${digitsOf(version)}`;
 }
 
-/** What a version was called before versions were counted for each user; none that is stored since is. */
-export function earlierKey({ name, agent, version }: OwnedName & { readonly version: number }): string {
-  return `${name} ${agent} ${digitsOf(version)}`;
-}
-
 const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '0');
 
-/** Behind every version of what an agent calls so, or behind every agent's where none is named. */
-export function keyBehind(name: string, agent?: string): string {
-  return agent === undefined ? `${name}${BEHIND}` : `${name} ${agent}${BEHIND}`;
-}
-
-/** Before every version of what an agent calls so. */
-export const keyBefore = (name: string, agent: string) => `${name} ${agent}`;
+/** Behind every version of a name, or of what one agent, or one user of it, calls so. */
+export const keyBehind = (...names: readonly string[]): string => `${names.join(' ')}${BEHIND}`;
 
 /** Categories hold those below them: what is in "text.csv" is found by "text" too. The subject of what is marked is its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {

@@ -25,9 +25,6 @@ import { gone, StoreFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
 import { VectorModels } from './vector-models.js';
 import { deleteVectors, insertVectors, vectorBytes } from './vectors.js';
-import type { CarryOver } from './version-1.js';
-import { carryOver } from './version-1.js';
-import { addCodes } from './version-2.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
   /** Created, with its directory, where there is none. */
@@ -36,8 +33,6 @@ export interface SqliteStoreOptions extends StoreOptions {
   readonly lockWaitMs?: number;
   /** Beyond it writes are refused with MEMORY_FULL; by default as large as the disk. */
   readonly sizeMaxMiB?: number;
-  /** Brings the records of a file of the first layout into the new one. Without it such a file is refused with MEMORY_VERSION. */
-  readonly onVersion1?: CarryOver;
 }
 
 const LOCK_WAIT_MS = 5_000;
@@ -51,18 +46,9 @@ const OPENED = new Set<string>();
  *   embedder), MEMORY_FULL
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
-  const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null, onVersion1 } = options;
-  const fileOptions = { path, model, lockWaitMs, sizeMaxMiB };
+  const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null } = options;
   if (OPENED.has(path) && !existsSync(path)) throw gone(path);
-  if (onVersion1 !== undefined) {
-    await carryOver(
-      fileOptions,
-      onVersion1,
-      async (at) => new SqliteRecordStore(await StoreFile.open({ ...fileOptions, path: at }), model),
-    );
-  }
-  await addCodes(fileOptions);
-  const file = await StoreFile.open(fileOptions);
+  const file = await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB });
   OPENED.add(path);
   return new SqliteRecordStore(file, model);
 }

@@ -221,7 +221,7 @@ function createWithParents(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
 }
 
-export function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
+function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
   loadVectors(db, path);
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode !== 'wal') {

@@ -1,10 +1,9 @@
 import { embedderSetting } from '@etude/contracts/embedder-names';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { laterLayout } from '@etude/contracts/memory-file';
+import { EtudeError } from '@etude/contracts/errors';
+import { memoryFileTrouble } from '@etude/contracts/memory-file';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StoreOptions, VectorModel } from '../record-store.js';
-import { memoryError } from './sqlite-errors.js';
-import { APPLICATION_ID, chunkIndex, CREATE_SCHEMA, createVectors, indexChunks, SCHEMA_VERSION } from './store-schema.js';
+import { APPLICATION_ID, CREATE_SCHEMA, createVectors, SCHEMA_VERSION } from './store-schema.js';
 
 type Model = StoreOptions['model'];
 
@@ -12,21 +11,16 @@ type Model = StoreOptions['model'];
 export function ensureSchema(db: DatabaseSync, path: string, model: Model): void {
   if (isEmpty(db)) createOnce(db, model);
   checkIdentity(db, path, model);
-  indexOnce(db, path);
 }
 
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
 export function checkIdentity(db: DatabaseSync, path: string, model: Model): void {
-  if (pragma(db, 'application_id') !== APPLICATION_ID) {
+  const applicationId = pragma(db, 'application_id');
+  const trouble = memoryFileTrouble(path, { applicationId, layout: pragma(db, 'user_version') });
+  if (trouble !== null) throw new EtudeError('MEMORY_VERSION', trouble);
+  if (applicationId !== APPLICATION_ID)
     throw new EtudeError('MEMORY_UNAVAILABLE', `${path} is a database of another program; name another path for the memory file`);
-  }
-  checkVersion(pragma(db, 'user_version'), path);
   requireModel(modelsIn(db), model, path);
-}
-
-/** Layout of a file of ours; null for any other. */
-export function layoutOf(db: DatabaseSync): number | null {
-  return pragma(db, 'application_id') === APPLICATION_ID ? pragma(db, 'user_version') : null;
 }
 
 /** @throws EtudeError MEMORY_VERSION */
@@ -83,25 +77,6 @@ function createOnce(db: DatabaseSync, { name, dimension }: Model): void {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
-}
-
-/** Nothing is written where the indexes are there. A full file goes without: it must open, so that room can be made. */
-function indexOnce(db: DatabaseSync, path: string): void {
-  const ids = db.prepare('SELECT id FROM model').all();
-  const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?");
-  const missing = ids.map(({ id }) => Number(id)).filter((id) => isThere.get(chunkIndex(id)) === undefined);
-  try {
-    for (const id of missing) db.exec(indexChunks(id));
-  } catch (error) {
-    if (errorCode(memoryError(error, path)) !== 'MEMORY_FULL') throw error;
-  }
-}
-
-function checkVersion(version: number, path: string): void {
-  if (version === SCHEMA_VERSION) return;
-  if (version > SCHEMA_VERSION) throw new EtudeError('MEMORY_VERSION', laterLayout(path, version));
-  const way = 'a service of this version carries it over when it opens it: start the stack once, or name another path';
-  throw new EtudeError('MEMORY_VERSION', `the memory file ${path} has layout ${version} and this service reads ${SCHEMA_VERSION}; ${way}`);
 }
 
 function isEmpty(db: DatabaseSync): boolean {

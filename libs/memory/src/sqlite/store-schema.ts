@@ -3,7 +3,7 @@ import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
 import { RECORD_TEXTS_MAX } from '../record-store.js';
 import { CODE_BITS } from './vector-code.js';
 
-/** Raised with every change below; a file of another version is refused, or carried over. */
+/** Raised with every change below; a file of another version is refused. */
 export const SCHEMA_VERSION = MEMORY_FILE.layout;
 /** "Etud": marks the file as ours. */
 export const APPLICATION_ID = MEMORY_FILE.applicationId;
@@ -67,7 +67,7 @@ export const codeTable = (model: number): string => `vector_code_${model}`;
  * them as cosines do, and sqlite-vec computes those with the processor's wide instructions, which it does not for cosines.
  *
  * Chunks of codes are per tenant and layer; small ones keep small tenants small (128 codes are 16 KiB). `kind` is negative for what is
- * not shown, so that one look answers both.
+ * not shown, so that one look answers both. Without the index a search goes through the chunks of all tenants.
  */
 export function createVectors(model: number): string {
   return `
@@ -76,15 +76,8 @@ CREATE VIRTUAL TABLE ${codeTable(model)} USING vec0 (
   id INTEGER PRIMARY KEY, tenant INTEGER PARTITION KEY, layer INTEGER PARTITION KEY, code bit[${CODE_BITS}],
   agent INTEGER, user INTEGER, kind INTEGER, worth FLOAT, created_at INTEGER, chunk_size=128
 );
-${indexChunks(model)}`;
+CREATE INDEX ${codeTable(model)}_by_layer ON ${codeTable(model)}_chunks (partition00, partition01)`;
 }
-
-/** Without it a search goes through the chunks of all tenants to find those of one. Older files of this layout lack it until they are opened. */
-export function indexChunks(model: number): string {
-  return `CREATE INDEX IF NOT EXISTS ${chunkIndex(model)} ON ${codeTable(model)}_chunks (partition00, partition01)`;
-}
-
-export const chunkIndex = (model: number): string => `${codeTable(model)}_by_layer`;
 
 export function dropVectors(model: number): string {
   return `DROP TABLE ${codeTable(model)}; DROP TABLE ${vectorTable(model)}`;

@@ -4,15 +4,13 @@ import type { Skill } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
-import type { MemoryRecord, RecordStore, StoredRecord } from '../../record-store.js';
+import type { MemoryRecord, RecordStore } from '../../record-store.js';
 import type { ImportReport, Progress } from '../memory-upkeep.js';
 import { insertsOf } from '../record-inserts.js';
 import { isErased } from './erasure-marks.js';
 import { type ExportLine, LINE_BYTES_MAX, readHeader, readLine, UNPACKED_BYTES_MAX } from './line-format.js';
 import { importOf, inOrder, proposalOf, type ProposeSkill, type ToldSkill, toldSkill, tooLarge } from './proposed-skill.js';
 import { readRecord } from './read-record.js';
-import { earlierKey } from '../skill-records.js';
-import { parseBody } from '../stored-body.js';
 import { areToldAlike } from './told-content.js';
 
 export interface ImportDeps {
@@ -170,23 +168,20 @@ class Intake {
   /** Where one of them belongs to somebody who was erased, each is tried by itself. */
   async #insert(batch: readonly Numbered[]): Promise<void> {
     const { store, embedder } = this.#deps;
-    const isKnown = await this.#underEarlierKeys(batch);
-    const fresh = batch.filter((one) => !isKnown.has(one));
-    for (const [one, known] of isKnown) this.#compareWith(known, one);
     const changes = await insertsOf(
       embedder,
-      fresh.map(({ record }) => record),
+      batch.map(({ record }) => record),
     );
     try {
       const done = await store.write(this.#tenant, changes);
-      for (const [i, one] of fresh.entries()) {
+      for (const [i, one] of batch.entries()) {
         if (done[i] === true) this.#added += 1;
         else await this.#compare(one);
       }
     } catch (error) {
       if (!isErased(error)) throw error;
-      const [only] = fresh;
-      if (fresh.length > 1 || only === undefined) for (const one of fresh) await this.#insert([one]);
+      const [only] = batch;
+      if (batch.length > 1 || only === undefined) for (const one of batch) await this.#insert([one]);
       else this.#refuse(only.line, (error as Error).message);
     }
   }
@@ -202,31 +197,11 @@ class Intake {
     }
   }
 
-  /** Versions of skills that are there since before versions were counted for each user. */
-  async #underEarlierKeys(batch: readonly Numbered[]): Promise<ReadonlyMap<Numbered, StoredRecord>> {
-    const skills = batch.flatMap((one) => (one.record.kind === 'skill' ? [{ one, skill: parseBody<Skill>(one.record).value }] : []));
-    const keyOf = ({ skill: { name, scope, version } }: (typeof skills)[number]) => earlierKey({ name, agent: scope.agent, version });
-    const keys = [...new Set(skills.map(keyOf))];
-    const found = keys.length === 0 ? [] : await this.#deps.store.load({ tenant: this.#tenant, agent: null }, 'procedural', 'skill', keys);
-    const stored = new Map(found.map((record) => [`${record.key} ${record.scope.user ?? ''}`, record]));
-    return new Map(
-      skills.flatMap((named) => {
-        const known = stored.get(`${keyOf(named)} ${named.skill.scope.user ?? ''}`);
-        return known === undefined ? [] : [[named.one, known]];
-      }),
-    );
-  }
-
   async #compare(numbered: Numbered): Promise<void> {
     const { layer, kind, key } = numbered.record;
     const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
-    this.#compareWith(known, numbered);
-  }
-
-  #compareWith(known: StoredRecord | undefined, { line, record }: Numbered): void {
-    const { kind } = record;
-    if (known !== undefined && areToldAlike(known, record)) this.#unchanged += 1;
-    else this.#refuse(line, `a ${kind} of its key is there with other content; it was left as it is`);
+    if (known !== undefined && areToldAlike(known, numbered.record)) this.#unchanged += 1;
+    else this.#refuse(numbered.line, `a ${kind} of its key is there with other content; it was left as it is`);
   }
 
   #refuse(line: number, reason: string): void {

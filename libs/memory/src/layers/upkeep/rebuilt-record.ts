@@ -1,4 +1,4 @@
-import type { DocumentChunk, Scope, Skill } from '@etude/contracts/memory';
+import type { DocumentChunk, Scope } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import type { Fields, MemoryRecord } from '../../record-store.js';
 import { markApplied } from '../applied-marker.js';
@@ -7,7 +7,7 @@ import { type EpisodeNote, noteRecords } from '../episode-notes.js';
 import { episodeRecord, transitionRecord } from '../episodic-records.js';
 import { REQUEST } from '../request-claims.js';
 import { factRecord } from '../semantic-records.js';
-import { earlierKey, skillRecord } from '../skill-records.js';
+import { skillRecord } from '../skill-records.js';
 import type { StoredBody } from '../stored-body.js';
 import { ARCHIVED, FORGETTABLE } from './archive-records.js';
 import type { ExportLine } from './line-format.js';
@@ -46,7 +46,7 @@ export function rebuiltRecord(told: Told): Rebuilt {
   const { line } = told;
   const made = BUILDERS[line.kind](told);
   if (typeof made === 'string') return { refused: made };
-  if (made.key !== line.key && !isEarlierKey(told)) return { refused: 'key: is not the one that its body gives' };
+  if (made.key !== line.key) return { refused: 'key: is not the one that its body gives' };
   const mark = markedStatus(made, line);
   const expected: Fields = mark === null ? made.fields : { ...made.fields, status: mark };
   const wrong = wrongField(expected, line.fields);
@@ -54,13 +54,6 @@ export function rebuiltRecord(told: Told): Rebuilt {
   const shown = made.shown && mark === null;
   if (shown !== line.shown) return { refused: 'shown: is not what its body gives' };
   return { record: { ...made, shown, fields: expected } };
-}
-
-/** An export of before versions were counted for each user calls its skills otherwise; they are kept as they are called now. */
-function isEarlierKey({ line, body }: Told): boolean {
-  if (line.kind !== 'skill') return false;
-  const { name, scope, version }: Skill = body.value;
-  return line.key === earlierKey({ name, agent: scope.agent, version });
 }
 
 /** The status of a record that was archived, with the mark behind its own; null for any other. */
