@@ -3,7 +3,7 @@ import { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofSigner } from '@etude/domain/ports/proof-signer';
 import { NOTHING_FOUND, signProof } from '@etude/domain/skills/verification/proof';
-import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { skillDigest } from '@etude/domain/skills/content-digest';
 import { openMemory } from '@etude/memory/open-memory';
 import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
 import { spread } from './figures.js';

@@ -1,7 +1,7 @@
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { SkillKey } from '@etude/domain/ports/skill-registry';
-import { versionOfKey } from '@etude/domain/skills/life/version-of-key';
+import { versionOfKey } from '@etude/domain/skills/life/find-skill';
 import type { Memory } from '@etude/memory/memory';
 import type { Owners } from '@etude/memory/record-store';
 import type { JobContext } from '@etude/queue/jobs/consumer';

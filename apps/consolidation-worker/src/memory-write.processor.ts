@@ -2,7 +2,7 @@ import type { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { AppliedWrite } from '@etude/memory/layers/applied-writes';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
-import { isWithoutRoom } from '@etude/domain/skills/life/skill-room';
+import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
 import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
 import type { Memory } from '@etude/memory/memory';
 import type { JobHandler } from '@etude/queue/jobs/consumer';

@@ -1,6 +1,6 @@
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { calls, DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
-import { undoPrune } from '@etude/domain/skills/hygiene/prune';
+import { undoPrune } from '@etude/domain/skills/life/prune';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
 import { consolidationWorkerConfig } from './consolidation-worker.config.js';

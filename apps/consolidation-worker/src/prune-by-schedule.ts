@@ -1,7 +1,7 @@
 import type { MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { type HygieneDeps, pruneSkills } from '@etude/domain/skills/hygiene/prune';
+import { type HygieneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
 import type { z } from 'zod';
 
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;

@@ -4,7 +4,7 @@ import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { PythonSandboxes } from './python-sandboxes.js';
 import type { AdmissionDeps } from '../src/skills/verification/admit-skill.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { skillDigest } from '../src/skills/content-digest.js';
 import { TEST_SIGNER } from './proven-fixture.js';
 import { candidateFromTests } from '../src/skills/writing/skill-candidate.js';
 

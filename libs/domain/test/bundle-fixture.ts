@@ -2,7 +2,7 @@ import { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { dependencyOn } from '../src/skills/use/bundle-code.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { skillDigest } from '../src/skills/content-digest.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 

@@ -1,11 +1,10 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { deprecateSkill, archiveSkill, restoreSkill } from '../src/skills/life/retire.js';
-import { rejectSkill, settleVerified } from '../src/skills/life/approve.js';
-import { rollbackSkill } from '../src/skills/life/rollback.js';
-import { IN_USE } from '../src/skills/life/skill-status.js';
-import { dependencyOn, neededSkills } from '../src/skills/use/bundle-code.js';
+import { archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill, settleVerified } from '../src/skills/life/decisions.js';
+import { IN_USE } from '../src/skills/life/skill-life.js';
+import { dependencyOn } from '../src/skills/use/bundle-code.js';
+import { neededSkills } from '../src/skills/life/call-graph.js';
 import type { DecisionsProperty } from './decisions-property.js';
 import { SCOPE, skillOf } from './memory-records.js';
 import { storeAt } from './skill-lives.js';

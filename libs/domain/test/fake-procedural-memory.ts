@@ -9,18 +9,13 @@ import type { MoveOptions, SkillKey, SkillMove, SkillOwner } from '../src/ports/
 import { skillEntries } from '../src/retrieval/entries.js';
 import { afterUse } from '../src/retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
-import { type MovedVersion, requireCallable } from '../src/skills/life/callers.js';
-import { isVersionOf, requireOnlyActive } from '../src/skills/life/one-active.js';
-import { mayCall } from '../src/skills/life/pins.js';
-import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/hygiene/carried-marks.js';
-import { knownVersion } from '../src/skills/life/known-version.js';
-import { keyOf, movedSkill, newSkill, noSuchSkill } from '../src/skills/life/skill-life.js';
-import { requireReplacements } from '../src/skills/life/replacements.js';
-import { namesThatReturn, needsRoom, requireRoom } from '../src/skills/life/skill-room.js';
-import { IN_USE } from '../src/skills/life/skill-status.js';
-import { ownersOfUse } from '../src/skills/life/skill-usage.js';
+import { mayCall, type MovedVersion, requireCallable, requireReplacements } from '../src/skills/life/call-graph.js';
+import { IN_USE, isVersionOf, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
+import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
+import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
+import { namesThatReturn, needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
+import { ownersOfUse } from '../src/skills/life/usage.js';
 import { afterOffers } from '../src/skills/use/after-offers.js';
-import { staleEdit } from '../src/skills/life/stale-edit.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
 type ListOptions = Parameters<ProceduralMemory['list']>[1];

@@ -2,9 +2,9 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency, SkillProof } from '@etude/contracts/skill-proof';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
-import type { HygieneDeps } from '../src/skills/hygiene/prune.js';
-import { versionKey } from '../src/skills/life/every-skill.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
+import type { HygieneDeps } from '../src/skills/life/prune.js';
+import { versionKey } from '../src/skills/life/call-graph.js';
+import { skillDigest } from '../src/skills/content-digest.js';
 import { movedSkill } from '../src/skills/life/skill-life.js';
 
 export const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import type { Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { skillDigest } from '../src/skills/content-digest.js';
 
 export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
 /** 2026-01-01, ms since 1970. */

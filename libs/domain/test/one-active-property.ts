@@ -1,9 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { approveSkill, settleVerified } from '../src/skills/life/approve.js';
-import { rollbackSkill } from '../src/skills/life/rollback.js';
-import { archiveSkill, restoreSkill } from '../src/skills/life/retire.js';
+import { approveSkill, archiveSkill, restoreSkill, rollbackSkill, settleVerified } from '../src/skills/life/decisions.js';
 import type { DecisionsProperty } from './decisions-property.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
 import { storeAt } from './skill-lives.js';

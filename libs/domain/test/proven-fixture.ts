@@ -2,9 +2,8 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
 import { skillOf, type SkillGiven } from './bundle-fixture.js';
-import { contentDigest } from '../src/skills/content-digest.js';
+import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
 import { signProof } from '../src/skills/verification/proof.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
 
 /** Signs for tests; anybody could. */
 export const TEST_SIGNER: ProofSigner & ProofChecker = {

@@ -5,14 +5,21 @@ import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
-import { approveSkill, recordVerification, rejectSkill, settleVerified } from '../src/skills/life/approve.js';
-import { rollbackSkill } from '../src/skills/life/rollback.js';
-import { archiveSkill, deprecateSkill, restoreSkill } from '../src/skills/life/retire.js';
-import { promoteSkill } from '../src/skills/life/promote-skill.js';
+import {
+  approveSkill,
+  archiveSkill,
+  deprecateSkill,
+  recordVerification,
+  rejectSkill,
+  restoreSkill,
+  rollbackSkill,
+  settleVerified,
+} from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
-import { proofText, signProof } from '../src/skills/verification/proof.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
+import { proofText, skillDigest } from '../src/skills/content-digest.js';
+import { signProof } from '../src/skills/verification/proof.js';
 import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
+import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { proofOf } from './skill-lives.js';
 

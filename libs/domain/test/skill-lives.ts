@@ -2,9 +2,8 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';
-import { skillDigest } from '../src/skills/life/skill-digest.js';
-import { isVersionOf } from '../src/skills/life/one-active.js';
-import { keyOf } from '../src/skills/life/skill-life.js';
+import { skillDigest } from '../src/skills/content-digest.js';
+import { isVersionOf, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
 /** A proof for exactly what the skill holds, by no key. */

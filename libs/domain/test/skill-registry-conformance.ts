@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';
-import { approveSkill } from '../src/skills/life/approve.js';
+import { approveSkill } from '../src/skills/life/decisions.js';
 import { keyOf } from '../src/skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';

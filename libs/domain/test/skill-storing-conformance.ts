@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/hygiene/carried-marks.js';
+import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/life/marks.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';

@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import { restoreSkill } from '@etude/domain/skills/life/retire';
+import { restoreSkill } from '@etude/domain/skills/life/decisions';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { expect, it, onTestFinished } from 'vitest';

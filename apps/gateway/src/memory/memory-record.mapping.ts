@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf
 import type { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { isDeeper } from '@etude/contracts/json';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
-import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../skills/skill-access.js';

@@ -4,8 +4,7 @@ import { AgentId, GLOBAL_TENANT, TENANT_AGENT, USER_AGENT, UserId } from '@etude
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
-import { findSkill } from '@etude/domain/skills/life/find-skill';
-import { ownersFor, type SkillReader, viewOf } from '@etude/domain/skills/life/owners';
+import { findSkill, ownersFor, type SkillReader, viewOf } from '@etude/domain/skills/life/find-skill';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { contextOf } from '../calls/call-context.js';
 import { skillOfName } from '../wire/resource-name.js';

@@ -4,7 +4,7 @@ import type { ServerCall } from '@etude/contracts/grpc';
 import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope } from '@etude/contracts/skill-proof';
-import { ownerOf, scopeOf, type SkillReader } from '@etude/domain/skills/life/owners';
+import { ownerOf, scopeOf, type SkillReader } from '@etude/domain/skills/life/find-skill';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { contextOf } from '../calls/call-context.js';
 import { invalidField, parseField } from '../wire/validation.js';

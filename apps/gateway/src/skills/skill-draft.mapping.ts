@@ -5,7 +5,7 @@ import { SkillName } from '@etude/contracts/ids';
 import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import { SkillCategory, SkillPackage } from '@etude/contracts/skill-proof';
-import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { skillDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { snakeCase } from '../wire/field-path.js';
 import { invalidField, refuseAny, type Violation, violationsOf } from '../wire/validation.js';

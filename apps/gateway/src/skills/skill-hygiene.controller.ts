@@ -9,10 +9,10 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { everySkill } from '@etude/domain/skills/life/every-skill';
-import { type PlannedPrune, prunedBy, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from '@etude/domain/skills/hygiene/prune';
-import { revokedBy, revokeSource } from '@etude/domain/skills/hygiene/revoke-source';
-import { skillStats } from '@etude/domain/skills/hygiene/skill-stats';
+import { everySkill } from '@etude/domain/skills/life/call-graph';
+import { type PlannedPrune, prunedBy, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from '@etude/domain/skills/life/prune';
+import { revokedBy, revokeSource } from '@etude/domain/skills/life/revoke-source';
+import { skillStats } from '@etude/domain/skills/life/usage';
 import { learnedRecords } from '@etude/memory/layers/fact-revision';
 import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';

@@ -11,7 +11,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { checkSkill } from '@etude/domain/skills/verification/check-skill';
-import type { SkillReader } from '@etude/domain/skills/life/owners';
+import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/verification/proof';
 import { hasRole } from '@etude/platform/auth';

@@ -14,11 +14,17 @@ import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { approveSkill, type Decision, rejectSkill } from '@etude/domain/skills/life/approve';
-import { rollbackSkill } from '@etude/domain/skills/life/rollback';
-import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from '@etude/domain/skills/life/retire';
-import { searchSkills } from '@etude/domain/skills/life/find-skill';
-import { ownerOf } from '@etude/domain/skills/life/owners';
+import {
+  approveSkill,
+  archivedLast,
+  archiveSkill,
+  type Decision,
+  deprecateSkill,
+  rejectSkill,
+  restoreSkill,
+  rollbackSkill,
+} from '@etude/domain/skills/life/decisions';
+import { ownerOf, searchSkills } from '@etude/domain/skills/life/find-skill';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
 import { hasRole } from '@etude/platform/auth';

@@ -1,7 +1,7 @@
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { skillDigest } from '@etude/domain/skills/content-digest';
 import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
 import type { SkillRegistration } from '../skills/skill-registration.js';
 import { bundled, type SkillRunnerParts } from './tool-skills.js';

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
-import { usesOf } from '../skills/hygiene/prune.js';
+import { usesOf } from '../skills/life/usage.js';
 import { everyListed } from './every-listed.js';
 
 /** Two active skills of one owner that do the same, as far as can be told without looking. */

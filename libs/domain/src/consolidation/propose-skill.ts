@@ -1,7 +1,7 @@
 import type { Episode, Skill, SkillTest } from '@etude/contracts/memory';
 import { candidateFromTests } from '../skills/writing/skill-candidate.js';
 import { canonicalJson } from '../skills/content-digest.js';
-import { withMarks } from '../skills/hygiene/untrusted.js';
+import { withMarks } from '../trust/sources.js';
 
 /** One success may be luck. */
 const SUCCESSES_MIN = 2;

@@ -1,5 +1,4 @@
-import { type Shown, touchedSources } from '../skills/hygiene/touched-sources.js';
-import { episodeKey, reasonsNotTrusted, sourceOf } from '../skills/hygiene/untrusted.js';
+import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources } from '../trust/sources.js';
 
 /** Where what a memory says comes from, for who is shown it. */
 export interface Provenance {

@@ -2,7 +2,8 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { MemoryHit, ReadScope } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
-import { untrustedAmong, untrustedOfSkill } from '../skills/hygiene/touched-sources.js';
+import { untrustedAmong } from '../trust/sources.js';
+import { untrustedOfSkill } from '../skills/life/marks.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 

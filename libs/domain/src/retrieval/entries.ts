@@ -1,5 +1,5 @@
 import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
-import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
+import { untrustedAmong } from '../trust/sources.js';
 
 /** One searchable row: a record, or a part of one, as search shows it. */
 export interface SearchEntry {

@@ -1,8 +1,8 @@
 import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import { contentDigest } from '../skills/content-digest.js';
-import { untrustedAmong } from '../skills/hygiene/touched-sources.js';
-import { UNUSED } from '../skills/life/skill-usage.js';
+import { untrustedAmong } from '../trust/sources.js';
+import { UNUSED } from '../skills/life/usage.js';
 import { isTold } from './entries.js';
 
 /** Tasks that a skill solved and that it is found by; more would only slow search down. */

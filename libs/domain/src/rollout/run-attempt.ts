@@ -4,7 +4,7 @@ import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isProven } from '../skills/verification/proof.js';
-import { isInWords } from '../skills/life/skill-digest.js';
+import { isInWords } from '../skills/content-digest.js';
 import { askModel, type ModelAnswer } from './ask-model.js';
 import type { Attempt } from './attempt-record.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';

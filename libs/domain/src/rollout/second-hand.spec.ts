@@ -6,7 +6,7 @@ import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/provenance.js';
 import { episodeEntries, factEntry, type SearchEntry } from '../retrieval/entries.js';
 import { reinforce } from '../retrieval/reinforce.js';
-import { isTrusted } from '../skills/hygiene/untrusted.js';
+import { isTrusted } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
 import { FakeEpisodicMemory } from '../../test/fake-episodic-memory.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';

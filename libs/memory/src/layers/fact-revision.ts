@@ -1,6 +1,6 @@
 import type { Episode, Fact } from '@etude/contracts/memory';
 import { isCurrent } from '@etude/domain/facts/fact-changes';
-import type { LearnedRecords } from '@etude/domain/skills/hygiene/revoke-source';
+import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
 import type { RecordStore } from '../record-store.js';
 import { factRecord, LAYER } from './semantic-records.js';
 import { parseBody } from './stored-body.js';

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillKey, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { viewOf } from '@etude/domain/skills/life/owners';
+import { viewOf } from '@etude/domain/skills/life/find-skill';
 import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { everyRecord } from './every-record.js';
 import { skillKey } from './skill-records.js';

@@ -1,7 +1,6 @@
 import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { type FoundSkill, searchSkills } from '@etude/domain/skills/life/find-skill';
-import { viewOf } from '@etude/domain/skills/life/owners';
+import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
 import type { LayerQuery, ProceduralLayer } from '../memory.js';
 
 /**

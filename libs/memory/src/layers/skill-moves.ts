@@ -3,12 +3,26 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { MoveOptions, SkillMove } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { type CallGraph, comesIntoUse, type MovedVersion, requireCallable, uncallableReason } from '@etude/domain/skills/life/callers';
-import { versionKey } from '@etude/domain/skills/life/every-skill';
-import { activatedAt, isVersionOf, lastActivated, otherActive, requireOnlyActive } from '@etude/domain/skills/life/one-active';
-import { requireReplacements } from '@etude/domain/skills/life/replacements';
-import { namesThatReturn } from '@etude/domain/skills/life/skill-room';
-import { keyOf, movedSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
+import {
+  type CallGraph,
+  comesIntoUse,
+  type MovedVersion,
+  requireCallable,
+  requireReplacements,
+  uncallableReason,
+  versionKey,
+} from '@etude/domain/skills/life/call-graph';
+import {
+  activatedAt,
+  isVersionOf,
+  keyOf,
+  lastActivated,
+  movedSkill,
+  noSuchSkill,
+  otherActive,
+  requireOnlyActive,
+} from '@etude/domain/skills/life/skill-life';
+import { namesThatReturn } from '@etude/domain/skills/life/register-skill';
 import type { Change, RecordStore } from '../record-store.js';
 import { untilTaken } from './collisions.js';
 import type { LayerDeps } from './layer-deps.js';

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { skillEntry } from '@etude/domain/retrieval/entries';
-import { markedCode } from '@etude/domain/skills/hygiene/carried-marks';
+import { markedCode } from '@etude/domain/skills/life/marks';
 import type { Change, MemoryRecord } from '../record-store.js';
 import { bodyOf } from './stored-body.js';
 import type { StoredSkill } from './stored-skill.js';

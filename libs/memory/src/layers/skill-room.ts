@@ -1,7 +1,7 @@
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { SkillOwner } from '@etude/domain/ports/skill-registry';
-import { requireRoom } from '@etude/domain/skills/life/skill-room';
-import { NOT_GONE } from '@etude/domain/skills/life/skill-status';
+import { requireRoom } from '@etude/domain/skills/life/register-skill';
+import { NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { createHash } from 'node:crypto';
 import type { Change, StoredRecord } from '../record-store.js';
 import { markApplied } from './applied-marker.js';

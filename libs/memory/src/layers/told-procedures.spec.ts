@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { skillDigest } from '@etude/domain/skills/content-digest';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';

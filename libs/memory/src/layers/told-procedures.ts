@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import { codeDigest } from '@etude/domain/skills/hygiene/code-digest';
-import { needsRoom } from '@etude/domain/skills/life/skill-room';
+import { codeDigest } from '@etude/domain/skills/content-digest';
+import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';
 import type { ProceduralLayer } from '../memory.js';
 import type { Change } from '../record-store.js';

@@ -1,14 +1,12 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { dependencyOn } from '../use/bundle-code.js';
+import { approveSkill, archiveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from './decisions.js';
+import { findSkill } from './find-skill.js';
+import { keyOf, wasRejectedByPerson } from './skill-life.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { proofOf, storeAt } from '../../../test/skill-lives.js';
-import { approveSkill, recordVerification, rejectSkill, settleVerified } from './approve.js';
-import { rollbackSkill } from './rollback.js';
-import { findSkill } from './find-skill.js';
-import { keyOf, wasRejectedByPerson } from './skill-life.js';
-import { archiveSkill } from './retire.js';
 
 const READER = { tenant: 'acme', agent: 'coder', user: null };
 const AUTOMATIC = { approvalMode: 'automatic', skillRegistrationConfidenceThreshold: 0.9 } as const;

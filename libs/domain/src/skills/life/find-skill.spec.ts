@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { findSkill, searchSkills } from './find-skill.js';
-import { isReadBy, ownerOf, ownersFor, scopeOf, type SkillReader } from './owners.js';
+import { findSkill, isReadBy, ownerOf, ownersFor, scopeOf, searchSkills, type SkillReader } from './find-skill.js';
 
 const ANN = { tenant: 'acme', agent: 'coder', user: 'ann' };
 const NOBODY: SkillReader = { ...ANN, user: null };

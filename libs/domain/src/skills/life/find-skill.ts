@@ -1,7 +1,64 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, SearchQuery } from '../../ports/memory.js';
-import { ownersFor, type SkillReader, viewOf } from './owners.js';
+import type { SkillKey, SkillRegistry } from '../../ports/skill-registry.js';
+
+/** Who reads skills; the tenant comes from authentication. */
+export interface SkillReader {
+  readonly tenant: string;
+  readonly agent: string;
+  /** null: nobody in particular, who sees nothing of any user. */
+  readonly user: string | null;
+}
+
+/** No user has this name, so that who reads as it sees only what is nobody's in particular. */
+const NOBODY = '@nobody';
+
+/** Whose skills somebody reads, exactly; narrowest first. */
+export function ownersFor({ tenant, agent, user }: SkillReader): readonly Scope[] {
+  const own = { tenant, agent, user: null };
+  const shared = [
+    { tenant, agent: TENANT_AGENT, user: null },
+    { tenant: GLOBAL_TENANT, agent: TENANT_AGENT, user: null },
+  ];
+  return user === null ? [own, ...shared] : [{ ...own, user }, own, { tenant, agent: USER_AGENT, user }, ...shared];
+}
+
+/** What of one tenant and agent somebody sees: what is their own and what is nobody's. */
+export function viewOf({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>, user: string | null): ReadScope {
+  return { tenant, agent, user: user ?? NOBODY };
+}
+
+/** Under whose name a skill for these readers is kept. @throws EtudeError INVALID_ARGUMENT for a user's where no user is named */
+export function ownerOf(scope: SkillScope, { tenant, agent, user }: SkillReader): Scope {
+  switch (scope) {
+    case 'agent':
+      return { tenant, agent, user };
+    case 'user':
+      if (user === null) throw new EtudeError('INVALID_ARGUMENT', 'a skill of scope "user" needs a user; name one', { field: 'user' });
+      return { tenant, agent: USER_AGENT, user };
+    case 'tenant':
+      return { tenant, agent: TENANT_AGENT, user: null };
+    case 'global':
+      return { tenant: GLOBAL_TENANT, agent: TENANT_AGENT, user: null };
+    default:
+      throw new EtudeError('INVALID_ARGUMENT', `there is no scope ${JSON.stringify(scope)}; take agent, user, tenant or global`, {
+        field: 'scope',
+      });
+  }
+}
+
+export function scopeOf({ scope: { tenant, agent } }: Pick<Skill, 'scope'>): SkillScope {
+  if (tenant === GLOBAL_TENANT) return 'global';
+  if (agent === TENANT_AGENT) return 'tenant';
+  return agent === USER_AGENT ? 'user' : 'agent';
+}
+
+export function isReadBy(owner: Scope, reader: SkillReader): boolean {
+  return ownersFor(reader).some(({ tenant, agent, user }) => owner.tenant === tenant && owner.agent === agent && owner.user === user);
+}
 
 export interface FindOptions {
   /** That version, whatever its status. */
@@ -118,4 +175,43 @@ async function ownVersions(
 
 function isOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
+}
+
+const PAGE = 200;
+/** Of one owner, by name: who has more is helped with the first of them. */
+const NAMES_MAX = 2_000;
+
+/** Names of the skills of a status that a reader sees, to find the one that was probably meant. @throws EtudeError MEMORY_UNAVAILABLE */
+export async function knownNames(
+  procedural: Pick<ProceduralMemory, 'list'>,
+  reader: SkillReader,
+  status: SkillStatus,
+): Promise<readonly string[]> {
+  const names = new Set<string>();
+  const owners = new Map(ownersFor(reader).map(({ tenant, agent }) => [`${tenant} ${agent}`, { tenant, agent }]));
+  for (const owner of owners.values()) {
+    let last: Skill | undefined;
+    for (let seen = 0; seen < NAMES_MAX;) {
+      const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
+      const page = await procedural.list(viewOf(owner, reader.user), { limit: PAGE, status, ...after });
+      for (const { name, scope } of page) if (isReadBy(scope, reader)) names.add(name);
+      last = page.at(-1);
+      seen += PAGE;
+      if (page.length < PAGE) break;
+    }
+  }
+  return [...names];
+}
+
+/**
+ * The version that a key names, as jobs keep it; null where there is none. A key without a user is nobody's; where their version of that
+ * number has other content, it is the one with this content, which was stored before versions were counted for each user.
+ */
+export async function versionOfKey(
+  registry: Pick<SkillRegistry, 'versions'>,
+  { tenant, agent, user, name, version, digest }: SkillKey,
+): Promise<Skill | null> {
+  const owner = user === undefined ? { tenant, agent } : { tenant, agent, user };
+  const known = (await registry.versions(owner, name)).filter((one) => one.version === version);
+  return known.find((one) => one.digest === digest) ?? known[0] ?? null;
 }

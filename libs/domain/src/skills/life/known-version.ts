@@ -1,11 +1,10 @@
-import type { Skill } from '@etude/contracts/memory';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillWords } from '../../ports/memory.js';
-import { reasonsNotTrusted } from '../hygiene/untrusted.js';
-import { joinedTests } from './carried-tests.js';
-import { skillDigest } from './skill-digest.js';
-import { LIVING } from './skill-status.js';
-import { changedFields } from './stale-edit.js';
+import { reasonsNotTrusted } from '../../trust/sources.js';
+import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js';
+import { LIVING } from './skill-life.js';
+import { EtudeError } from '@etude/contracts/errors';
 
 /** Nobody uses it before its marks were looked at. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
@@ -61,4 +60,87 @@ function withSources(version: Skill, given: Skill): Skill | null {
   if (sources.length === version.sources.length && untrusted.length === (version.untrusted ?? []).length) return null;
   const updatedAt = Math.max(version.updatedAt, given.updatedAt);
   return { ...version, sources, updatedAt, ...(untrusted.length === 0 ? {} : { untrusted }) };
+}
+
+/** What an author writes, with what it is called in messages. */
+const WRITTEN = {
+  description: 'description',
+  code: 'code',
+  entryPoint: 'entry point',
+  kind: 'kind',
+  parameters: 'parameters',
+  tests: 'tests',
+  heldOut: 'held-out tests',
+  tags: 'tags',
+  category: 'category',
+  displayName: 'display name',
+  examplePrompts: 'example prompts',
+  dependencies: 'dependencies',
+  packages: 'packages',
+  files: 'files',
+  metadata: 'metadata',
+} as const satisfies Partial<Record<keyof Skill, string>>;
+
+/**
+ * That somebody edited another version than the newest, with what changed since, by whom and when; null where nobody did.
+ *
+ * @param versions all of the owner's and the same user's, newest first: nobody is told of another user's
+ */
+export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
+  const newest = versions[0];
+  if ((newest?.version ?? 0) === baseVersion) return null;
+  const base = versions.find(({ version }) => version === baseVersion);
+  if (newest === undefined || base === undefined)
+    return new EtudeError('ABORTED', `skill "${name}" has no version ${baseVersion} to edit; the newest is ${newest?.version ?? 'none'}`, {
+      field: 'base_version',
+    });
+  const since = versions.filter(({ version }) => version > baseVersion).toReversed();
+  return new EtudeError(
+    'ABORTED',
+    `skill "${name}" changed since version ${baseVersion}: ${since.map((version) => changeOf(base, version)).join('; ')}. Read version ${newest.version} and make the edit on it.`,
+    { field: 'base_version', metadata: { newest_version: String(newest.version), changed: changedFields(base, newest).join(', ') } },
+  );
+}
+
+type Written = keyof typeof WRITTEN;
+
+/** What differs, by what an author calls it; of these fields alone where some are given. */
+export function changedFields(a: Skill, b: Skill, fields = Object.keys(WRITTEN) as readonly Written[]): readonly string[] {
+  return fields.flatMap((field) => {
+    const [before, after] = [a, b].map((skill) => canonicalJson(skill[field] ?? []));
+    return before === after ? [] : [WRITTEN[field]];
+  });
+}
+
+function changeOf(base: Skill, version: Skill): string {
+  const stored = version.history?.[0];
+  const fields = changedFields(base, version);
+  const what = fields.length === 0 ? 'nothing that an author writes' : fields.join(', ');
+  const who = stored === undefined ? '' : ` by ${stored.by}`;
+  return `version ${version.version}${who} at ${new Date(stored?.at ?? version.createdAt).toISOString()} changed ${what}`;
+}
+
+/**
+ * A version as it goes on from those before it: held-out tests go from version to version, and so does that some tests are hidden, whoever
+ * wrote it, since an edit carries over those of the version before.
+ *
+ * @param versions all of this name that the owner has, newest first
+ */
+export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
+  const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
+  return {
+    ...skill,
+    ...(heldOut.length === 0 ? {} : { heldOut }),
+    ...(hasTestHiddenIn(versions, skill) ? { hiddenTests: true } : {}),
+  };
+}
+
+/** Each once. */
+export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
+  return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];
+}
+
+function hasTestHiddenIn(versions: readonly Skill[], { tests }: Skill): boolean {
+  const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
+  return tests.some((test) => hidden.has(canonicalJson(test)));
 }

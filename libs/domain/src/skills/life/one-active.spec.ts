@@ -4,7 +4,7 @@ import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { ONE_IS_ACTIVE } from '../../../test/one-active-property.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { rollbackSkill } from './rollback.js';
+import { rollbackSkill } from './decisions.js';
 import { keyOf } from './skill-life.js';
 
 const decision = (at: number) => ({ by: 'ann', reason: '', at: NEW_YEAR + at });

@@ -2,10 +2,10 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import { PROMOTED_MARK } from '../hygiene/carried-marks.js';
-import { sourceOf } from '../hygiene/untrusted.js';
-import type { Decision } from './approve.js';
-import { isReadBy, ownerOf, scopeOf } from './owners.js';
+import { PROMOTED_MARK } from './marks.js';
+import { sourceOf } from '../../trust/sources.js';
+import type { Decision } from './decisions.js';
+import { isReadBy, ownerOf, scopeOf } from './find-skill.js';
 import { isProofOf } from './skill-life.js';
 
 /** What is not for more readers: what was asked for before, and what became of it. */

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { proofOf, storeAt } from '../../../test/skill-lives.js';
-import { hasHiddenTests } from './hidden-tests.js';
-import { promoteSkill } from './promote-skill.js';
+import { hasHiddenTests } from '../content-digest.js';
 import { registerSkill } from './register-skill.js';
+import { promoteSkill } from './promote-skill.js';
 
 const clock = { now: () => NEW_YEAR + 60_000 };
 const ON = { enabled: true, maxSkills: 0 };

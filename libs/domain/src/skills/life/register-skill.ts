@@ -1,14 +1,12 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { withCarriedTests } from './carried-tests.js';
-import { differingWords, knownVersion } from './known-version.js';
-import { requireEnabled } from './may-learn.js';
-import { otherKindReason } from './other-kind.js';
-import { needsRoom, requireRoom } from './skill-room.js';
+import { differingWords, knownVersion, withCarriedTests } from './known-version.js';
+import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
+import { GONE, isVersionOf } from './skill-life.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
@@ -141,4 +139,85 @@ export function wrongName(name: string): string | null {
 function requireKind(candidate: Skill, inUse: Skill | null): void {
   const reason = otherKindReason(candidate, inUse);
   if (reason !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${candidate.name}": ${reason}`, { field: 'kind' });
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */
+export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemorySettings, 'enabled'>): void {
+  if (enabled) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `agent "${agent}" learns no skills: its setting procedural_memory_settings.enabled is false`,
+    { field: 'enabled' },
+  );
+}
+
+/**
+ * Whether a skill may be registered that nobody asked for: as the agent's settings say, and while there is room for another one. A new
+ * version of one that is there takes none. The store holds to the limit as well, since others may register meanwhile.
+ *
+ * @param planned others that will be registered before it
+ */
+export async function mayLearn(
+  { name, scope }: Pick<Skill, 'name' | 'scope'>,
+  { enabled, autoRegisterSkills, maxSkills }: ProceduralMemorySettings,
+  registry: Pick<SkillRegistry, 'versions' | 'countNames'>,
+  planned = 0,
+): Promise<boolean> {
+  if (!enabled || !autoRegisterSkills) return false;
+  if (maxSkills === 0 || (await registry.countNames(scope, maxSkills)) + planned < maxSkills) return true;
+  return !needsRoom(await registry.versions(scope, name));
+}
+
+const CALLED: Readonly<Record<Skill['kind'], string>> = {
+  function: 'a function',
+  snippet: 'a snippet, which is shown',
+  procedure: 'a procedure, which is shown',
+};
+
+/**
+ * Why this version can't take the place of the one in use: that one is of another kind, so that its tests can't be held against this
+ * one, and whoever calls it would find nothing to call. null where nothing stands against it.
+ */
+export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
+  if (replaced === null || replaced.kind === skill.kind) return null;
+  return `version ${replaced.version}, which it would replace, is ${CALLED[replaced.kind]}, and it is ${CALLED[skill.kind]}; give it another name`;
+}
+
+/** @param versions of the name that the owner has. Whether the next one of them takes up room that none has yet. */
+export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
+  return versions.every(({ status }) => GONE.has(status));
+}
+
+/**
+ * Whose names take up room that they did not before, each once.
+ *
+ * @param versions all of them, before, of the name and owner of a skill
+ */
+export async function namesThatReturn(
+  moved: ReadonlyArray<{ readonly before: Skill; readonly after: Skill }>,
+  versions: (skill: Skill) => Promise<readonly Skill[]>,
+): Promise<readonly Skill[]> {
+  const returning: Skill[] = [];
+  for (const { before, after } of moved) {
+    if (!GONE.has(before.status) || GONE.has(after.status) || returning.some((one) => isVersionOf(one, after))) continue;
+    if (needsRoom(await versions(before))) returning.push(before);
+  }
+  return returning;
+}
+
+/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where there are as many as there may be */
+export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number, namesMax: number): void {
+  if (namesMax === 0 || names < namesMax) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `"${agent}" has as many skills as it may have (max_skills is ${namesMax}); archive some, or raise the setting`,
+    { field: ROOM_FIELD },
+  );
+}
+
+const ROOM_FIELD = 'max_skills';
+
+/** Whether this is the refusal of `requireRoom`, in whichever process. */
+export function isWithoutRoom(error: unknown): boolean {
+  return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === ROOM_FIELD;
 }

@@ -5,7 +5,7 @@ import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
 import { dependencyOn } from '../use/bundle-code.js';
-import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from './retire.js';
+import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from './decisions.js';
 import { keyOf } from './skill-life.js';
 
 const TENANT = { tenant: SCOPE.tenant, agent: '@tenant', user: null };
@@ -38,7 +38,7 @@ describe('deprecateSkill', () => {
     const replace = (skill: Skill, replacedBy: string) => deprecateSkill(procedural, skill, { ...decision(1), replacedBy });
     await expect(replace(first, 'secnd')).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: 'there is no active skill "secnd" that everybody who reads "first" can use; did you mean "second"?',
+      message: 'there is no active skill "secnd" that everybody who reads "first" can use',
     });
     await expect(replace(first, 'waiting')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(replace(shared, 'second')).rejects.toMatchObject({ code: 'NOT_FOUND' });

@@ -1,13 +1,26 @@
+import { SKILL_STATUSES, type SkillChange, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillChange, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { StoreSkillOptions } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
-import { canonicalJson } from '../content-digest.js';
-import { proofText } from '../verification/proof.js';
-import { isInWords, skillDigest } from './skill-digest.js';
-import { withMarks } from '../hygiene/untrusted.js';
+import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
+import { withMarks } from '../../trust/sources.js';
+
+/** Nobody goes on from these versions unless somebody says so, and they take up no room. */
+export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
+
+/** What takes up room. */
+export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));
+
+/** What may run, or may once it is verified or approved, without being stored again. */
+export const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
+
+/** What may run, or is to be approved: what it calls has to stay as it is. */
+export const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
+
+/** What another skill may be pinned to. */
+export const CALLABLE: ReadonlySet<SkillStatus> = new Set(['active', 'deprecated']);
 
 /**
  * What may become of a skill, by what it is. Nothing else changes a status.
@@ -90,6 +103,11 @@ export function wasBefore({ history = [] }: Skill): SkillStatus | null {
 export function wasActive({ status, history = [] }: Skill): boolean {
   if (history.length === 0) return status === 'active' || status === 'deprecated';
   return history.some(({ from, to }) => from === 'active' || to === 'active');
+}
+
+/** In use since it was told; nobody decided anything on it. */
+export function wasOnlyTold(skill: Skill): boolean {
+  return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }
 
 /** A repeat, by who wanted it and when; or somebody else wanted the same and was faster. */
@@ -181,4 +199,38 @@ export function noSuchSkill({ name, version }: Pick<SkillKey, 'name' | 'version'
 
 function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
   return `${name}@${version}`;
+}
+
+/** Whether these are versions of one skill of one owner, of which at most one is in use. */
+export function isVersionOf(a: Skill, b: Skill): boolean {
+  const [one, other] = [a.scope, b.scope];
+  return a.name === b.name && one.tenant === other.tenant && one.agent === other.agent && one.user === other.user;
+}
+
+/**
+ * @param skill becomes active
+ * @param versions of the same name, as they will be then
+ * @throws EtudeError ABORTED where another version of the same owner stays active beside it
+ */
+export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
+  const other = versions.find((version) => version.status === 'active' && version.version !== skill.version && isVersionOf(version, skill));
+  if (other !== undefined) throw otherActive(skill, other);
+}
+
+export function otherActive({ name, version }: Skill, other: Skill): EtudeError {
+  return new EtudeError(
+    'ABORTED',
+    `version ${other.version} of skill "${name}" became active meanwhile, so version ${version} did not; read it again and decide again`,
+    { field: 'version', metadata: { active_version: String(other.version) } },
+  );
+}
+
+/** Of several active versions, which only a store without transactions can have, the one that stays: the last that was taken into use. */
+export function lastActivated(active: readonly Skill[]): Skill | undefined {
+  return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
+}
+
+/** When it was taken into use last; ms since 1970. */
+export function activatedAt({ history = [], version }: Skill): number {
+  return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
 }

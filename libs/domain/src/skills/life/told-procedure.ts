@@ -1,11 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import { contentDigest } from '../content-digest.js';
-import { withCarriedMarks, withMarkOfCode } from '../hygiene/carried-marks.js';
-import { withMarks } from '../hygiene/untrusted.js';
-import { isInWords, skillDigest } from './skill-digest.js';
-import { keyOf, movedSkill, newSkill } from './skill-life.js';
-import { LIVING } from './skill-status.js';
+import { contentDigest, skillDigest } from '../content-digest.js';
+import { withCarriedMarks, withMarkOfCode } from './marks.js';
+import { withMarks } from '../../trust/sources.js';
+import { keyOf, LIVING, movedSkill, newSkill, wasOnlyTold } from './skill-life.js';
 
 /** Nothing is known of it yet; code that passed its tests starts at 1. */
 const RATE_AT_FIRST = 0.5;
@@ -52,11 +50,6 @@ export function toldProcedure(telling: Telling, versions: readonly Skill[], isMa
   requireNotGone(same[0]);
   const candidate = newSkill(withMarkOfCode(withCarriedMarks(made, versions, {}), isMarked), made.version, telling);
   return { version: candidate, isNew: true };
-}
-
-/** In use since it was told; nobody decided anything on it. */
-export function wasOnlyTold(skill: Skill): boolean {
-  return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
 import { DAY_MS, provenSkill } from '../../../test/hygiene-fixture.js';
-import { planPrune } from '../hygiene/prune.js';
-import { skillStats } from '../hygiene/skill-stats.js';
+import { planPrune } from '../life/prune.js';
+import { skillStats } from '../life/usage.js';
 import { afterOffers } from './after-offers.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillOffer } from '../../ports/skill-registry.js';
-import { afterOffer, UNUSED } from '../life/skill-usage.js';
+import { afterOffer, UNUSED } from '../life/usage.js';
 
 /**
  * A skill behind what it was offered at once: one offer more, where there was any. A load moves when it was used last, so that pruning

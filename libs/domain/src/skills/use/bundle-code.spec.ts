@@ -2,7 +2,8 @@ import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
+import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 
 const increment = skillOf('increment', 'def increment(x):\n    return x + 1');

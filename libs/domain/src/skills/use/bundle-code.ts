@@ -1,20 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import { EtudeError } from '@etude/contracts/errors';
-import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import type { SkillRegistry } from '../../ports/skill-registry.js';
-import { findSkill } from '../life/find-skill.js';
-import type { SkillReader } from '../life/owners.js';
-import { pinnedVersion } from '../life/pins.js';
-import { skillDigest } from '../life/skill-digest.js';
+import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { contentOf, neededSkills } from '../life/call-graph.js';
 import { behindSkills, moduleName, skillsModule, type LoadedSkill } from './skills-module.js';
 
-/** More are not brought in for one skill. */
-const NEEDED_MAX = 200;
-
-type Named = Pick<SkillDependency, 'tenant' | 'agent' | 'user' | 'name'>;
-type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 /** What of a skill is brought in. */
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
@@ -76,71 +67,6 @@ async function missing(
   return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
 }
 
-/**
- * All skills that this one needs, at any depth, in the versions that they were verified with; each behind those that it needs.
- *
- * @param isProven whether a skill's proof holds; absent: proofs are not looked at
- * @throws EtudeError FAILED_PRECONDITION where they go round in a circle, where one is gone or withdrawn, has other content than
- *   when both were verified together, or is no longer proven
- */
-export async function neededSkills(
-  registry: Pick<SkillRegistry, 'versions'>,
-  skill: Calling,
-  isProven: (skill: Skill) => boolean = () => true,
-): Promise<readonly Skill[]> {
-  const found = new Map<string, Skill>();
-  const visit = async (caller: Calling, path: readonly Named[]): Promise<void> => {
-    for (const dependency of caller.dependencies ?? []) {
-      refuseCircle(dependency, path);
-      if (found.has(pinOf(dependency))) continue;
-      if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
-      const needed = await pinnedSkill(registry, dependency, caller, isProven);
-      // Whose it is, also where its pin does not say so.
-      refuseCircle({ ...needed.scope, name: needed.name }, path);
-      await visit(needed, [...path, { ...needed.scope, name: needed.name }]);
-      found.set(pinOf(dependency), needed);
-    }
-  };
-  await visit(skill, [{ ...skill.scope, name: skill.name }]);
-  return [...found.values()];
-}
-
-async function pinnedSkill(
-  registry: Pick<SkillRegistry, 'versions'>,
-  dependency: SkillDependency,
-  caller: Calling,
-  isProven: (skill: Skill) => boolean,
-): Promise<Skill> {
-  const { tenant, agent, name, version, digest } = dependency;
-  if (tenant !== caller.scope.tenant && tenant !== GLOBAL_TENANT)
-    throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
-  const skill = pinnedVersion(await registry.versions({ tenant, agent }, name), dependency, caller);
-  const what = `${caller.name} needs ${name}@${version}`;
-  if (skill !== undefined && skill.scope.user !== null && skill.scope.user !== caller.scope.user)
-    throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
-  if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
-  if (skill.status !== 'active' && skill.status !== 'deprecated')
-    throw refusal(
-      `${what}, which is ${skill.status}${skill.statusReason === '' ? '' : ` (${skill.statusReason})`}; restore it, or register a new version of ${caller.name}`,
-    );
-  if (skill.digest !== digest || skillDigest(skill) !== digest)
-    throw refusal(
-      `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
-    );
-  if (!isProven(skill)) throw refusal(`${what}, whose code does not match its evidence; verify ${name} again`);
-  if (skill.kind !== 'function') throw refusal(`${what}, a ${skill.kind}, which is shown and never run; take the call out`);
-  if (skill.entryPoint === null)
-    throw refusal(`${what}, a program without a function to call; register a version of it that has an entry point`);
-  return skill;
-}
-
-function refuseCircle(dependency: Named, path: readonly Named[]): void {
-  const from = path.findIndex((one) => ownNameOf(one) === ownNameOf(dependency));
-  if (from < 0) return;
-  const circle = [...path.slice(from), dependency].map(({ name }) => name).join(' -> ');
-  throw refusal(`skills call each other in a circle: ${circle}; take one of these calls out`);
-}
-
 function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]) {
   const modules = new Map<string, string>();
   const taken = new Set<string>();
@@ -177,12 +103,3 @@ function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string 
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
-
-const ownNameOf = ({ tenant, agent, user = null, name }: Named) => JSON.stringify([tenant, agent, user, name]);
-
-type Pinned = Named & Pick<SkillDependency, 'version' | 'digest'>;
-
-const pinOf = (pin: Pinned) => JSON.stringify([pin.user ?? null, contentOf(pin)]);
-
-/** What is brought in for a pin; of two owners' versions with one number and one content, either. */
-const contentOf = ({ tenant, agent, name, version, digest }: Pinned) => JSON.stringify([tenant, agent, name, version, digest]);

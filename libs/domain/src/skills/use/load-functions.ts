@@ -4,9 +4,9 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
-import { bundledCode, dependencyOn, loadingCode, neededSkills } from './bundle-code.js';
-import { findSkill } from '../life/find-skill.js';
-import type { SkillReader } from '../life/owners.js';
+import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
+import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from '../verification/proof.js';
 import { requireProven } from './use-skill.js';
 

@@ -6,13 +6,13 @@ import type { Clock } from '../../ports/clock.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { bundledCode, neededSkills } from './bundle-code.js';
+import { bundledCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
 import { contentDigest } from '../content-digest.js';
-import { findSkill } from '../life/find-skill.js';
-import { isReadBy, type SkillReader } from '../life/owners.js';
+import { findSkill, isReadBy, type SkillReader } from '../life/find-skill.js';
+import { isProven } from '../verification/proof.js';
 import { placedCall } from './placed-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
-import { isProven } from '../verification/proof.js';
 import { requireCallable, validateArguments } from './validate-arguments.js';
 
 export interface SkillCall {

@@ -7,8 +7,8 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
 import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
-import { approveSkill } from '../life/approve.js';
-import { skillDigest } from '../life/skill-digest.js';
+import { approveSkill } from '../life/decisions.js';
+import { skillDigest } from '../content-digest.js';
 import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;

@@ -5,11 +5,11 @@ import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
-import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/approve.js';
-import { type CheckDeps, examineSkill, type SkillCheck } from './check-skill.js';
+import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/decisions.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
-import { versionOfKey } from '../life/version-of-key.js';
+import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof } from './proof.js';
+import { type CheckDeps, examineSkill, type SkillCheck } from './check-skill.js';
 import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {

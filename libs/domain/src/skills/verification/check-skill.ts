@@ -5,9 +5,9 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { confidenceOf, isProven, NOTHING_FOUND } from './proof.js';
-import { withCarriedTests } from '../life/carried-tests.js';
+import { withCarriedTests } from '../life/known-version.js';
+import { skillDigest } from '../content-digest.js';
 import type { TemplateFor } from '../life/skill-packages.js';
-import { skillDigest } from '../life/skill-digest.js';
 import { gatherGround, type VerificationGround } from './verification-ground.js';
 import { type Verification, verifySkill } from './verify-skill.js';
 

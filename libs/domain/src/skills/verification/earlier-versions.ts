@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
-import { isPruning } from '../hygiene/prune.js';
-import { isPinOf } from '../life/pins.js';
+import { isPruning } from '../life/prune.js';
+import { isPinOf } from '../life/call-graph.js';
 
 /** Versions, and their tests together, that a new version is held to beside the one that it replaces. */
 const VERSIONS_MAX = 20;

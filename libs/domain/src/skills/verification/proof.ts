@@ -1,8 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillProof } from '@etude/contracts/skill-proof';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
-import { canonicalJson } from '../content-digest.js';
-import { skillDigest } from '../life/skill-digest.js';
+import { proofText, skillDigest } from '../content-digest.js';
 
 /** What verification found, before it is said for which content and signed. */
 export type ProofFindings = Pick<
@@ -23,11 +22,6 @@ export const NOTHING_FOUND: ProofFindings = {
 
 /** Mutants of which few say little: that all of them were noticed may be chance, or code that hides from being mutated. */
 export const MANY_MUTANTS = 4;
-
-/** What is signed: all of a proof but the signature, as JSON with its keys in order. */
-export function proofText(proof: SkillProof): string {
-  return canonicalJson({ ...proof, signature: undefined });
-}
 
 /** A proof for exactly this content. @param verifiedAt ms since 1970 */
 export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigner, verifiedAt: number): SkillProof {

@@ -2,12 +2,10 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import { approveSkill } from '../life/approve.js';
-import { rollbackSkill } from '../life/rollback.js';
-import { canonicalJson } from '../content-digest.js';
-import { pinnedVersion } from '../life/pins.js';
+import { approveSkill, rollbackSkill } from '../life/decisions.js';
+import { canonicalJson, skillDigest } from '../content-digest.js';
+import { pinnedVersion } from '../life/call-graph.js';
 import { dependencyOn } from '../use/bundle-code.js';
-import { skillDigest } from '../life/skill-digest.js';
 import { activeDependents } from './verification-ground.js';
 
 export interface ReverificationDeps {

@@ -1,12 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
-import { activeVersion } from '../life/approve.js';
+import { activeVersion } from '../life/decisions.js';
+import { dependencyOn } from '../use/bundle-code.js';
+import { isPinOf, neededSkills, pinnedVersion } from '../life/call-graph.js';
+import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { earlierVersions } from './earlier-versions.js';
-import { dependencyOn, neededSkills } from '../use/bundle-code.js';
-import { searchSkills } from '../life/find-skill.js';
-import { isReadBy } from '../life/owners.js';
-import { isPinOf, pinnedVersion } from '../life/pins.js';
 
 /** Everything that a verification looks at beside the skill. */
 export interface VerificationGround {

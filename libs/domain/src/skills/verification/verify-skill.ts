@@ -5,7 +5,9 @@ import type { CodeAnalyser } from '../../ports/code-analyser.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { analyseSkill } from './analyse-skill.js';
 import { bundledCode } from '../use/bundle-code.js';
-import { contentDigest } from '../content-digest.js';
+import { contentDigest, hasHiddenTests, isInWords } from '../content-digest.js';
+import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings } from './proof.js';
+import { otherKindReason } from '../life/register-skill.js';
 import { countMutants } from './count-mutants.js';
 import {
   inspectCode,
@@ -18,14 +20,10 @@ import {
 } from './inspect-code.js';
 import { compareAlike } from './compare-alike.js';
 import { underOtherClock } from './other-clock.js';
-import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings } from './proof.js';
 import { keepWhatWorked } from './keep-what-worked.js';
 import { differenceOf, ownerOfExecutions, runTrial, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { secretFindings } from './secret-findings.js';
-import { hasHiddenTests } from '../life/hidden-tests.js';
-import { otherKindReason } from '../life/other-kind.js';
-import { isInWords } from '../life/skill-digest.js';
 import type { VerificationGround } from './verification-ground.js';
 import type { Stage } from './verification-stage.js';
 

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import { skillDigest } from '../life/skill-digest.js';
+import { skillDigest } from '../content-digest.js';
 import type { WrittenSkill } from './write-skill.js';
 
 export interface Writer {

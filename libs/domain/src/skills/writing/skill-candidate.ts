@@ -2,7 +2,7 @@ import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../../evaluation/answer-code.js';
 import { planRuns } from '../../evaluation/plan-runs.js';
-import { skillDigest } from '../life/skill-digest.js';
+import { skillDigest } from '../content-digest.js';
 import { skillName } from './skill-name.js';
 import { testsFrom } from './skill-tests.js';
 

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { StoredRecord } from '../../record-store.js';
 import { idOf } from '../memory-search.js';
 import { parseBody } from '../stored-body.js';

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';

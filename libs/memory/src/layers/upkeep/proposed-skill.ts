@@ -1,7 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { hasHiddenTests } from '@etude/domain/skills/life/hidden-tests';
-import { isInWords, skillDigest } from '@etude/domain/skills/life/skill-digest';
+import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/content-digest';
 import { createHash } from 'node:crypto';
 import type { MemoryRecord } from '../../record-store.js';
 import { skillKey } from '../skill-records.js';

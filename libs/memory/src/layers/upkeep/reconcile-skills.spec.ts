@@ -1,5 +1,5 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { archiveSkill } from '@etude/domain/skills/life/retire';
+import { archiveSkill } from '@etude/domain/skills/life/decisions';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';

@@ -1,9 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
-import { uncallableReason } from '@etude/domain/skills/life/callers';
-import { versionKey } from '@etude/domain/skills/life/every-skill';
-import { isVersionOf } from '@etude/domain/skills/life/one-active';
-import { keyOf, VERIFIER } from '@etude/domain/skills/life/skill-life';
-import { IN_USE, LIVING } from '@etude/domain/skills/life/skill-status';
+import { uncallableReason, versionKey } from '@etude/domain/skills/life/call-graph';
+import { IN_USE, isVersionOf, keyOf, LIVING, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { RecordStore, StoreReport } from '../../record-store.js';
 import { bringBack, callGraph, isMoved, leaveOneActive, type MoveDeps } from '../skill-moves.js';
 import { openedSkill } from '../stored-skill.js';

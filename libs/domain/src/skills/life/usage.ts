@@ -1,6 +1,37 @@
-import type { Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { usesOf } from './prune.js';
+import { EtudeError } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { SkillStatus, SkillUsage } from '@etude/contracts/skill-proof';
+
+export const UNUSED: SkillUsage = {
+  offered: 0,
+  used: 0,
+  fellBack: 0,
+  lastUsedAt: null,
+  failures: [],
+  outputs: [],
+  nondeterministic: false,
+};
+
+/** A skill that was shown to a model or an agent once more. */
+export function afterOffer(skill: Skill): Skill {
+  const usage = skill.usage ?? UNUSED;
+  return { ...skill, usage: { ...usage, offered: usage.offered + 1 } };
+}
+
+/**
+ * Whose skill was used, the likeliest first: where the use names no user it is nobody's, or was stored before versions were counted for each
+ * user and is the user's own.
+ *
+ * @throws EtudeError PERMISSION_DENIED for one of another tenant that is not everybody's
+ */
+export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skill_use' }>): readonly Scope[] {
+  const { tenant, agent } = owner ?? scope;
+  if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
+    throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${tenant}"`);
+  const users = owner?.user === undefined ? [...new Set([null, scope.user])] : [owner.user];
+  return users.map((user) => ({ tenant, agent, user }));
+}
 
 /** What an agent's skills are worth to it, all versions together. */
 export interface AgentSkillStats {
@@ -63,3 +94,6 @@ const byAgent = (a: AgentSkillStats, b: AgentSkillStats) => (a.agent < b.agent ?
 function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number): readonly Skill[] {
   return skills.toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
 }
+
+/** Skills of before uses were counted apart have only those that succeeded. */
+export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);

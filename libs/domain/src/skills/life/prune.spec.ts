@@ -4,10 +4,10 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
-import { calledVersions, versionKey } from '../life/every-skill.js';
-import { archiveSkill, restoreSkill } from '../life/retire.js';
-import { calls, DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
+import { calledVersions, versionKey } from './call-graph.js';
+import { archiveSkill, restoreSkill } from './decisions.js';
 import { planPrune, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from './prune.js';
+import { calls, DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
 const used = (over: Partial<SkillUsage>): SkillUsage => ({

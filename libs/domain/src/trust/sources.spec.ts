@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { touchedSources } from './touched-sources.js';
-import { isTrusted, reasonsNotTrusted, sourceOf, withMarks } from './untrusted.js';
+import { isTrusted, reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './sources.js';
 
 describe('touchedSources', () => {
   it('names documents, episodes and skills, each once', () => {

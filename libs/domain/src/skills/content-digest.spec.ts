@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeDigest } from './code-digest.js';
+import { codeDigest } from './content-digest.js';
 
 const digest = (code: string, entryPoint = 'double') => codeDigest({ code, entryPoint, kind: 'function', description: '' });
 const CODE = 'def double(n):\n    m = n * 2\n    return m\n';

@@ -1,12 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
-import { calledVersions, callersFirst, everySkill, versionKey } from '../life/every-skill.js';
-import { isReadBy } from '../life/owners.js';
-import { SAME_CODE_MARK } from './carried-marks.js';
-import { codeDigest } from './code-digest.js';
+import { calledVersions, callersFirst, everySkill, versionKey } from './call-graph.js';
+import { isReadBy } from './find-skill.js';
+import { SAME_CODE_MARK } from './marks.js';
+import { codeDigest } from '../content-digest.js';
 import { type HygieneDeps, moveTo } from './prune.js';
-import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf, sourcesOfMarks } from './untrusted.js';
+import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
  * What memory keeps beside skills, as far as revoking needs it.

@@ -1,11 +1,9 @@
+import { usesOf } from './usage.js';
+import { calledVersions, callersFirst, everySkill, type SkillShelf, uncallableReason, versionKey, versionsBehind } from './call-graph.js';
+import { IN_USE, isVersionOf, keyOf, LIVING } from './skill-life.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { uncallableReason, versionsBehind } from '../life/callers.js';
-import { calledVersions, callersFirst, everySkill, type SkillShelf, versionKey } from '../life/every-skill.js';
-import { isVersionOf } from '../life/one-active.js';
-import { IN_USE, LIVING } from '../life/skill-status.js';
-import { keyOf } from '../life/skill-life.js';
 
 /** What is taken out of sight; what is absent is not looked at. */
 export interface PrunePolicy {
@@ -150,9 +148,6 @@ function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: Pr
 
 const daysText = (days: number) => `${days} ${days === 1 ? 'day' : 'days'}`;
 const daysSince = (since: number, at: number) => Math.floor((at - since) / DAY_MS);
-
-/** Skills of before uses were counted apart have only those that succeeded. */
-export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);
 
 function lastUseOf({ usage, executionCount, updatedAt }: Skill): number {
   return usage?.lastUsedAt ?? (executionCount > 0 ? updatedAt : 0);

@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { StoreSkillOptions } from '../../ports/memory.js';
-import { GONE } from '../life/skill-status.js';
-import { codeDigest } from './code-digest.js';
-import { reasonsNotTrusted, sourceOf, withMarks } from './untrusted.js';
+import { GONE, wasOnlyTold } from './skill-life.js';
+import { codeDigest } from '../content-digest.js';
+import { reasonsNotTrusted, sourceOf, untrustedAmong, withMarks } from '../../trust/sources.js';
 
 /** On a copy for more readers: it says nothing against the code, and stays with the copy. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
@@ -60,4 +60,15 @@ const marksOf = (skill: Skill) => withMarks(skill).untrusted ?? [];
 
 function marked(skill: Skill, untrusted: readonly string[]): Skill {
   return untrusted.length === 0 ? skill : { ...skill, untrusted: [...untrusted] };
+}
+
+/**
+ * What is not trusted of a skill, for whoever is shown it or uses it: a reviewer vouches for a version, not for what is written in its sight.
+ * Words that were told are not either, also where they came in without a mark.
+ */
+export function untrustedOfSkill(skill: Skill): string[] {
+  const named = untrustedAmong(skill.sources);
+  if (named.length > 0) return named;
+  const isMarked = (withMarks(skill).untrusted ?? []).some((mark) => mark !== PROMOTED_MARK);
+  return isMarked || wasOnlyTold(skill) ? [`markedSkills/${skill.name}@${skill.version}`] : [];
 }

@@ -1,11 +1,10 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillChange, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { uncallableReason } from './callers.js';
-import { activatedAt, otherActive } from './one-active.js';
-import { isPinOf } from './pins.js';
-import { keyOf, reasonsForReview, VERIFIER } from './skill-life.js';
+import { isPinOf, uncallableReason } from './call-graph.js';
+import { activatedAt, isProofOf, keyOf, otherActive, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
+import { findSkill } from './find-skill.js';
 
 /** Somebody's decision about a skill. */
 export interface Decision {
@@ -171,7 +170,7 @@ async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Sk
       `skill "${other.name}" has other readers than "${skill.name}"; only skills of one owner can be merged`,
       { field: 'merge' },
     );
-  const active = await versionsLike(procedural, other, 'active');
+  const active = await procedural.versions(other.scope, other.name, 'active');
   return active.length > 0 ? active : other.status === 'deprecated' ? [other] : [];
 }
 
@@ -210,7 +209,7 @@ async function activate(
 
 /** Active versions of the same owner beside this one, newest first: nobody replaces what is another's. */
 export async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
-  const versions = await versionsLike(procedural, skill, 'active');
+  const versions = await procedural.versions(skill.scope, skill.name, 'active');
   return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
 }
 
@@ -223,28 +222,179 @@ export async function activeVersion(procedural: SkillRegistry, skill: Skill): Pr
   return active.find(({ version }) => version < skill.version || skill.status === 'pending_review') ?? null;
 }
 
-function versionsLike(procedural: SkillRegistry, { scope, name }: Skill, status?: SkillStatus): Promise<readonly Skill[]> {
-  return procedural.versions(scope, name, status);
-}
-
 /** A move of exactly this version, with this content. */
-export function moveOf(skill: Skill, move: Omit<SkillMove, 'key'>): SkillMove {
-  const { to, from, by, reason, at, evidence, contract, proof, replacedBy } = move;
-  return {
-    key: keyOf(skill),
-    to,
-    by,
-    reason,
-    at,
-    ...(from === undefined ? {} : { from }),
-    ...(evidence === undefined ? {} : { evidence }),
-    ...(contract === undefined ? {} : { contract }),
-    ...(proof === undefined ? {} : { proof }),
-    ...(replacedBy === undefined ? {} : { replacedBy }),
-  };
+export function moveOf(skill: Skill, { to, by, reason, at, ...rest }: Omit<SkillMove, 'key'>): SkillMove {
+  const { from, evidence, contract, proof, replacedBy } = rest;
+  const given = Object.entries({ from, evidence, contract, proof, replacedBy }).filter(([, value]) => value !== undefined);
+  return { key: keyOf(skill), to, by, reason, at, ...Object.fromEntries(given) };
 }
 
 async function moveOne(procedural: SkillRegistry, skill: Skill, move: Omit<SkillMove, 'key'>): Promise<Skill> {
   const [moved] = await procedural.move([moveOf(skill, move)]);
   return moved ?? skill;
+}
+
+/**
+ * Not used any more; `replacedBy` is found in its place.
+ *
+ * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where whoever reads this skill can use no active one of that name: so no
+ *   chain of replacements leads back, since what is deprecated takes nobody's place
+ */
+export async function deprecateSkill(
+  procedural: Pick<SkillRegistry, 'versions' | 'move'>,
+  skill: Skill,
+  { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
+): Promise<Skill> {
+  if (replacedBy === skill.name)
+    throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't take its own place; name another one`, { field: 'replaced_by' });
+  if (replacedBy !== undefined) await requireReplacement(procedural, skill, replacedBy);
+  const named = replacedBy === undefined ? {} : { replacedBy };
+  const [moved] = await procedural.move([moveOf(skill, { ...decision, to: 'deprecated', from: ['active', 'deprecated'], ...named })]);
+  return moved ?? skill;
+}
+
+async function requireReplacement(procedural: Pick<SkillRegistry, 'versions'>, { scope, name }: Skill, other: string) {
+  if ((await findSkill(procedural, scope, other, { status: 'active' })) !== null) return;
+  throw new EtudeError('NOT_FOUND', `there is no active skill "${other}" that everybody who reads "${name}" can use`, {
+    field: 'replaced_by',
+  });
+}
+
+/**
+ * Out of sight, all or none of these versions of one owner's skill.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where another skill, active or waiting for review, calls one of them, at any depth: it could not
+ *   run any more
+ */
+export async function archiveSkill(
+  procedural: Pick<SkillRegistry, 'move'>,
+  versions: readonly Skill[],
+  decision: Decision,
+): Promise<readonly Skill[]> {
+  return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
+}
+
+/**
+ * Undoes archiving: each version is again what it was. What was active, or waited for review, is so only with a proof for its content
+ * and, to be active, where no other version took its place; else it is deprecated where it was used once, or a candidate, which has to
+ * be verified again.
+ *
+ * @param versions archived ones of one owner's skill
+ * @param decision.namesMax how many skills its owner may have; 0: any number
+ * @throws EtudeError ABORTED for what is not archived; FAILED_PRECONDITION where it calls what is archived, and would be in use again, and
+ *   where its owner has as many as they may
+ */
+export async function restoreSkill(
+  procedural: SkillRegistry,
+  versions: readonly Skill[],
+  { namesMax = 0, ...decision }: Decision & { readonly namesMax?: number },
+): Promise<readonly Skill[]> {
+  const moves: SkillMove[] = [];
+  let isFree: boolean | null = null;
+  for (const skill of versions.toSorted((a, b) => b.version - a.version)) {
+    if (skill.status !== 'archived')
+      throw new EtudeError('ABORTED', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`, {
+        field: 'name',
+      });
+    isFree ??= (await activeVersions(procedural, skill)).length === 0;
+    const to = restoredStatus(skill, isFree);
+    if (to === 'active') isFree = false;
+    moves.push(moveOf(skill, { ...decision, to, from: ['archived'] }));
+  }
+  return procedural.move(moves, { namesMax });
+}
+
+function restoredStatus(skill: Skill, isFree: boolean): SkillStatus {
+  const before = wasBefore(skill);
+  const isUsable = isProofOf(skill, skill.proof) || skill.kind === 'procedure';
+  if (before === 'rejected') return before;
+  if ((before === 'active' && isFree && isUsable) || (before === 'pending_review' && isProofOf(skill, skill.proof))) return before;
+  return wasActive(skill) || before === 'deprecated' || before === 'active' ? 'deprecated' : 'candidate';
+}
+
+/** Those that were archived with the last that was: one decision is undone, and not those before it. */
+export function archivedLast(versions: readonly Skill[]): readonly Skill[] {
+  const archived = versions.filter(({ status }) => status === 'archived');
+  const last = Math.max(...archived.map(archivedAt));
+  return archived.filter((skill) => archivedAt(skill) === last);
+}
+
+/** ms since 1970 */
+function archivedAt({ history = [] }: Skill): number {
+  return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.at ?? 0;
+}
+
+/**
+ * An earlier version is used again and the present one is deprecated, both or none. The same decision again changes nothing.
+ *
+ * @param skill any version of it
+ * @param decision.toVersion absent: the newest that was in use before the present one
+ * @param decision.inUse the version that was in use when this was decided; absent: just now
+ * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION where there is none, or none with a proof for its content; ABORTED where another one
+ *   than `inUse` is in use
+ */
+export async function rollbackSkill(
+  procedural: SkillRegistry,
+  skill: Skill,
+  { toVersion, inUse, ...decision }: Decision & Meant,
+): Promise<Skill> {
+  const versions = await procedural.versions(skill.scope, skill.name);
+  const done = versions.find(({ history = [] }) => history.some((change) => isOf(change, decision)));
+  if (done !== undefined && done.status !== 'active') return done;
+  const target = done ?? targetOf(versions, skill, { toVersion, inUse });
+  const others = versions.filter(({ status, version }) => status === 'active' && version !== target.version);
+  const away = others.map((version) =>
+    moveOf(version, { ...decision, to: 'deprecated', from: ['active'], reason: awayReason(decision, target) }),
+  );
+  const [active] = await procedural.move([moveOf(target, { ...decision, to: 'active', from: ['active', 'deprecated'] }), ...away]);
+  return active ?? target;
+}
+
+interface Meant {
+  readonly toVersion?: number | undefined;
+  readonly inUse?: number | undefined;
+}
+
+function targetOf(versions: readonly Skill[], { name }: Skill, { toVersion, inUse }: Meant): Skill {
+  const active = versions.find(({ status }) => status === 'active');
+  if (inUse !== undefined && active !== undefined && active.version !== inUse) throw otherInUse(active, inUse);
+  const present = active ?? versions.find(wasActive);
+  const target =
+    toVersion === undefined
+      ? versions.find((version) => version.version < (present?.version ?? 0) && isOnceUsed(version))
+      : versions.find(({ version }) => version === toVersion);
+  if (target === undefined)
+    throw noVersion(
+      name,
+      toVersion,
+      versions.filter(({ version, status }) => status === 'archived' && version < (present?.version ?? Infinity)),
+    );
+  if (!wasActive(target) || target.status === 'archived')
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `version ${target.version} of skill "${name}" is ${target.status} and can't be rolled back to; only a version that was in use can`,
+      { field: 'to_version' },
+    );
+  return target;
+}
+
+const otherInUse = ({ name, version }: Skill, meant: number) =>
+  new EtudeError(
+    'ABORTED',
+    `version ${version} of skill "${name}" is in use by now, and not ${meant} as when this was asked for first; look at it, and ask again with a new request_id`,
+    { field: 'name' },
+  );
+const isOf = ({ to, by, at, reason }: SkillChange, decision: Decision) =>
+  to === 'active' && by === decision.by && at === decision.at && reason === decision.reason;
+const isOnceUsed = (skill: Skill) => wasActive(skill) && (skill.status === 'deprecated' || skill.status === 'active');
+const awayReason = ({ reason }: Decision, { version }: Skill) => `rolled back to version ${version}${reason === '' ? '' : `: ${reason}`}`;
+
+function noVersion(name: string, version: number | undefined, archived: readonly Skill[]): EtudeError {
+  if (version !== undefined) return new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}.`, { field: 'to_version' });
+  const once = archived.filter(wasActive).map((one) => one.version);
+  const why =
+    once.length === 0
+      ? `no earlier version of skill "${name}" was in use; name one with to_version`
+      : `earlier versions of skill "${name}" that were in use are archived (${once.join(', ')}); restore one of them first`;
+  return new EtudeError('FAILED_PRECONDITION', why, { field: 'to_version' });
 }

@@ -2,12 +2,11 @@ import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../../test/memory-records.js';
 import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
-import { rollbackSkill } from '../life/rollback.js';
-import { restoreSkill } from '../life/retire.js';
-import { SAME_CODE_MARK } from './carried-marks.js';
+import { restoreSkill, rollbackSkill } from './decisions.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
-import { reasonsNotTrusted } from './untrusted.js';
+import { SAME_CODE_MARK } from './marks.js';
+import { reasonsNotTrusted } from '../../trust/sources.js';
 
 const POISON = 'documents/poison';
 

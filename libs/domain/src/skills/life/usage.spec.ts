@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SCOPE } from '../../../test/memory-records.js';
 import { provenSkill } from '../../../test/hygiene-fixture.js';
-import { skillStats } from './skill-stats.js';
+import { skillStats } from './usage.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 

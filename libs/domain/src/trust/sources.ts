@@ -1,4 +1,4 @@
-import type { Skill } from '@etude/contracts/memory';
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
 
 /**
  * Where something was learned. Ids are those of the records; a skill's is "name@version". `procedures` are words that were told.
@@ -89,4 +89,55 @@ export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill:
 /** Whether it may be approved without anybody looking, as far as its sources go. Looks at the sources again: a mark can be left out. */
 export function isTrusted(skill: Pick<Skill, 'sources' | 'untrusted'>): boolean {
   return (withMarks(skill).untrusted ?? []).length === 0;
+}
+
+/** One of them is enough for a mark; the others serve to revoke one, which is found through episodes as well. */
+const CARRIED_MAX = 32;
+
+/**
+ * A memory that somebody is shown. `sources`: of a fact what it rests on; of all else what is not trusted of what it was made in sight of,
+ * among others, since ids don't tell.
+ */
+export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
+
+/**
+ * What somebody was shown, as names for what is learned there, each once: documents, episodes, skills, and of facts the episodes that they
+ * rest on, and themselves where they were told. With each all that is not trusted of what that one was made in sight of, so that a mark
+ * goes from hand to hand, whatever became of the text that it is for.
+ */
+export function touchedSources(shown: readonly Shown[]): string[] {
+  return [...new Set(shown.flatMap((one) => [...touched(one), ...untrustedAmong(one.sources ?? [])]))];
+}
+
+/** What of these names is kept with a memory that was made in sight of them, beside its own name. */
+export function untrustedAmong(names: readonly string[]): string[] {
+  const untrusted = names.filter((name) => sourceOf(name) !== null && reasonsNotTrusted([name]).length > 0);
+  return [...new Set(untrusted)].slice(0, CARRIED_MAX);
+}
+
+function touched({ id, kind, sources = [] }: Shown): string[] {
+  switch (kind) {
+    case 'fact':
+      return sources.map(restsOn);
+    case 'document':
+      return [`documents/${id}`];
+    case 'chunk':
+      return [`documents/${id.replace(/\.[^.]*$/, '')}`];
+    case 'skill':
+      return [`skills/${id}`];
+    case 'transition':
+    case 'episode':
+    case 'summary':
+    case 'reflection':
+      return [`episodes/${episodeKey(id)}`];
+    default:
+      return [];
+  }
+}
+
+/** Episodes stand in a fact by their ids alone. */
+function restsOn(name: string): string {
+  const source = sourceOf(name);
+  if (source !== null && source.kind !== 'episodes') return name;
+  return `episodes/${episodeKey(source?.id ?? name)}`;
 }

@@ -7,10 +7,9 @@ import { bindRequest, generateRequest } from '../../rollout/prompts.js';
 import { episodeOf, NEW_YEAR } from '../../../test/memory-records.js';
 import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { revokeSource } from './revoke-source.js';
-import { skillDigest } from '../life/skill-digest.js';
-import { keyOf, movedSkill } from '../life/skill-life.js';
-import { touchedSources } from './touched-sources.js';
-import { isTrusted, withMarks } from './untrusted.js';
+import { skillDigest } from '../content-digest.js';
+import { keyOf, movedSkill } from './skill-life.js';
+import { isTrusted, touchedSources, withMarks } from '../../trust/sources.js';
 
 const BOUNDARY = '4f1c9a2b';
 const TASK = { spec: { prompt: 'Add up.', evaluator: { kind: 'none' as const }, files: [] }, boundary: BOUNDARY };
