@@ -56,9 +56,9 @@ export async function factsLoad(
   };
 }
 
-function factOf({ user, text }: Experience, at: number): Fact {
+function factOf({ user, text, about }: Experience, at: number): Fact {
   const scope = { tenant: TENANT, agent: AGENT, user: userName(user) };
-  const told = { category: 'general', confidence: 1, source: 'told', episodes: [], support: 1, accessCount: 0 };
+  const told = { category: 'general', subject: about, confidence: 1, source: 'told', episodes: [], support: 1, accessCount: 0 };
   return { id: 'new', scope, text, createdAt: START + at * MINUTE_MS, ...told };
 }
 

@@ -4,7 +4,7 @@ import type { Fact } from '@etude/contracts/memory';
 import type { SemanticMemory } from '../src/ports/memory.js';
 import type { MakeMemory, MemoryUnderTest } from './memory-conformance-start.js';
 import { PROPERTY_TIMEOUT_MS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
-import { factId } from '../src/facts/fact-id.js';
+import { factId } from '../src/facts/fact-keys.js';
 import { NEW_YEAR, factOf as recordOf, SCOPE } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };

@@ -46,7 +46,7 @@ export interface StoredFact {
 export interface SemanticLayer extends SemanticMemory {
   /** Facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
   search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]>;
-  /** Each `writeId` once. The same fact, or nearly the same words, reinforces; a contradiction supersedes. */
+  /** Each `writeId` once. The same words reinforce; a new fact of the same subject supersedes. */
   store(writeId: string, fact: Fact): Promise<StoredFact>;
   get(scope: ReadScope, id: string): Promise<Fact | null>;
   /** The fact and those that it took the place of, newest first. */

@@ -2,7 +2,7 @@ import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
-import { factId } from '../facts/fact-id.js';
+import { factId } from '../facts/fact-keys.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { isReadBy, viewOf } from '../skills/life/find-skill.js';

@@ -1,6 +1,6 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, reinforce } from '../retrieval/reinforce.js';
-import { normalFactText } from './fact-id.js';
+import { normalFactText } from './fact-keys.js';
 
 const WORDINGS_MAX = 20;
 

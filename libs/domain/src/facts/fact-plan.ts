@@ -1,17 +1,11 @@
 import type { Fact } from '@etude/contracts/memory';
-import { areNearWordings, relationOf, type Statement } from './contradiction.js';
-import { isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
-import { lifeId } from './fact-id.js';
 import { factTime, lastTold } from '../retrieval/reinforce.js';
-import { haveOneSubject } from './statement-keys.js';
-
-/** Calibrated similarity from which on two texts have nearly the same words. */
-export const NEAR_WORDINGS_MIN = 0.9;
+import { isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
+import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 
 /** A stored fact of the same owner, current or not, that was found for one that is told. */
 export interface KnownFact {
   readonly fact: Fact;
-  readonly statement: Statement;
   /** Ids of writes that it has taken in. */
   readonly taken: ReadonlySet<string>;
   /** Calibrated, of the vectors; 0 where it was found otherwise. */
@@ -25,7 +19,7 @@ export interface FactChange {
   readonly taken: readonly string[];
 }
 
-/** What one telling comes to. Either an insert, after which it is planned again, or changes of what is there, the kept fact first. */
+/** What one telling changes: either an insert, after which it is planned again, or changes of stored facts, the kept fact first. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
@@ -34,22 +28,21 @@ export interface FactPlan {
   readonly isTaken: boolean;
   /** Ids whose place it took. */
   readonly replaced: readonly string[];
-  /** Current facts that the rules could not tell from it or against it, most similar first. */
+  /** Other current facts that were found for it, most similar first: a model may find that they contradict it. */
   readonly undecided: readonly KnownFact[];
 }
 
 export interface Told {
   readonly fact: Fact;
-  readonly statement: Statement;
   readonly writeId: string;
 }
 
 /**
- * The truth of one owner after something was told, as a function of what is stored. Planned again with what it led to, it changes
- * nothing: whoever was cut off in the middle does it again, and two that write at once end alike.
+ * The facts of one owner after one more was told, as a function of the stored ones. Planning again over the result changes nothing: a
+ * writer that was cut off repeats the plan, and two writers at once end with the same facts.
  */
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
-  const sames = known.filter((one) => isSame(told, one));
+  const sames = known.filter((one) => saySame(told.fact, one.fact));
   const holder = known.find(({ taken }) => taken.has(told.writeId));
   const current = (holder && isCurrent(holder.fact) ? [holder, ...sames.filter((one) => one !== holder)] : sames)
     .filter(({ fact }) => isCurrent(fact))
@@ -66,19 +59,8 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
 
 const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [], undecided: [] };
 
-function isSame({ fact, statement }: Told, known: KnownFact): boolean {
-  if (relationOf(known.statement, statement) === 'same') return true;
-  return known.similarity >= NEAR_WORDINGS_MIN && !contradicts(fact, statement, known) && areNearWordings(known.statement, statement);
-}
-
-function contradicts(fact: Fact, statement: Statement, known: KnownFact): boolean {
-  return haveOneSubject(fact, known.fact) || relationOf(known.statement, statement) === 'contradicts';
-}
-
-function rivalsOf(told: Told, known: readonly KnownFact[], except: readonly KnownFact[]): KnownFact[] {
-  return known.filter(
-    (one) => isCurrent(one.fact) && !except.includes(one) && !isSame(told, one) && contradicts(told.fact, told.statement, one),
-  );
+function rivalsOf({ fact }: Told, known: readonly KnownFact[], except: readonly KnownFact[]): KnownFact[] {
+  return known.filter((one) => isCurrent(one.fact) && !except.includes(one) && !saySame(fact, one.fact) && haveOneSubject(fact, one.fact));
 }
 
 function planKept(told: Told, first: KnownFact, copies: readonly KnownFact[], known: readonly KnownFact[], isTaken: boolean): FactPlan {
@@ -143,9 +125,8 @@ export function mergeId(fact: Fact): string {
   return `merged ${fact.id}`;
 }
 
-function undecidedFor(told: Told, known: readonly KnownFact[]): readonly KnownFact[] {
+function undecidedFor({ fact }: Told, known: readonly KnownFact[]): readonly KnownFact[] {
   return known
-    .filter((one) => isCurrent(one.fact) && !isSame(told, one) && !haveOneSubject(told.fact, one.fact))
-    .filter((one) => relationOf(one.statement, told.statement) === 'undecided')
+    .filter((one) => isCurrent(one.fact) && !saySame(fact, one.fact) && !haveOneSubject(fact, one.fact))
     .toSorted((a, b) => b.similarity - a.similarity);
 }

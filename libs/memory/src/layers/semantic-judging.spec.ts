@@ -10,7 +10,7 @@ import { RecordSemanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
-/** Alike, and beyond the rules. */
+/** Alike, without a subject. */
 const LUNCHES = ['noon at home', 'noon in town', 'noon by the lake', 'noon with Bob', 'noon with Tom', 'noon outside'].map(
   (place) => `Ann usually has her lunch at ${place}`,
 );

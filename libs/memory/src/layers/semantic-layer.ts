@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
 import { isCurrent } from '@etude/domain/facts/fact-changes';
-import { factId } from '@etude/domain/facts/fact-id';
+import { factId } from '@etude/domain/facts/fact-keys';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
@@ -24,7 +24,7 @@ import { type FactWrite, notedFactId, takeFact, type TakenFact } from './semanti
 import { embedTexts } from './text-vectors.js';
 
 export interface SemanticOptions {
-  /** Decides on facts that the rules cannot tell to contradict each other; without it they both stay. */
+  /** Decides which similar facts contradict each other; without it both stay, unless they name one subject. */
   readonly judge?: ChatModel;
   /** Told of what failed behind a caller's back; by default nobody. */
   readonly log?: LogFailure;

@@ -5,7 +5,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { Change, IndexedText, StoredRecord } from '../record-store.js';
 import { untilTaken } from './collisions.js';
 import type { LayerDeps } from './layer-deps.js';
-import { factOfRecord, LAYER, readStatement } from './semantic-records.js';
+import { factOfRecord, LAYER } from './semantic-records.js';
 import { similarFacts, surroundingFacts } from './semantic-surroundings.js';
 import { changesOf } from './semantic-writes.js';
 import { embedTexts } from './text-vectors.js';
@@ -61,7 +61,7 @@ async function lookAgain(deps: LayerDeps, fact: Fact, indexed: IndexedText): Pro
     const known = around.map((one) => (one.fact.id === fact.id ? { ...one, taken: new Set([...one.taken, writeId]) } : one));
     const self = known.find((one) => one.fact.id === fact.id);
     if (self === undefined || !self.record.shown) return { merged: 0, superseded: 0 };
-    const plan = planFact({ fact: self.fact, statement: readStatement(fact.text), writeId }, known);
+    const plan = planFact({ fact: self.fact, writeId }, known);
     const changes: readonly Change[] = await changesOf(deps, plan);
     if (changes.length > 0 && (await deps.store.write(fact.scope.tenant, changes)).includes(false)) return null;
     const left = plan.changes.filter((change) => !change.known.fact.supersededBy && change.fact.supersededBy !== undefined).length;

@@ -1,8 +1,7 @@
 import type { Fact } from '@etude/contracts/memory';
-import { type Statement, statementOf } from '@etude/domain/facts/contradiction';
 import { isCurrent } from '@etude/domain/facts/fact-changes';
+import { factKeys } from '@etude/domain/facts/fact-keys';
 import type { KnownFact } from '@etude/domain/facts/fact-plan';
-import { statementKeys } from '@etude/domain/facts/statement-keys';
 import { factEntry } from '@etude/domain/retrieval/entries';
 import type { MemoryRecord, StoredRecord } from '../record-store.js';
 import { bodyOf, parseBody } from './stored-body.js';
@@ -17,7 +16,7 @@ export interface StoredKnownFact extends KnownFact {
 
 /**
  * `status`: absent, `superseded` or `archived`; `name`: the fact that took its place, so that the chain is found backwards;
- * `subject`: what facts that may be the same or contradict it have in common, see `statementKeys`.
+ * `subject`: the values that it shares with facts that say the same or have its subject, see `factKeys`.
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy } = fact;
@@ -25,7 +24,7 @@ export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const shown = isCurrent(fact);
   const fields = {
     category,
-    subject: [...new Set([firstLifeKey(id), ...statementKeys(fact, readStatement(fact.text))])],
+    subject: [...new Set([firstLifeKey(id), ...factKeys(fact)])],
     ...(shown ? {} : { status: 'superseded' }),
     ...(supersededBy === undefined ? {} : { name: supersededBy }),
   };
@@ -39,23 +38,10 @@ export function factOfRecord(record: StoredRecord): Fact {
 
 export function knownFact(record: StoredRecord, similarity: number): StoredKnownFact {
   const { value: fact, taken } = parseBody<Fact>(record);
-  return { record, fact, statement: readStatement(fact.text), taken: new Set(taken), takenInOrder: taken, similarity };
+  return { record, fact, taken: new Set(taken), takenInOrder: taken, similarity };
 }
 
 /** Stays with a fact whose text is changed, so that its id is never given to another. */
 function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
-}
-
-const STATEMENTS_MAX = 4_000;
-const statements = new Map<string, Statement>();
-
-/** A statement taken apart; the last ones are remembered, since the same known facts are compared again and again. */
-export function readStatement(text: string): Statement {
-  const known = statements.get(text);
-  if (known !== undefined) return known;
-  if (statements.size >= STATEMENTS_MAX) statements.clear();
-  const statement = statementOf(text);
-  statements.set(text, statement);
-  return statement;
 }

@@ -1,8 +1,8 @@
 import type { Fact, Scope } from '@etude/contracts/memory';
-import { statementKeys } from '@etude/domain/facts/statement-keys';
+import { factKeys } from '@etude/domain/facts/fact-keys';
 import type { IndexedText } from '../record-store.js';
 import type { LayerDeps } from './layer-deps.js';
-import { knownFact, LAYER, readStatement, type StoredKnownFact } from './semantic-records.js';
+import { knownFact, LAYER, type StoredKnownFact } from './semantic-records.js';
 
 /** Calibrated similarity from which on two facts may have to do with each other. */
 export const RELATED_MIN = 0.6;
@@ -24,7 +24,7 @@ export async function surroundingFacts(
   similar: ReadonlyMap<string, number>,
 ): Promise<readonly StoredKnownFact[]> {
   const { scope } = fact;
-  const subject = statementKeys(fact, readStatement(fact.text));
+  const subject = factKeys(fact);
   const filter = { kinds: ['fact'], where: { subject } } as const;
   const [keyed, near] = await Promise.all([
     store.find(scope, LAYER, filter, { order: 'newest', limit: KEYED_MAX }),

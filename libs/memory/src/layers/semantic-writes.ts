@@ -6,7 +6,7 @@ import { markApplied } from './applied-marker.js';
 import { untilTaken } from './collisions.js';
 import type { LayerDeps } from './layer-deps.js';
 import { indexedTextsOf } from './record-texts.js';
-import { factRecord, LAYER, readStatement, type StoredKnownFact } from './semantic-records.js';
+import { factRecord, LAYER, type StoredKnownFact } from './semantic-records.js';
 import { similarFacts, surroundingFacts } from './semantic-surroundings.js';
 import { withTaken } from './stored-body.js';
 import { embedTexts } from './text-vectors.js';
@@ -17,7 +17,7 @@ export interface TakenFact {
   /** By this write, whatever its outcome. */
   readonly isAdded: boolean;
   readonly replaced: readonly string[];
-  /** Current facts that the rules could not decide on. */
+  /** Current facts that a model may find to contradict it. */
   readonly undecided: readonly KnownFact[];
 }
 
@@ -36,7 +36,7 @@ export interface FactWrite {
  */
 export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }: FactWrite): Promise<TakenFact> {
   const { tenant } = fact.scope;
-  const told: Told = { fact, statement: readStatement(fact.text), writeId };
+  const told: Told = { fact, writeId };
   const similar = await similarFacts(deps, fact.scope, indexed);
   let isAdded = false;
   return untilTaken(`fact ${JSON.stringify(fact.text.slice(0, 60))}`, async () => {
