@@ -1,5 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SandboxRun } from '@etude/contracts/sandbox';
+import { pythonCall, pythonText } from '../../python-files.js';
 
 type Call = Extract<SandboxRun, { kind: 'call' }>;
 type Value = Call['args'][number];
@@ -31,26 +32,11 @@ export function placedCall(
     return value;
   });
   if (places.every((place) => place.length === 1)) return { code, entryPoint, args: [...places.flat(), ...follow], kwargs };
-  return { code: `${code}\n\n${placing(entryPoint)}`, entryPoint: PLACED, args: [places, follow], kwargs };
+  const placing = pythonCall(PLACING, 'placing', [entryPoint]);
+  return { code: `${code}\n\n${PLACED} = ${placing}\n`, entryPoint: PLACED, args: [places, follow], kwargs };
 }
 
 const PLACED = '__etude_placed__';
-
-/**
- * Of each place a list of the value that was given, or of none. Only Python knows what a default is. Why not `inspect`: it evaluates
- * annotations, which need not name anything.
- */
-const placing = (entryPoint: string) => `def ${PLACED}(places, follow, /, **named):
-    function = ${entryPoint}
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    defaults = dict(zip(names[::-1], (function.__defaults__ or ())[::-1]))
-    left_out = [at for at, given in enumerate(places) if not given]
-    if any(at >= len(names) or names[at] not in defaults for at in left_out):
-        raise TypeError("what was left out has no default; give it, or use functools.wraps in the decorator of ${entryPoint}")
-    placed = [given[0] if given else defaults[names[at]] for at, given in enumerate(places)]
-    return ${entryPoint}(*placed, *follow, **named)
-`;
+const PLACING = pythonText('place_arguments');
 
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);

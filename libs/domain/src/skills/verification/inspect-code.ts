@@ -5,8 +5,10 @@ import { RETRYABLE_EXITS, type ExecutionRequest, SandboxLimits } from '@etude/co
 import { SkillContract, type SkillParameter } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { Sandboxes } from '../../ports/sandboxes.js';
+import { pythonProgram } from '../../python-files.js';
 import { contentDigest } from '../content-digest.js';
-import { INSPECT_PROGRAM } from './inspect-program.js';
+
+const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
 /** A skill is one tool, not a library; and sixteen copies of it are made. */
 export const CODE_MAX_BYTES = 256 * 1024;
