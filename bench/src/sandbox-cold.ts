@@ -44,7 +44,7 @@ async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>
   const { installation, kubeconfigPath, namespace } = choice;
   const template = SandboxTemplates.parse(templatesOf(choice))['default'];
   if (!template) throw new Error('there is no default template');
-  const api = await KubeApi.connect({ kubeconfigPath, namespace });
+  const api = KubeApi.connect({ kubeconfigPath, namespace });
   const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
   return async () => {
     const watch = new PodWatch(api, { selector: `etude.dev/pool=bare-${installation}`, logger });
@@ -55,7 +55,9 @@ async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>
     const manifest = podManifest('default', template, context, variety, 'bare');
     let uid = '';
     const ms = await timed(async () => {
-      const ready = new Promise<void>((resolve) => watch.subscribe(({ pod, gone }) => !gone && pod.ready && resolve()));
+      const ready = new Promise<void>((resolve) =>
+        watch.subscribe(({ pod, gone }) => !gone && pod.status.conditions['Ready']?.status === 'True' && resolve()),
+      );
       ({ uid } = await api.createPod(manifest, never()));
       await ready;
     });

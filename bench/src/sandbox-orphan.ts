@@ -22,8 +22,8 @@ function processesIn(namespace: string): number {
 /** Whether the pod of a place still runs. */
 async function podWatcher({ kubeconfigPath, namespace }: KubernetesChoice, place: string): Promise<() => Promise<boolean>> {
   const { KubeApi } = await import('@etude/sandbox/kubernetes/kube-api');
-  const { readPlace } = await import('@etude/sandbox/kubernetes/pod-place');
-  const api = await KubeApi.connect({ kubeconfigPath, namespace });
+  const { readPlace } = await import('@etude/sandbox/kubernetes/pod-identity');
+  const api = KubeApi.connect({ kubeconfigPath, namespace });
   const { pod: name, uid } = readPlace(place);
   return async () => {
     const pod = await api.getPod(name);

@@ -80,7 +80,7 @@ async function endpoints({ installation, tokenSecret, kubeconfigPath, namespace 
   const { KubeApi } = await import('@etude/sandbox/kubernetes/kube-api');
   const { LABELS, supervisorNameOf, tokenOf } = await import('@etude/sandbox/kubernetes/pod-identity');
   const { SUPERVISOR_PORT } = await import('@etude/sandbox/kubernetes/pod-spec');
-  const api = await KubeApi.connect({ kubeconfigPath, namespace });
+  const api = KubeApi.connect({ kubeconfigPath, namespace });
   const { pods } = await api.listPods(`${LABELS.pool}=${installation}`, {});
   const ready = pods.filter(({ ip, phase, deleting }) => ip !== null && phase === 'Running' && !deleting).slice(0, count);
   return ready.map((pod) => ({

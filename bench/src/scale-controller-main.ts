@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '@etude/test-support/until';
-import { inClusterAccess } from '@etude/sandbox/kubernetes/kube-access';
+import { KubeClient, readConfig } from '@etude/sandbox/kubernetes/kube-client';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import type { SandboxTemplate } from '@etude/sandbox/kubernetes/sandbox-template';
@@ -18,9 +18,9 @@ const task = ControllerTask.parse(JSON.parse(process.argv[2] ?? ''));
 const { place, pods, podsMax, startsMax } = task;
 const selector = `etude.dev/pool=${place.installation}`;
 
-/** As a service account, like a controller inside the cluster: the kubeconfig's reader is a vendor's package of 60 MiB. */
-async function connect(meter: TrafficMeter | null): Promise<MeteredApi> {
-  const api = new MeteredApi(await inClusterAccess(place.server, place.account), place.namespace);
+/** As a service account, like a controller inside the cluster. */
+function connect(meter: TrafficMeter | null): MeteredApi {
+  const api = new MeteredApi(new KubeClient(() => readConfig({ server: place.server, accountPath: place.account })), place.namespace);
   api.meter = meter;
   return api;
 }
@@ -30,7 +30,7 @@ const mib = (bytes: number) => bytes / 2 ** 20;
 const collect = (globalThis as { gc?: () => void }).gc;
 
 async function startDriver(): Promise<KubernetesDriver> {
-  const api = await connect(meter);
+  const api = connect(meter);
   const feed = new PodWatch(api, { selector, logger: silent });
   feed.start();
   await feed.synced(AbortSignal.timeout(60_000));
@@ -95,7 +95,7 @@ async function idle(seconds: number) {
 
 /** As the driver's own watch does when a version is too old, in the same process and beside it. */
 async function relist() {
-  const api = await connect(meter);
+  const api = connect(meter);
   const before = meter.read();
   const began = performance.now();
   const feed = new PodWatch(api, { selector, logger: silent });

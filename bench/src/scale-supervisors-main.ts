@@ -1,5 +1,4 @@
 import { createServer, type Socket } from 'node:net';
-import { inClusterAccess } from '@etude/sandbox/kubernetes/kube-access';
 import { KubeApi } from '@etude/sandbox/kubernetes/kube-api';
 import { supervisorNameOf } from '@etude/sandbox/kubernetes/pod-identity';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
@@ -102,7 +101,7 @@ function receive(socket: Socket): void {
 }
 
 const place = ScalePlace.parse(JSON.parse(process.argv[2] ?? ''));
-const api = new KubeApi(await inClusterAccess(place.server, place.account), place.namespace);
+const api = KubeApi.connect({ server: place.server, accountPath: place.account, namespace: place.namespace });
 const watch = new PodWatch(api, { selector: `etude.dev/pool=${place.installation}` });
 watch.subscribe(({ pod, gone }) => (gone || pod.deleting ? forget(pod) : learn(pod)));
 watch.start();

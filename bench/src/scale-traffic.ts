@@ -1,8 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { KubeApi } from '@etude/sandbox/kubernetes/kube-api';
-import type { WatchEvent } from '@etude/sandbox/kubernetes/watch-stream';
+import { KubeApi, type WatchEvent } from '@etude/sandbox/kubernetes/kube-api';
 import type { Traffic } from './scale-processes.js';
 
 interface Answer {

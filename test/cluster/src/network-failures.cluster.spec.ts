@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPlace } from '@etude/sandbox/kubernetes/pod-place';
+import { readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking } from './breaking.js';

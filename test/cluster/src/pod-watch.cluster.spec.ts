@@ -27,7 +27,7 @@ describe('PodWatch on a real API server', () => {
 
   beforeAll(async () => {
     namespace = await makeNamespace(test, 'watch', 'baseline');
-    api = await KubeApi.connect({ kubeconfigPath: test.kubeconfig, namespace });
+    api = KubeApi.connect({ kubeconfigPath: test.kubeconfig, namespace });
   });
 
   afterAll(async () => {

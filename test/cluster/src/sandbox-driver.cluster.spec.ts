@@ -1,6 +1,6 @@
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
-import { readPlace } from '@etude/sandbox/kubernetes/pod-place';
+import { readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { until } from '@etude/test-support/until';

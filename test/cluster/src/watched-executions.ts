@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type ExecutionRequest, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
-import { type PodPlace, readPlace } from '@etude/sandbox/kubernetes/pod-place';
+import { type PodPlace, readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import type { PoolSettings } from '@etude/sandbox/kubernetes/pool-settings';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
 import type { ClaimedSandbox, ExecutionSink, SandboxDriver } from '@etude/sandbox/sandbox-driver';

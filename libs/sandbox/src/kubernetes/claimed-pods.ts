@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedSandbox, LostSandbox } from '../sandbox-driver.js';
 import type { SandboxLink } from '../sandbox-link.js';
 import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
-import type { PodApi, PodFeed } from './pod-cluster.js';
-import type { OpenLink } from './pod-connector.js';
-import { supervisorNameOf } from './pod-identity.js';
-import type { PodConnection } from './pod-link.js';
-import { placeOf, type PodPlace } from './pod-place.js';
+import type { PodApi } from './kube-api.js';
+import { placeOf, type PodPlace } from './pod-identity.js';
+import { addressOf, type OpenLink, type PodConnection } from './pod-link.js';
 import { podProblem } from './pod-state.js';
 import type { KubeLogger, PodView } from './pod-view.js';
+import type { PodFeed } from './pod-watch.js';
 import type { PoolSettings } from './pool-settings.js';
 
 export interface ClaimedDeps {
@@ -134,10 +133,9 @@ export class ClaimedPods {
   private async reconnect(held: Held): Promise<PodConnection | LostSandbox | 'refused' | 'silent'> {
     const { settings, open, log } = this.deps;
     const { place, token } = held;
-    const address = { ip: place.ip, port: settings.port, supervisor: supervisorNameOf({ name: place.pod, uid: place.uid }) };
     let link: PodConnection;
     try {
-      link = await open(address, settings, this.stop.signal);
+      link = await open(addressOf(place, settings.port), settings, this.stop.signal);
     } catch (error) {
       return (error as { code?: string }).code === 'ECONNREFUSED' ? 'refused' : 'silent';
     }

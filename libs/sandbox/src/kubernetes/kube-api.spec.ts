@@ -2,13 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inClusterAccess, plainAccess } from './kube-access.js';
 import { KubeApi, type PodManifest } from './kube-api.js';
+import { KubeClient, plainConfig, readConfig } from './kube-client.js';
 import { outcomeUnknown } from './kube-error.js';
-import { TokenBucket } from './kube-retry.js';
 import { type Answer, cut, KubeServerFixture, refuse } from './kube-server-fixture.js';
 
 const never = new AbortController().signal;
+const NO_RETRY = { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 };
 const manifest = (name: string, nonce = '1'): PodManifest => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -105,8 +105,6 @@ describe('KubeApi', () => {
     await expect(api.listPods('a=b')).rejects.toThrow(
       'GET /api/v1/namespaces/ns/pods?labelSelector=a%3Db was answered with 403 Forbidden: no. The Role of the controller lacks the verb "list" on pods, see k8s/.',
     );
-    server.next('log', refuse(403, 'Forbidden', 'no'));
-    await expect(api.readLog('pod')).rejects.toThrow('lacks the verb "get" on pods/log');
   });
 
   it('repeats reads, deletes and patches while the server is away', async () => {
@@ -151,9 +149,7 @@ describe('KubeApi', () => {
   });
 
   it('says what a server is that cannot be reached', async () => {
-    const nobody = new KubeApi(plainAccess('http://127.0.0.1:1'), 'ns', {
-      retry: { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 },
-    });
+    const nobody = new KubeApi(new KubeClient(() => plainConfig('http://127.0.0.1:1')), 'ns', { retry: NO_RETRY });
     await expect(nobody.getPod('pod')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('failed with ECONNREFUSED'),
@@ -193,12 +189,12 @@ describe('access to the API server', () => {
   });
 
   it('reads the token again that the server does not believe any more', async () => {
-    await writeFile(join(directory, 'token'), 'old\n');
+    await writeFile(join(directory, 'token'), 'old');
     await writeFile(join(directory, 'ca.crt'), '');
-    const api = new KubeApi(await inClusterAccess(server.url, directory), 'ns');
+    const api = KubeApi.connect({ namespace: 'ns', server: server.url, accountPath: directory });
     server.next('get', believing('old'));
     expect(await api.getPod('pod')).toBeNull();
-    await writeFile(join(directory, 'token'), 'new\n');
+    await writeFile(join(directory, 'token'), 'new');
     for (let i = 0; i < 2; i++) server.next('get', believing('new'));
     expect(await api.getPod('pod')).toBeNull();
     expect(tokens).toEqual(['Bearer old', 'Bearer old', 'Bearer new']);
@@ -219,7 +215,7 @@ describe('access to the API server', () => {
         contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
       }),
     );
-    const api = await KubeApi.connect({ kubeconfigPath: join(directory, 'config'), namespace: 'ns' });
+    const api = KubeApi.connect({ kubeconfigPath: join(directory, 'config'), namespace: 'ns' });
     server.next('get', believing('first'));
     expect(await api.getPod('pod')).toBeNull();
     await writeFile(join(directory, 'token'), 'second');
@@ -230,26 +226,16 @@ describe('access to the API server', () => {
   });
 
   it('gives up credentials that never come', async () => {
-    const access = { ...plainAccess(server.url), credentials: () => new Promise<never>(() => undefined) };
-    const api = new KubeApi(access, 'ns', {
-      requestTimeoutMs: 30,
-      retry: { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 },
-    });
+    const hanging = plainConfig(server.url);
+    hanging.applyToHTTPSOptions = () => new Promise(() => undefined);
+    const api = new KubeApi(new KubeClient(() => hanging), 'ns', { requestTimeoutMs: 30, retry: NO_RETRY });
     await expect(api.getPod('pod')).rejects.toThrow('no answer within 30 ms');
   });
 
-  it('says which file is missing outside of a cluster', async () => {
-    await expect(inClusterAccess('https://127.0.0.1', join(directory, 'none'))).rejects.toThrow(/ENOENT.*token/);
-    await expect(KubeApi.connect({ kubeconfigPath: join(directory, 'none'), namespace: 'ns' })).rejects.toThrow(/ENOENT/);
-  });
-});
-
-describe('TokenBucket', () => {
-  it('lets a burst through and then one request per interval', () => {
-    let now = 1_000;
-    const bucket = new TokenBucket(10, 3, () => now);
-    expect([1, 2, 3, 4, 5].map(() => bucket.reserve())).toEqual([0, 0, 0, 100, 200]);
-    now += 10_000;
-    expect([1, 2, 3, 4].map(() => bucket.reserve())).toEqual([0, 0, 0, 100]);
+  it('says which file is missing', async () => {
+    const none = join(directory, 'none');
+    const account = KubeApi.connect({ namespace: 'ns', server: server.url, accountPath: none }, { retry: NO_RETRY });
+    await expect(account.getPod('pod')).rejects.toThrow(/ENOENT/);
+    expect(() => readConfig({ kubeconfigPath: none })).toThrow(/ENOENT/);
   });
 });

@@ -1,10 +1,19 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { inClusterAccess, type KubeAccess, kubeconfigAccess } from './kube-access.js';
-import { kubeReason, kubeStatus, withUnknownOutcome } from './kube-error.js';
-import { KUBE_RETRY_POLICY, type KubeRetryPolicy, TokenBucket, isTransient, withKubeRetries } from './kube-retry.js';
-import { type KubeRequest, KubeTransport } from './kube-transport.js';
+import { KubeClient, type KubeConnectOptions, type KubeRequest, readConfig } from './kube-client.js';
+import {
+  KUBE_RETRY_POLICY,
+  type ApiStatus,
+  type KubeRetryPolicy,
+  type KubeTarget,
+  isTransient,
+  kubeError,
+  kubeReason,
+  kubeStatus,
+  statusError,
+  withKubeRetries,
+  withUnknownOutcome,
+} from './kube-error.js';
 import { type PodView, type RawPod, podView } from './pod-view.js';
-import { type WatchEvent, readWatch } from './watch-stream.js';
 
 /** A pod to be made. The name is unique by its random part: that is how a create with unknown outcome is found again. */
 export interface PodManifest {
@@ -18,19 +27,7 @@ export interface PodManifest {
   readonly spec: V1PodSpec;
 }
 
-export interface KubeConnectOptions {
-  /** Absent: the service account of the pod that this runs in. */
-  readonly kubeconfigPath?: string;
-  readonly context?: string;
-  readonly namespace: string;
-  /** In the cluster only; `https://kubernetes.default.svc` unless given, which needs the cluster's DNS. */
-  readonly server?: string;
-}
-
 export interface KubeApiLimits {
-  /** Requests per second, and how many at once before that counts. */
-  readonly qps?: number;
-  readonly burst?: number;
   /** Of one try. */
   readonly requestTimeoutMs?: number;
   readonly retry?: KubeRetryPolicy;
@@ -49,12 +46,20 @@ interface RawPodList {
   readonly items?: readonly RawPod[];
 }
 
-const LIMITS = { qps: 50, burst: 100, requestTimeoutMs: 15_000, retry: KUBE_RETRY_POLICY } as const;
+/** The verbs that pods are made and ended with. */
+export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'patchPod'>;
+
+export type WatchEvent =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly pod: PodView }
+  /** Nothing changed up to this version. */
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
+
+const LIMITS = { requestTimeoutMs: 15_000, retry: KUBE_RETRY_POLICY } as const;
 /** How much longer than asked for a watch may take to begin. */
 const WATCH_BEGIN_MS = 15_000;
 
 /**
- * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete, and logs.
+ * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
  * Reads, deletes and patches are repeated while the server is away or sheds load (429, 5xx, no connection), a watch is not.
  * Every call takes an AbortSignal and then throws an AbortError.
@@ -62,25 +67,19 @@ const WATCH_BEGIN_MS = 15_000;
  *   AlreadyExists) and status; see kube-error.ts
  */
 export class KubeApi {
-  readonly #transport: KubeTransport;
-  readonly #bucket: TokenBucket;
   readonly #limits: Required<KubeApiLimits>;
 
   constructor(
-    private readonly access: KubeAccess,
+    private readonly client: KubeClient,
     readonly namespace: string,
     limits: KubeApiLimits = {},
   ) {
     this.#limits = { ...LIMITS, ...limits };
-    this.#transport = new KubeTransport(access);
-    this.#bucket = new TokenBucket(this.#limits.qps, this.#limits.burst);
   }
 
   /** Reads credentials; talks to no server yet. @throws Error where files are missing or name no such context */
-  static async connect(options: KubeConnectOptions, limits: KubeApiLimits = {}): Promise<KubeApi> {
-    const { kubeconfigPath, context, server, namespace } = options;
-    const access = kubeconfigPath ? await kubeconfigAccess(kubeconfigPath, context) : await inClusterAccess(server);
-    return new KubeApi(access, namespace, limits);
+  static connect(options: KubeConnectOptions & { readonly namespace: string }, limits: KubeApiLimits = {}): KubeApi {
+    return new KubeApi(new KubeClient(() => readConfig(options)), options.namespace, limits);
   }
 
   /**
@@ -128,7 +127,7 @@ export class KubeApi {
       preconditions: { uid: options.uid },
     };
     const remove = async () => {
-      await this.#text('DELETE', this.#path(name), signal, { body });
+      await this.client.text(this.#request('DELETE', this.#path(name), { body }), signal);
       return 'deleted' as const;
     };
     // The only precondition is the uid, so a conflict says that another pod has the name by now.
@@ -190,40 +189,28 @@ export class KubeApi {
       resourceVersion,
       timeoutSeconds: timeoutS,
     });
-    await this.#bucket.take(signal);
     const request: KubeRequest = { method: 'GET', path, timeoutMs: WATCH_BEGIN_MS };
-    const answer = await this.#transport.stream(request, signal);
-    onOpen?.();
-    yield* readWatch(answer, request, signal);
-  }
-
-  /** The end of what the pod's container printed. */
-  async readLog(name: string, options: { tailLines?: number; limitBytes?: number } = {}, signal: AbortSignal = NEVER): Promise<string> {
-    const { tailLines = 200, limitBytes = 64 * 1024 } = options;
-    const path = this.#path(`${name}/log`, { tailLines, limitBytes });
-    return this.#repeated(() => this.#text('GET', path, signal), signal);
+    for await (const line of this.client.lines(request, signal, onOpen)) yield watchEvent(line, request);
   }
 
   /** Ends all connections; calls in flight fail. */
   close(): void {
-    this.access.close();
+    this.client.close();
   }
 
   #path(name = '', query: Readonly<Record<string, string | number | undefined>> = {}): string {
     const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined && entry[1] !== '');
     const search = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
-    const below = name && `/${name.split('/').map(encodeURIComponent).join('/')}`;
+    const below = name && `/${encodeURIComponent(name)}`;
     return `/api/v1/namespaces/${this.namespace}/pods${below}${search && `?${search}`}`;
   }
 
-  async #text(method: KubeRequest['method'], path: string, signal: AbortSignal, more: Partial<KubeRequest> = {}): Promise<string> {
-    await this.#bucket.take(signal);
-    return this.#transport.text({ method, path, timeoutMs: this.#limits.requestTimeoutMs, ...more }, signal);
+  #request(method: KubeRequest['method'], path: string, more: Partial<KubeRequest> = {}): KubeRequest {
+    return { method, path, timeoutMs: this.#limits.requestTimeoutMs, ...more };
   }
 
-  async #json<T>(method: KubeRequest['method'], path: string, signal: AbortSignal, more: Partial<KubeRequest> = {}): Promise<T> {
-    await this.#bucket.take(signal);
-    return this.#transport.json<T>({ method, path, timeoutMs: this.#limits.requestTimeoutMs, ...more }, signal);
+  #json<T>(method: KubeRequest['method'], path: string, signal: AbortSignal, more: Partial<KubeRequest> = {}): Promise<T> {
+    return this.client.json<T>(this.#request(method, path, more), signal);
   }
 
   #repeated<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -245,5 +232,18 @@ async function orNull<T>(status: number, outcome: Promise<T>): Promise<T | null>
   } catch (error) {
     if (kubeStatus(error) === status) return null;
     throw error;
+  }
+}
+
+function watchEvent(line: string, target: KubeTarget): WatchEvent {
+  try {
+    const { type, object } = JSON.parse(line) as { type: string; object: RawPod };
+    if (type === 'ERROR') throw statusError(target, object as ApiStatus);
+    if (type === 'BOOKMARK' && object.metadata?.resourceVersion) return { type, resourceVersion: object.metadata.resourceVersion };
+    if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, pod: podView(object) };
+    throw new TypeError(`no event of a watch is a ${type}`);
+  } catch (cause) {
+    if (kubeStatus(cause) !== null) throw cause;
+    throw kubeError({ ...target, status: 0, reason: 'Garbled', message: `no event of a watch: ${line.slice(0, 100)}`, cause });
   }
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { plainAccess } from './kube-access.js';
 import { KubeApi, type KubeApiLimits } from './kube-api.js';
+import { KubeClient, plainConfig } from './kube-client.js';
 
 interface StoredPod {
   readonly name: string;
@@ -17,7 +17,7 @@ interface Happening {
 }
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
-type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch' | 'log';
+type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch';
 
 /** An API server with nothing but pods: real sockets, versions, pages, watches and history, and faults on request. */
 export class KubeServerFixture {
@@ -76,7 +76,7 @@ export class KubeServerFixture {
 
   api(limits: KubeApiLimits = {}): KubeApi {
     const retry = { attemptsMax: 3, backoffMinMs: 2, backoffMaxMs: 10, retryAfterMaxMs: 200 };
-    return new KubeApi(plainAccess(this.url), 'ns', { qps: 10_000, burst: 1_000, requestTimeoutMs: 60_000, retry, ...limits });
+    return new KubeApi(new KubeClient(() => plainConfig(this.url)), 'ns', { requestTimeoutMs: 60_000, retry, ...limits });
   }
 
   put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {
@@ -160,7 +160,6 @@ export class KubeServerFixture {
         this.put(name);
         this.#one(name, response);
       },
-      log: (_request, response) => void response.end('a line\n'),
     };
     return answers[kind];
   }
@@ -225,7 +224,6 @@ function kindOf(method: string, url: URL): Kind {
   if (method === 'POST') return 'create';
   if (method === 'DELETE') return 'delete';
   if (method === 'PATCH') return 'patch';
-  if (url.pathname.endsWith('/log')) return 'log';
   if (!url.pathname.endsWith('/pods')) return 'get';
   return url.searchParams.has('watch') ? 'watch' : 'list';
 }

@@ -2,24 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
-import { ClaimPace } from './claim-pace.js';
 import { ClaimedPods } from './claimed-pods.js';
-import { KubeApi } from './kube-api.js';
-import type { PodApi, PodFeed } from './pod-cluster.js';
-import type { OpenLink } from './pod-connector.js';
-import { ANNOTATIONS, claimDigestOf, LABELS, supervisorNameOf, tokenOf } from './pod-identity.js';
-import { type PodConnection, PodLink } from './pod-link.js';
-import { readPlace, type PodPlace } from './pod-place.js';
+import { KubeApi, type PodApi } from './kube-api.js';
+import { ANNOTATIONS, claimDigestOf, LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
+import { addressOf, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodProof } from './pod-proof.js';
-import { PodReaper } from './pod-reaper.js';
+import { PodReaper } from './pod-removal.js';
 import type { RosterPod } from './pod-roster.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
-import { PodWatch } from './pod-watch.js';
-import type { PoolFigures } from './pool-figures.js';
+import { type PodFeed, PodWatch } from './pod-watch.js';
+import { ClaimPace } from './pool-balance.js';
 import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
-import { TemplatePool } from './template-pool.js';
+import { type PoolFigures, TemplatePool } from './template-pool.js';
 
 export interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
@@ -85,7 +81,7 @@ export class KubernetesDriver implements SandboxDriver {
     this.claimed = new ClaimedPods(shared);
     this.reaper = new PodReaper({ ...shared, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
-    for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, before: null, gone: false });
+    for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, gone: false });
     for (const pool of this.pools.values()) pool.start();
     void this.reaper.round();
   }
@@ -97,7 +93,7 @@ export class KubernetesDriver implements SandboxDriver {
    * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
    */
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
-    const api = await KubeApi.connect(cluster);
+    const api = KubeApi.connect(cluster);
     const feed = new PodWatch(api, { selector: `${LABELS.pool}=${options.installation}`, logger: options.logger });
     feed.start();
     try {
@@ -226,9 +222,8 @@ export class KubernetesDriver implements SandboxDriver {
 
   private async reach(place: PodPlace, token: string, signal: AbortSignal): Promise<PodConnection> {
     const { leaseMs, bindTimeoutMs, port } = this.settings;
-    const address = { ip: place.ip, port, supervisor: supervisorNameOf({ name: place.pod, uid: place.uid }) };
     try {
-      const link = await this.open(address, this.settings, signal);
+      const link = await this.open(addressOf(place, port), this.settings, signal);
       const bound = await link.bind(place.claim, token, leaseMs, bindTimeoutMs);
       if (bound.outcome === 'bound') return link;
       link.abandon();

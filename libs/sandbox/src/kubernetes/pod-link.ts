@@ -1,12 +1,20 @@
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameChannel, type SupervisorFrame } from '../frame-channel.js';
 import type { SandboxLink } from '../sandbox-link.js';
+import { type PodPlace, supervisorNameOf } from './pod-identity.js';
+import type { RosterPod } from './pod-roster.js';
 
 /** Where a supervisor listens, and what it must say its name is. */
 export interface PodAddress {
   readonly ip: string;
   readonly port: number;
   readonly supervisor: string;
+}
+
+/** The address that a place names; the supervisor's name tells whether another pod has it by now. */
+export function addressOf({ ip, pod, uid }: Pick<PodPlace, 'ip' | 'pod' | 'uid'>, port: number): PodAddress {
+  return { ip, port, supervisor: supervisorNameOf({ name: pod, uid }) };
 }
 
 export interface LinkTimes {
@@ -74,7 +82,7 @@ export class PodLink implements PodConnection {
    * @throws Error saying what was wrong, whatever it was; nothing stays open then
    */
   static async open(address: PodAddress, times: LinkTimes, signal: AbortSignal): Promise<PodLink> {
-    const socket = await connected(address, times.connectTimeoutMs, signal);
+    const socket = await connectTo(address, times.connectTimeoutMs, signal);
     const link = new PodLink(socket);
     const give = () => socket.destroy();
     const timer = setTimeout(give, times.helloTimeoutMs);
@@ -161,7 +169,7 @@ export class PodLink implements PodConnection {
   }
 }
 
-function connected({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const socket = connect({ host: ip, port, noDelay: true });
@@ -180,4 +188,59 @@ function connected({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSig
     socket.once('error', settle);
     socket.once('connect', () => settle());
   });
+}
+
+export type OpenLink = (address: PodAddress, times: LinkTimes, signal: AbortSignal) => Promise<PodConnection>;
+
+const FIRST_WAIT_MS = 20;
+const WAIT_MAX_MS = 1_000;
+
+/** Keeps trying to connect to pods that are starting, until each is connected, has left, or is no longer starting. */
+export class PodConnector {
+  private readonly trying = new Map<RosterPod, AbortController>();
+
+  constructor(
+    private readonly open: OpenLink,
+    private readonly times: LinkTimes & { readonly port: number },
+    private readonly connected: (pod: RosterPod, link: PodConnection) => void,
+  ) {}
+
+  /** Call it whenever something about the pod changed. */
+  look(pod: RosterPod): void {
+    const wanted = pod.state === 'starting' && pod.uid !== null && Boolean(pod.view?.ip);
+    const stop = this.trying.get(pod);
+    if (!wanted) stop?.abort();
+    else if (!stop) void this.connect(pod);
+  }
+
+  close(): void {
+    for (const stop of this.trying.values()) stop.abort();
+  }
+
+  private async connect(pod: RosterPod): Promise<void> {
+    const stop = new AbortController();
+    this.trying.set(pod, stop);
+    try {
+      for (let waitMs = FIRST_WAIT_MS; pod.state === 'starting' && !stop.signal.aborted; waitMs = Math.min(WAIT_MAX_MS, waitMs * 1.5)) {
+        const link = await this.attempt(pod, stop.signal);
+        if (link) return this.hand(pod, link, stop);
+        await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => undefined);
+      }
+    } finally {
+      if (this.trying.get(pod) === stop) this.trying.delete(pod);
+    }
+  }
+
+  /** null: not yet. Why does not matter while the pod starts; what is wrong with it is told by its status. */
+  private async attempt(pod: RosterPod, signal: AbortSignal): Promise<PodConnection | null> {
+    const { ip } = pod.view ?? {};
+    if (!ip || pod.uid === null) return null;
+    return this.open(addressOf({ ip, pod: pod.name, uid: pod.uid }, this.times.port), this.times, signal).catch(() => null);
+  }
+
+  private hand(pod: RosterPod, link: PodConnection, stop: AbortController): void {
+    if (stop.signal.aborted || pod.state !== 'starting') return link.abandon();
+    this.trying.delete(pod);
+    this.connected(pod, link);
+  }
 }

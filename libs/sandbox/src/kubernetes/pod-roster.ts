@@ -1,7 +1,7 @@
 import { LABELS } from './pod-identity.js';
-import type { PodChange } from './pod-store.js';
 import type { PodConnection } from './pod-link.js';
 import type { PodView } from './pod-view.js';
+import type { PodChange } from './pod-watch.js';
 
 /**
  * `creating`: asked for, or said by the API server to exist, and not seen yet. `starting`: there, not connected.

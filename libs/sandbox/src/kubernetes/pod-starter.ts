@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { type PoolProblem, creationProblem } from './claim-queue.js';
+import type { PodApi } from './kube-api.js';
 import { kubeReason, outcomeUnknown } from './kube-error.js';
-import type { PodApi } from './pod-cluster.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { podManifest, userOf, type PodContext } from './pod-spec.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { KubeLogger } from './pod-view.js';
-import { creationProblem, type PoolProblem } from './pool-problem.js';
 import type { PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 

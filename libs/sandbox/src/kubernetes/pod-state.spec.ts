@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { goneProblem, podProblem, START_PATIENCE_MS } from './pod-state.js';
+import { podProblem, START_PATIENCE_MS } from './pod-state.js';
 import { podView, type PodView, type RawPod } from './pod-view.js';
 
 /** As Kubernetes 1.34 wrote them, each after the failure was provoked; only addresses and ids are left out. */
@@ -94,14 +94,5 @@ describe('podProblem', () => {
     ).toMatchObject({
       exit: 'kernel_lost',
     });
-  });
-});
-
-describe('goneProblem', () => {
-  it('gives the cause that was seen last, or else that somebody deleted it', () => {
-    expect(goneProblem(view('out of memory'))).toMatchObject({ exit: 'oomkilled', final: true });
-    expect(goneProblem(view('node silent'))).toMatchObject({ exit: 'node_lost', final: true });
-    expect(goneProblem(view('running'))).toMatchObject({ exit: 'evicted', final: true });
-    expect(goneProblem(view('no node matches'))).toMatchObject({ exit: 'evicted', final: true });
   });
 });

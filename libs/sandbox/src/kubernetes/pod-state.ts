@@ -74,14 +74,6 @@ export function podProblem(pod: PodView, ageMs = 0): PodProblem | null {
   return null;
 }
 
-/** Why a pod is gone that nobody here deleted, from the last that was seen of it. */
-export function goneProblem(pod: PodView): PodProblem {
-  const known = podProblem(pod);
-  if (known?.final) return known;
-  if (known?.exit === 'node_lost') return { ...known, final: true };
-  return problem('evicted', true, `the pod ${pod.name} was deleted by somebody else`);
-}
-
 function nodeGone(pod: PodView): PodProblem | null {
   const node = pod.nodeName ?? 'unknown';
   const disruption = pod.status.conditions['DisruptionTarget'];

@@ -16,7 +16,6 @@ export interface PodConditionView {
 
 export interface ContainerStatusView {
   readonly name: string;
-  readonly restarts: number;
   readonly waiting: { readonly reason: string; readonly message: string } | null;
   /** How it ended; the last end of a container that was started again. */
   readonly terminated: {
@@ -42,11 +41,9 @@ export interface PodView {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
   readonly ip: string | null;
   readonly nodeName: string | null;
   readonly phase: PodPhase;
-  readonly ready: boolean;
   readonly deleting: boolean;
   /** By the API server's wall clock. */
   readonly createdAtMs: number;
@@ -60,7 +57,6 @@ interface RawState {
 
 interface RawContainer {
   readonly name?: string;
-  readonly restartCount?: number;
   readonly state?: RawState;
   readonly lastState?: RawState;
 }
@@ -72,7 +68,6 @@ export interface RawPod {
     readonly uid?: string;
     readonly resourceVersion?: string;
     readonly labels?: Record<string, string>;
-    readonly annotations?: Record<string, string>;
     readonly creationTimestamp?: string | null;
     readonly deletionTimestamp?: string | null;
   };
@@ -90,28 +85,22 @@ export interface RawPod {
 
 const PHASES: ReadonlySet<string> = new Set<PodPhase>(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
 const CONDITIONS = new Set(['PodScheduled', 'Ready', 'DisruptionTarget']);
-/** Written by kubectl apply: the whole manifest once more, which nobody here reads. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** @throws TypeError where it is no pod: name, uid or version are missing */
 export function podView(raw: RawPod): PodView {
   const { metadata, status, spec } = raw;
   if (!metadata?.name || !metadata.uid || !metadata.resourceVersion) throw new TypeError('no pod: name, uid or resourceVersion is missing');
-  const conditions = conditionsOf(raw);
-  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations ?? {};
   return {
     name: metadata.name,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     labels: metadata.labels ?? {},
-    annotations,
     ip: status?.podIP || null,
     nodeName: spec?.nodeName || null,
     phase: PHASES.has(status?.phase ?? '') ? (status?.phase as PodPhase) : 'Unknown',
-    ready: conditions['Ready']?.status === 'True',
     deleting: Boolean(metadata.deletionTimestamp),
     createdAtMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
-    status: { reason: status?.reason ?? '', message: status?.message ?? '', conditions, containers: containersOf(raw) },
+    status: { reason: status?.reason ?? '', message: status?.message ?? '', conditions: conditionsOf(raw), containers: containersOf(raw) },
   };
 }
 
@@ -128,7 +117,6 @@ function containersOf({ status }: RawPod): ContainerStatusView[] {
     const terminated = raw.state?.terminated ?? raw.lastState?.terminated;
     return {
       name: raw.name ?? '',
-      restarts: raw.restartCount ?? 0,
       waiting: waiting ? { reason: waiting.reason ?? '', message: waiting.message ?? '' } : null,
       terminated: terminated
         ? {

@@ -1,9 +1,49 @@
-import type { KubeApi } from './kube-api.js';
-import { kubeReason, kubeStatus } from './kube-error.js';
-import { abortError, backoffMs, pause } from './kube-retry.js';
-import { type PodChange, PodStore } from './pod-store.js';
+import type { KubeApi, WatchEvent } from './kube-api.js';
+import { abortError, backoffMs, kubeReason, kubeStatus, pause } from './kube-error.js';
 import type { KubeLogger, PodView } from './pod-view.js';
-import type { WatchEvent } from './watch-stream.js';
+
+export interface PodChange {
+  readonly pod: PodView;
+  /** It no longer exists, or no longer matches the selector; `pod` is the last that was seen of it. */
+  readonly gone: boolean;
+}
+
+/** The pods by name, and each change of them. */
+export interface PodFeed {
+  readonly pods: ReadonlyMap<string, PodView>;
+  subscribe(listener: (change: PodChange) => void): () => void;
+}
+
+/** The pods as the server last told of them, by name. */
+export class PodStore {
+  readonly pods = new Map<string, PodView>();
+
+  /** Takes in one event of a watch. @returns the changes: none where it was known already */
+  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodView): PodChange[] {
+    if (type !== 'DELETED') return this.#put(pod);
+    return this.pods.get(pod.name)?.uid === pod.uid ? this.#remove(pod) : [];
+  }
+
+  /** Takes a consistent list for the truth: a pod that is not in it is gone. */
+  replace(pods: readonly PodView[]): PodChange[] {
+    const listed = new Set(pods.map((pod) => pod.name));
+    const left = [...this.pods.values()].filter((pod) => !listed.has(pod.name));
+    return [...left.flatMap((pod) => this.#remove(pod)), ...pods.flatMap((pod) => this.#put(pod))];
+  }
+
+  #put(pod: PodView): PodChange[] {
+    const before = this.pods.get(pod.name);
+    if (before?.uid === pod.uid && before.resourceVersion === pod.resourceVersion) return [];
+    const replaced = before && before.uid !== pod.uid ? this.#remove(before) : [];
+    this.pods.set(pod.name, pod);
+    return [...replaced, { pod, gone: false }];
+  }
+
+  #remove(pod: PodView): PodChange[] {
+    this.pods.delete(pod.name);
+    return [{ pod, gone: true }];
+  }
+}
 
 export interface PodWatchOptions {
   /** A label selector, such as `etude.dev/sandbox=pool-a`. */
@@ -45,10 +85,10 @@ const FRUITLESS_MS = 1_000;
  * The pods that match a selector, kept up to date: a list in pages, then a watch from its version on, for as long as it lives.
  *
  * Goes on after everything that can be gone on from: cut, silent and garbled connections, 429, 5xx from the last version seen;
- * 410, and once per `resyncMs`, with a new list, whose differences are told as changes. Never takes a pod back in time.
+ * 410, and once per `resyncMs`, with a new list, whose differences are told as changes.
  * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
  */
-export class PodWatch {
+export class PodWatch implements PodFeed {
   readonly #options: Required<Omit<PodWatchOptions, 'logger'>> & Pick<PodWatchOptions, 'logger'>;
   readonly #store = new PodStore();
   readonly #listeners = new Set<(change: PodChange) => void>();

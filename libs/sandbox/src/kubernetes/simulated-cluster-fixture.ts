@@ -1,11 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { SupervisorFrame } from '../frame-channel.js';
-import type { PodManifest } from './kube-api.js';
-import type { PodApi, PodFeed } from './pod-cluster.js';
-import type { OpenLink } from './pod-connector.js';
-import type { BindOutcome, PodConnection } from './pod-link.js';
-import { type PodChange, PodStore } from './pod-store.js';
+import type { PodApi, PodManifest } from './kube-api.js';
+import type { BindOutcome, OpenLink, PodConnection } from './pod-link.js';
 import type { PodView } from './pod-view.js';
+import { type PodChange, type PodFeed, PodStore } from './pod-watch.js';
 
 interface SimulatedPod {
   view: PodView;
@@ -73,13 +71,13 @@ export class SimulatedCluster {
       throw new EtudeError('SANDBOX_UNAVAILABLE', 'there is one', { metadata: { exit: 'infra', reason: 'AlreadyExists', status: '409' } });
     this.uids += 1;
     this.creations += 1;
-    const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels, annotations: {}, createdAtMs: this.uids };
-    const place = { ip: null, nodeName: 'node', phase: 'Pending' as const, ready: false, deleting: false, status };
+    const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels, createdAtMs: this.uids };
+    const place = { ip: null, nodeName: 'node', phase: 'Pending' as const, deleting: false, status };
     const pod: SimulatedPod = { view: { ...identity, ...place, resourceVersion: '0' }, owner: null, links: new Set() };
     this.pods.set(metadata.name, pod);
     this.mostPods = Math.max(this.mostPods, this.pods.size);
     this.change(pod, {}, 'ADDED');
-    setTimeout(() => pod.view.phase === 'Pending' && this.change(pod, { phase: 'Running', ip: '127.0.0.1', ready: true }), this.startMs);
+    setTimeout(() => pod.view.phase === 'Pending' && this.change(pod, { phase: 'Running', ip: '127.0.0.1' }), this.startMs);
     return pod.view;
   }
 

@@ -1,21 +1,32 @@
-import type { ClaimPace } from './claim-pace.js';
-import { ClaimQueue } from './claim-queue.js';
-import type { PodApi } from './pod-cluster.js';
-import { PodConnector, type OpenLink } from './pod-connector.js';
+import { ClaimQueue, claimRefusal, type PoolProblem } from './claim-queue.js';
+import type { PodApi } from './kube-api.js';
 import { LABELS, numberOf, tokenOf } from './pod-identity.js';
-import type { PodConnection } from './pod-link.js';
-import { PodRemover } from './pod-remover.js';
+import { type OpenLink, PodConnector, type PodConnection } from './pod-link.js';
+import { PodRemover } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
-import type { PodChange } from './pod-store.js';
 import { PodStarter, type PodKind } from './pod-starter.js';
-import { PoolBalance } from './pool-balance.js';
 import type { KubeLogger } from './pod-view.js';
-import { claimRefusal, type PoolProblem } from './pool-problem.js';
-import { type PoolFigures, poolFigures } from './pool-figures.js';
-import { PoolRounds } from './pool-rounds.js';
+import type { PodChange } from './pod-watch.js';
+import { type ClaimPace, PoolBalance } from './pool-balance.js';
 import type { PoolSettings } from './pool-settings.js';
-import { QuietLane } from './quiet-lane.js';
+import { PoolRounds, QuietLane } from './pool-turns.js';
+
+/** Pods of one template at this moment, and what happened to them so far. */
+export interface PoolFigures {
+  readonly free: number;
+  readonly starting: number;
+  readonly ours: number;
+  /** By other controllers. */
+  readonly taken: number;
+  readonly ending: number;
+  readonly waiting: number;
+  readonly creations: number;
+  /** Claims that another controller was sooner with. */
+  readonly conflicts: number;
+  /** Why pods don't start just now. */
+  readonly problem: string | null;
+}
 
 export interface PoolDeps {
   readonly api: PodApi;
@@ -68,7 +79,7 @@ export class TemplatePool {
     this.remover = new PodRemover(this.roster, deps, this.changed);
     this.notes = new QuietLane({ atOnce: 1, everyMs: 0, waitMaxMs: settings.removalMaxMs, now });
     this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
-    const refusal = (before: number) => claimRefusal(kind.name, kind.template.warm.max, before, this.starter.problem ?? this.obstacle);
+    const refusal = (before: number) => this.refusal(before, this.starter.problem ?? this.obstacle);
     this.queue = new ClaimQueue({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
   }
 
@@ -78,9 +89,10 @@ export class TemplatePool {
   }
 
   figures(): PoolFigures {
-    const { roster, queue, starter, conflicts } = this;
+    const { queue, starter, conflicts } = this;
+    const { creating, starting, ...counts } = this.roster.counts();
     const problem = (starter.problem ?? this.obstacle)?.message ?? null;
-    return poolFigures(roster, { waiting: queue.length, creations: starter.creations, conflicts, problem });
+    return { ...counts, starting: creating + starting, waiting: queue.length, creations: starter.creations, conflicts, problem };
   }
 
   /** A pod that this process has attached to. */
@@ -151,7 +163,7 @@ export class TemplatePool {
       this.letGo(pod)?.abandon();
       if (all && (pod.state === 'free' || pod.state === 'starting')) void this.remove(pod, null);
     }
-    this.queue.refuse(0, () => claimRefusal(this.kind.name, this.kind.template.warm.max, 0, { exit: 'infra', message: 'shutting down' }));
+    this.queue.refuse(0, () => this.refusal(0, { exit: 'infra', message: 'the controller is shutting down' }));
   }
 
   /** Everything that was to be removed is. */
@@ -175,7 +187,7 @@ export class TemplatePool {
     const { problem, held } = this.starter;
     // Nothing comes before the next try, which is not soon.
     if (problem && held && this.roster.count('creating', 'starting', 'free') === 0)
-      return Promise.reject(claimRefusal(this.kind.name, this.kind.template.warm.max, this.queue.length, problem));
+      return Promise.reject(this.refusal(this.queue.length, problem));
     const waiting = this.queue.wait(signal, onQueued, again);
     this.changed();
     return waiting;
@@ -249,9 +261,12 @@ export class TemplatePool {
   }
 
   private refuseHopeless(problem: PoolProblem): void {
-    const { name, template } = this.kind;
     const coming = this.roster.count('creating', 'starting', 'free');
-    this.queue.refuse(coming, () => claimRefusal(name, template.warm.max, coming, problem));
+    this.queue.refuse(coming, () => this.refusal(coming, problem));
+  }
+
+  private refusal(before: number, problem: PoolProblem | null): Error {
+    return claimRefusal(this.kind.name, this.kind.template.warm.max, before, problem);
   }
 
   /** @returns whether something is left that only waits for its time */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planRefill } from './refill-plan.js';
+import { planRefill } from './pool-balance.js';
 
 const counts = { supply: 4, free: 4, starting: 0, claimed: 0, places: 4, waiting: 0 };
 const demand = { min: 0, max: 10, free: 4, owed: 0, claimRate: 0, startMs: 1_000, adopt: false, startsMax: 3, moment: 'calm' as const };
