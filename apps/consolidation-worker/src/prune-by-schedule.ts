@@ -1,7 +1,7 @@
 import type { MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { type HygieneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
+import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
 import type { z } from 'zod';
 
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
@@ -12,7 +12,7 @@ type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune
  */
 export async function pruneBySchedule(
   work: PruneWork,
-  { memory, clock }: { readonly memory: HygieneDeps; readonly clock: Clock },
+  { memory, clock }: { readonly memory: PruneDeps; readonly clock: Clock },
 ): Promise<number> {
   const { tenant, id, unusedDays, failingRateMax, failingUsesMin, supersededDays } = work;
   const policy = {

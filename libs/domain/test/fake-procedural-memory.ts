@@ -80,6 +80,14 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return this.#versions(owner, name).filter((skill) => status === undefined || skill.status === status);
   }
 
+  async *every({ tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>, statuses?: readonly SkillStatus[]): AsyncGenerator<Skill> {
+    requireScope({ tenant, agent });
+    const found = this.#visible({ tenant, agent }).filter(({ status }) => statuses === undefined || statuses.includes(status));
+    yield* found
+      .toSorted((a, b) => compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent))
+      .map((skill) => structuredClone(skill));
+  }
+
   async countNames(owner: SkillOwner, countMax: number): Promise<number> {
     return Math.min(countMax, this.#names(owner));
   }

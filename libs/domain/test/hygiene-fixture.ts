@@ -1,8 +1,9 @@
+import { Readable } from 'node:stream';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency, SkillProof } from '@etude/contracts/skill-proof';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
-import type { HygieneDeps } from '../src/skills/life/prune.js';
+import type { PruneDeps } from '../src/skills/life/prune.js';
 import { versionKey } from '../src/skills/life/call-graph.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { movedSkill } from '../src/skills/life/skill-life.js';
@@ -53,23 +54,17 @@ export class Shelf {
     this.#skills = skills;
   }
 
-  readonly procedural: HygieneDeps['procedural'] = {
-    list: async ({ tenant, agent }, { limit, afterName, afterAgent, afterUser }) => {
-      const newest = new Map(
+  readonly procedural: PruneDeps['procedural'] = {
+    every: ({ tenant, agent }) =>
+      Readable.from(
         this.#of(tenant)
-          .toSorted((a, b) => a.version - b.version)
-          .map((skill) => [place(skill), skill]),
-      );
-      const after = afterName === undefined ? '' : `${afterName} ${afterAgent ?? '~'} ${afterUser === undefined ? '~' : (afterUser ?? '')}`;
-      const shown = [...newest].filter(([key, { scope }]) => key > after && (agent === null || scope.agent === agent));
-      return shown
-        .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .slice(0, limit)
-        .map(([, skill]) => skill);
-    },
-    versions: async ({ tenant, agent, user }, name) =>
+          .filter(({ scope }) => agent === null || scope.agent === agent)
+          .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      ),
+    versions: async ({ tenant, agent, user }, name, status) =>
       this.#of(tenant)
         .filter((skill) => skill.name === name && skill.scope.agent === agent && (user === undefined || skill.scope.user === user))
+        .filter((skill) => status === undefined || skill.status === status)
         .toSorted((a, b) => b.version - a.version),
     move: async (moves) =>
       moves.map((move) => {
@@ -91,6 +86,5 @@ export class Shelf {
   }
 }
 
-const place = ({ name, scope }: Skill) => `${name} ${scope.agent} ${scope.user ?? ''}`;
 const wanted = ({ key: { tenant, agent, user = null, name, version } }: SkillMove) =>
   versionKey({ name, version, scope: { tenant, agent, user } });

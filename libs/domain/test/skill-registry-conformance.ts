@@ -161,6 +161,21 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
     });
 
+    it('answers every version of a tenant, or of one owner, by status', async () => {
+      const memory = await start(make);
+      for (const name of ['a', 'b']) await memory.store(skillOf({ name }));
+      await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, agent: '@tenant' } }));
+      const names = async (...args: Parameters<typeof memory.every>) => {
+        const found: string[] = [];
+        for await (const { name, scope } of memory.every(...args)) found.push(`${name} ${scope.agent}`);
+        return found;
+      };
+      const { tenant, agent } = SCOPE;
+      expect(await names({ tenant, agent: null })).toEqual(['a @tenant', `a ${agent}`, `b ${agent}`]);
+      expect(await names({ tenant, agent }, ['candidate'])).toEqual([`a ${agent}`, `b ${agent}`]);
+      expect(await names({ tenant, agent }, ['active'])).toEqual([]);
+    });
+
     it('refuses an edit of another version than the newest, and says what changed', async () => {
       const memory = await start(make);
       await memory.store(skillOf(), { by: 'ann', baseVersion: 0 });

@@ -9,8 +9,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { everySkill } from '@etude/domain/skills/life/call-graph';
-import { type PlannedPrune, prunedBy, type PrunePolicy, pruneSkills, undoneBy, undoPrune } from '@etude/domain/skills/life/prune';
+import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
 import { revokedBy, revokeSource } from '@etude/domain/skills/life/revoke-source';
 import { skillStats } from '@etude/domain/skills/life/usage';
 import { learnedRecords } from '@etude/memory/layers/fact-revision';
@@ -62,7 +61,7 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
     const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: claimed.at };
     const { pruned, kept } = await changeOnce(claimed, request.dryRun, {
       act: () => pruneSkills(input, memory),
-      again: () => prunedBy(input, memory),
+      again: () => pruneSkills({ ...input, isRepeat: true }, memory),
     });
     return {
       pruned: pruned.map(prunedMessage),
@@ -83,7 +82,7 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
     const input = { tenant, pruneId, by: name, at: claimed.at };
     const { skills, left } = await changeOnce(claimed, false, {
       act: () => undoPrune(input, memory),
-      again: () => undoneBy(input, memory),
+      again: () => undoPrune({ ...input, isRepeat: true }, memory),
     });
     return { skills: skills.map(skillMessage), left: left.map(prunedMessage) };
   }
@@ -108,7 +107,7 @@ export class SkillHygieneController implements Pick<GrpcController<typeof Skills
   async getSkillStats(request: GetSkillStatsRequest, _metadata: Metadata, call: ServerCall) {
     const { tenant } = contextOf(call);
     const { procedural } = await this.memory.open();
-    const stats = skillStats(await everySkill(procedural, { tenant, agent: ownerOrAll(request.agent) }));
+    const stats = await skillStats(procedural.every({ tenant, agent: ownerOrAll(request.agent) }));
     return {
       agents: stats.agents.map(({ agent, byStatus, offered, used, succeeded, fellBack }) => ({
         agent,

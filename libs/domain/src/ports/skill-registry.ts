@@ -63,6 +63,8 @@ export interface SkillOffer extends Omit<SkillKey, 'digest'> {
 export interface SkillRegistry {
   /** Newest first, and of equal numbers nobody's first. With `status`, only those that have it. */
   versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]>;
+  /** Every version of a tenant's skills, or of one owner's, in the order of names and owners; read a page at a time. */
+  every(owner: Pick<SkillOwner, 'tenant'> & { readonly agent: string | null }, statuses?: readonly SkillStatus[]): AsyncIterable<Skill>;
   /** Names of an owner's skills with a version neither rejected nor archived; what is beyond `countMax` is not counted. */
   countNames(owner: SkillOwner, countMax: number): Promise<number>;
   /**

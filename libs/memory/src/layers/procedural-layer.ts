@@ -101,6 +101,12 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return found.map(({ skill }) => skill).toReversed();
   }
 
+  async *every({ tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>, statuses?: readonly SkillStatus[]): AsyncGenerator<Skill> {
+    const filter = { kinds: ['skill'], ...(statuses === undefined ? {} : { where: { status: statuses } }) } as const;
+    const records = everyRecord(this.#deps.store, requireScope({ tenant, agent }), LAYER, filter, { size: PAGE });
+    for await (const record of records) yield openedSkill(record).skill;
+  }
+
   countNames(owner: SkillOwner, countMax: number): Promise<number> {
     return countNames(this.#deps.store, owner, countMax);
   }

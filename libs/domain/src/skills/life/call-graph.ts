@@ -1,5 +1,4 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemory, ReadScope } from '../../ports/memory.js';
 import type { SkillMove, SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
@@ -7,23 +6,6 @@ import { CALLABLE, GONE, IN_USE } from './skill-life.js';
 import { skillDigest } from '../content-digest.js';
 import { findSkill } from './find-skill.js';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
-
-export type SkillShelf = Pick<ProceduralMemory, 'list'> & Pick<SkillRegistry, 'versions'>;
-
-const PAGE = 200;
-
-/** Every version of every skill of a tenant, or of one of its owners; whoever the user is. */
-export async function everySkill(shelf: SkillShelf, { tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>): Promise<readonly Skill[]> {
-  const all: Skill[] = [];
-  let last: Skill | undefined;
-  for (;;) {
-    const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
-    const page = await shelf.list({ tenant, agent }, { limit: PAGE, ...after });
-    for (const newest of page) all.push(...(newest.version === 1 ? [newest] : await shelf.versions(newest.scope, newest.name)));
-    last = page.at(-1);
-    if (page.length < PAGE) return all;
-  }
-}
 
 /** Tells versions of one tenant apart. */
 export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'version' | 'scope'>) =>

@@ -1,9 +1,9 @@
-import { usesOf } from './usage.js';
-import { calledVersions, callersFirst, everySkill, type SkillShelf, uncallableReason, versionKey, versionsBehind } from './call-graph.js';
-import { IN_USE, isVersionOf, keyOf, LIVING } from './skill-life.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { calledVersions, callersFirst, uncallableReason, versionKey, versionsBehind } from './call-graph.js';
+import { IN_USE, isVersionOf, keyOf, LIVING } from './skill-life.js';
+import { usesOf } from './usage.js';
 
 /** What is taken out of sight; what is absent is not looked at. */
 export interface PrunePolicy {
@@ -35,12 +35,14 @@ export interface PruneInput {
   readonly pruneId: string;
   readonly by: string;
   readonly dryRun: boolean;
+  /** An earlier call with this id came to its end: nothing more is archived. */
+  readonly isRepeat?: boolean;
   /** ms since 1970 */
   readonly at: number;
 }
 
-export interface HygieneDeps {
-  readonly procedural: SkillShelf & Pick<SkillRegistry, 'move'>;
+export interface PruneDeps {
+  readonly procedural: Pick<SkillRegistry, 'every' | 'versions' | 'move'>;
 }
 
 const DAY_MS = 86_400_000;
@@ -51,44 +53,58 @@ export interface Pruned {
 }
 
 /**
- * Archives what the policy names, callers first, and answers it with why, and what stays since something calls it; `undoPrune` is the way back.
- * A dry run is the same without the moves.
+ * Archives what the policy names, callers first. Answers what this pruning archived, now or before, with the reasons; and what it keeps
+ * because other skills call it. `undoPrune` is the way back. A dry run is the same without the moves.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; what was archived until then stays so
  */
-export async function pruneSkills(input: PruneInput, { procedural }: HygieneDeps): Promise<Pruned> {
-  const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
-  const skills = await everySkill(procedural, { tenant, agent: null });
-  const before = skills.flatMap((skill) => prunedBefore(skill, pruneId));
-  const { pruned: planned, kept } = planPrune(skills, { agent, policy, at });
-  const answer = { pruned: [...before, ...planned], kept };
-  if (dryRun || planned.length === 0) return answer;
-  await procedural.move(planned.map(({ skill, reason }) => moveTo(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
-  return answer;
+export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps): Promise<Pruned> {
+  const { tenant, pruneId, by, dryRun, at } = input;
+  const before: Skill[] = [];
+  const isNew = (skill: Skill) => {
+    if (!(skill.history ?? []).some((change) => isBy(change, pruneId))) return true;
+    before.push(skill);
+    return false;
+  };
+  const { pruned: named, kept } = await planPrune(procedural.every({ tenant, agent: null }), { ...input, isNew });
+  const pruned = input.isRepeat ? [] : named;
+  if (!dryRun && pruned.length > 0)
+    await procedural.move(pruned.map(({ skill, reason }) => moveTo(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
+  const archived = callersFirst(before).map((skill) => ({ skill, reason: pruneReason(skill, pruneId) }));
+  return { pruned: [...archived, ...pruned], kept };
 }
+
+type Plan = Pick<PruneInput, 'agent' | 'policy' | 'at'> & { readonly isNew?: (skill: Skill) => boolean };
 
 /**
- * What a policy takes out of sight, callers first; and what it names as well, and leaves: a skill that stays calls it, and was verified
- * with exactly that version.
+ * What a policy takes out of sight, callers first; and what it names as well and keeps, because a skill that stays was verified with
+ * exactly that version.
+ *
+ * @param skills all of the tenant. Only those that are named, and those that call others, are held in memory
  */
-export function planPrune(skills: readonly Skill[], input: Pick<PruneInput, 'agent' | 'policy' | 'at'>): Pruned {
-  const reasons = reasonsByVersion(skills, input);
-  const named = skills.filter((skill) => reasons.has(versionKey(skill)));
-  const staying = skills.filter((skill) => LIVING.has(skill.status) && !reasons.has(versionKey(skill)));
-  const [needed, stays, callers] = [neededBy(staying, skills), new Set(staying), callersByCalled(skills)];
-  const isNeeded = (skill: Skill) => needed.has(versionKey(skill));
-  const plannedOf = (skill: Skill): PlannedPrune => ({ skill, reason: reasons.get(versionKey(skill)) ?? '' });
-  const calledBy = (skill: Skill) => everyCaller(skill, callers).filter((caller) => stays.has(caller));
-  return {
-    pruned: callersFirst(named.filter((skill) => !isNeeded(skill))).map(plannedOf),
-    kept: named.filter(isNeeded).map((skill) => ({ ...plannedOf(skill), calledBy: calledBy(skill) })),
-  };
-}
-
-function callersByCalled(skills: readonly Skill[]): ReadonlyMap<string, readonly Skill[]> {
+export async function planPrune(
+  skills: AsyncIterable<Skill> | Iterable<Skill>,
+  { agent, policy, at, isNew = () => true }: Plan,
+): Promise<Pruned> {
+  const named = new Map<string, PlannedPrune>();
   const callers = new Map<string, Skill[]>();
-  for (const skill of skills) for (const key of calledVersions(skill)) callers.set(key, [...(callers.get(key) ?? []), skill]);
-  return callers;
+  for await (const skill of skills) {
+    const reason = isNew(skill) && (agent === null || skill.scope.agent === agent) ? reasonToPrune(skill, policy, at) : null;
+    if (reason !== null) named.set(versionKey(skill), { skill, reason });
+    for (const key of calledVersions(skill))
+      callers
+        .set(key, callers.get(key) ?? [])
+        .get(key)
+        ?.push(skill);
+  }
+  const staysAndCalls = (called: Skill) =>
+    everyCaller(called, callers).filter((caller) => LIVING.has(caller.status) && !named.has(versionKey(caller)));
+  const planned = [...named.values()].map((one) => ({ ...one, calledBy: staysAndCalls(one.skill) }));
+  const free = new Map(planned.flatMap(({ skill, reason, calledBy }) => (calledBy.length === 0 ? [[skill, reason]] : [])));
+  return {
+    pruned: callersFirst([...free.keys()]).map((skill) => ({ skill, reason: free.get(skill) ?? '' })),
+    kept: planned.filter(({ calledBy }) => calledBy.length > 0),
+  };
 }
 
 /** Directly or through others. */
@@ -101,33 +117,6 @@ function everyCaller(called: Skill, callers: ReadonlyMap<string, readonly Skill[
     open.push(...(callers.get(versionKey(skill)) ?? []));
   }
   return [...found];
-}
-
-/** Why the policy names a version. */
-function reasonsByVersion(
-  skills: readonly Skill[],
-  { agent, policy, at }: Pick<PruneInput, 'agent' | 'policy' | 'at'>,
-): ReadonlyMap<string, string> {
-  const reasons = new Map<string, string>();
-  for (const skill of skills) {
-    const reason = agent === null || skill.scope.agent === agent ? reasonToPrune(skill, policy, at) : null;
-    if (reason !== null) reasons.set(versionKey(skill), reason);
-  }
-  return reasons;
-}
-
-/** Everything that these call, directly or by what they call. */
-function neededBy(roots: readonly Skill[], skills: readonly Skill[]): ReadonlySet<string> {
-  const byKey = new Map(skills.map((skill) => [versionKey(skill), skill]));
-  const needed = new Set<string>();
-  const open = roots.flatMap(calledVersions);
-  for (let key = open.pop(); key !== undefined; key = open.pop()) {
-    if (needed.has(key)) continue;
-    needed.add(key);
-    const skill = byKey.get(key);
-    if (skill !== undefined) open.push(...calledVersions(skill));
-  }
-  return needed;
 }
 
 function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {
@@ -158,91 +147,71 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
   return change?.at ?? (usage === undefined ? updatedAt : createdAt);
 }
 
-/**
- * What a pruning of before answers to a repeat of its request: what it archived, whatever became of it since, and what it would leave by
- * now. Nothing is moved.
- */
-export async function prunedBy(
-  { tenant, agent, policy, pruneId, at }: Omit<PruneInput, 'by' | 'dryRun'>,
-  { procedural }: { readonly procedural: SkillShelf },
-): Promise<Pruned> {
-  const skills = await everySkill(procedural, { tenant, agent: null });
-  const pruned = skills.filter(({ history = [] }) => history.some((change) => isBy(change, pruneId)));
-  const reasonOf = ({ history = [] }: Skill) =>
-    history.find((change) => isBy(change, pruneId))?.reason.slice(mark(pruneId).length + 1) ?? '';
-  const { kept } = planPrune(skills, { agent, policy, at });
-  return { pruned: callersFirst(pruned).map((skill) => ({ skill, reason: reasonOf(skill) })), kept };
-}
-
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(`${mark(pruneId)} `);
 const mark = (pruneId: string) => `pruned (${pruneId}):`;
+const pruneReason = ({ history = [] }: Skill, pruneId: string) =>
+  history.find((change) => isBy(change, pruneId))?.reason.slice(mark(pruneId).length + 1) ?? '';
 
 /** Whether this is why pruning archived a skill, which says nothing against it. */
 export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
-
-/** What this pruning archived and nobody touched since. */
-function prunedBefore(skill: Skill, pruneId: string): PlannedPrune[] {
-  const last = skill.history?.at(-1);
-  if (skill.status !== 'archived' || last === undefined || !isBy(last, pruneId)) return [];
-  return [{ skill, reason: last.reason.slice(mark(pruneId).length + 1) }];
-}
 
 export interface UndoInput {
   readonly tenant: string;
   readonly pruneId: string;
   readonly by: string;
+  /** An earlier call with this `at` came to its end: nothing more is moved. */
+  readonly isRepeat?: boolean;
   /** ms since 1970 */
   readonly at: number;
 }
 
-/** Still archived, by this pruning. */
-export interface LeftArchived {
-  readonly skill: Skill;
-  readonly reason: string;
-}
-
 export interface UndonePrune {
+  /** What this call gave back; a repeat with the same `at` answers the same ones. */
   readonly skills: readonly Skill[];
-  readonly left: readonly LeftArchived[];
+  /** What is still archived by this pruning, and why. */
+  readonly left: readonly PlannedPrune[];
 }
 
 /**
- * Gives what one pruning archived its status back, where nobody touched it since and no other version is active in its place. What calls
- * one that stays archived is not active, nor waits for review, without it: it stays archived as well, until the same again finds that
- * back. Else the same again changes nothing.
+ * Gives what one pruning archived its status back, where nobody touched it since and no other version is active in its place. A skill
+ * that would be in use stays archived while a skill that it calls is archived; a later call gives it back.
  *
- * @returns what came back by this call, and what did not, with why
  * @throws EtudeError ABORTED, or FAILED_PRECONDITION, where somebody moved one of them, or what they call, meanwhile; MEMORY_UNAVAILABLE
  */
-export async function undoPrune({ tenant, pruneId, by, at }: UndoInput, { procedural }: HygieneDeps): Promise<UndonePrune> {
-  const { callable, left } = await planUndo(await everySkill(procedural, { tenant, agent: null }), pruneId, procedural);
-  if (callable.length === 0) return { skills: [], left };
-  const calledFirst = callersFirst(callable).toReversed();
-  const moves = calledFirst.map((skill) => moveTo(skill, statusBefore(skill), { by, reason: undoReason(pruneId), at }));
-  return { skills: await procedural.move(moves), left };
+export async function undoPrune({ tenant, pruneId, by, isRepeat = false, at }: UndoInput, { procedural }: PruneDeps): Promise<UndonePrune> {
+  const reason = `undid the pruning ${pruneId}`;
+  const pruned: Skill[] = [];
+  const undone: Skill[] = [];
+  for await (const skill of procedural.every({ tenant, agent: null })) {
+    const { status, history = [] } = skill;
+    const last = history.at(-1);
+    if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push(skill);
+    if (history.some((change) => change.at === at && change.by === by && change.reason === reason)) undone.push(skill);
+  }
+  const { callable, left } = await planUndo(pruned, procedural);
+  const moves = callersFirst(callable)
+    .toReversed()
+    .map((skill) => moveTo(skill, statusBefore(skill), { by, reason, at }));
+  if (isRepeat) return { skills: undone, left };
+  return { skills: [...undone, ...(moves.length === 0 ? [] : await procedural.move(moves))], left };
 }
 
-/** What an undo of before answers to a repeat of its request: what it brought back, as it is now, and what is still away. Nothing is moved. */
-export async function undoneBy({ tenant, pruneId, at }: Omit<UndoInput, 'by'>, { procedural }: HygieneDeps): Promise<UndonePrune> {
-  const skills = await everySkill(procedural, { tenant, agent: null });
-  const undone = skills.filter(({ history = [] }) => history.some((change) => change.at === at && change.reason === undoReason(pruneId)));
-  const { callable, left } = await planUndo(skills, pruneId, procedural);
-  const free = callable.flatMap((skill) => leftFor(skill, 'it can come back by now; undo the pruning again with a new request_id'));
-  return { skills: callersFirst(undone).toReversed(), left: [...left, ...free] };
+async function planUndo(pruned: readonly Skill[], registry: Pick<SkillRegistry, 'versions'>) {
+  const left: PlannedPrune[] = [];
+  for (const skill of pruned) {
+    const inUse = statusBefore(skill) === 'active' ? await otherInUse(skill, registry) : undefined;
+    if (inUse !== undefined) left.push({ skill, reason: `version ${inUse.version} is in use` });
+  }
+  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, left), registry);
+  return { callable, left: [...left, ...uncallable] };
 }
 
-const undoReason = (pruneId: string) => `undid the pruning ${pruneId}`;
-
-async function planUndo(skills: readonly Skill[], pruneId: string, registry: Pick<SkillRegistry, 'versions'>) {
-  const pruned = skills.filter((skill) => prunedBefore(skill, pruneId).length > 0);
-  const replaced = pruned.flatMap((skill) => leftFor(skill, replacementReason(skill, skills)));
-  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, replaced), registry);
-  return { callable, left: [...replaced, ...uncallable] };
+async function otherInUse(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<Skill | undefined> {
+  const active = await registry.versions(skill.scope, skill.name, 'active');
+  return active.find((other) => other.status === 'active' && isVersionOf(other, skill));
 }
 
-const leftFor = (skill: Skill, reason: string | null): LeftArchived[] => (reason === null ? [] : [{ skill, reason }]);
-
-function notAmong(skills: readonly Skill[], left: readonly LeftArchived[]): readonly Skill[] {
+function notAmong(skills: readonly Skill[], left: readonly PlannedPrune[]): readonly Skill[] {
   const out = new Set(left.map(({ skill }) => skill));
   return skills.filter((skill) => !out.has(skill));
 }
@@ -251,26 +220,22 @@ function notAmong(skills: readonly Skill[], left: readonly LeftArchived[]): read
 async function withWhatTheyCall(
   pruned: readonly Skill[],
   registry: Pick<SkillRegistry, 'versions'>,
-): Promise<{ readonly callable: readonly Skill[]; readonly left: readonly LeftArchived[] }> {
+): Promise<{ readonly callable: readonly Skill[]; readonly left: readonly PlannedPrune[] }> {
   const view = versionsBehind(
     registry,
     pruned.map((skill) => ({ ...skill, status: statusBefore(skill) })),
   );
-  const left: LeftArchived[] = [];
-  for (const skill of pruned) if (IN_USE.has(statusBefore(skill))) left.push(...leftFor(skill, await uncallableReason(view, skill)));
+  const left: PlannedPrune[] = [];
+  for (const skill of pruned) {
+    const reason = IN_USE.has(statusBefore(skill)) ? await uncallableReason(view, skill) : null;
+    if (reason !== null) left.push({ skill, reason });
+  }
   if (left.length === 0) return { callable: pruned, left };
   const others = await withWhatTheyCall(notAmong(pruned, left), registry);
   return { callable: others.callable, left: [...left, ...others.left] };
 }
 
 const statusBefore = ({ history = [] }: Skill): SkillStatus => history.at(-1)?.from ?? 'active';
-
-/** null where it was not in use, or no other version is. */
-function replacementReason(skill: Skill, skills: readonly Skill[]): string | null {
-  const inUse =
-    statusBefore(skill) === 'active' ? skills.find((other) => other.status === 'active' && isVersionOf(other, skill)) : undefined;
-  return inUse === undefined ? null : `version ${inUse.version} is in use`;
-}
 
 /** Out of the status in which it was seen, and of no other. */
 export function moveTo(skill: Skill, to: SkillStatus, { by, reason, at }: Pick<SkillMove, 'by' | 'reason' | 'at'>): SkillMove {

@@ -1,11 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
-import { calledVersions, callersFirst, everySkill, versionKey } from './call-graph.js';
+import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './marks.js';
 import { codeDigest } from '../content-digest.js';
-import { type HygieneDeps, moveTo } from './prune.js';
+import { type PruneDeps, moveTo } from './prune.js';
 import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
@@ -62,7 +62,7 @@ const REVOCABLE: ReadonlySet<string> = new Set([
  *
  * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
-export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
+export async function revokeSource(input: RevokeInput, deps: PruneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
   const { tenant, dryRun, by, at } = input;
   const source = requireSource(input.source);
   const inReach = await skillsInReach(input, source, deps);
@@ -81,7 +81,7 @@ export async function revokeSource(input: RevokeInput, deps: HygieneDeps & { rea
 }
 
 /** What a revoking of before answers to a repeat of its request: what it withdrew, as it is now. Nothing is changed. */
-export async function revokedBy(input: RevokeInput, deps: HygieneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
+export async function revokedBy(input: RevokeInput, deps: PruneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
   const { tenant, at } = input;
   const source = requireSource(input.source);
   const inReach = await skillsInReach(input, source, deps);
@@ -108,11 +108,13 @@ function requireSource(name: string): Source {
 async function skillsInReach(
   { tenant, global = false }: RevokeInput,
   source: Source,
-  { procedural }: HygieneDeps,
+  { procedural }: PruneDeps,
 ): Promise<readonly Skill[]> {
-  const own = await everySkill(procedural, { tenant, agent: null });
-  if (!global || source.kind === 'users') return own;
-  return [...own, ...(await everySkill(procedural, { tenant: GLOBAL_TENANT, agent: null }))];
+  const skills: Skill[] = [];
+  for await (const skill of procedural.every({ tenant, agent: null })) skills.push(skill);
+  if (!global || source.kind === 'users') return skills;
+  for await (const skill of procedural.every({ tenant: GLOBAL_TENANT, agent: null })) skills.push(skill);
+  return skills;
 }
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;

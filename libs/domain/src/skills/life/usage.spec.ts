@@ -5,8 +5,8 @@ import { skillStats } from './usage.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 
-it('adds up what an agent’s skills are worth to it', () => {
-  const stats = skillStats([
+it('adds up what an agent’s skills are worth to it', async () => {
+  const stats = await skillStats([
     provenSkill('a', { usage, executionCount: 3 }),
     provenSkill('a', { version: 2, status: 'candidate' }),
     provenSkill('b', { scope: { ...SCOPE, agent: 'tester' } }),
@@ -17,7 +17,7 @@ it('adds up what an agent’s skills are worth to it', () => {
   ]);
 });
 
-it('names the most used, the failing and the unused', () => {
+it('names the most used, the failing and the unused', async () => {
   const skills = [
     provenSkill('busy', { usage: { ...usage, used: 9 }, successRate: 0.9 }),
     provenSkill('bad', { usage, successRate: 0.3 }),
@@ -27,7 +27,7 @@ it('names the most used, the failing and the unused', () => {
     provenSkill('loaded', { usage: { ...usage, used: 0, lastUsedAt: 1 } }),
     provenSkill('gone', { status: 'archived' }),
   ];
-  const { mostUsed, failing, unused } = skillStats(skills);
+  const { mostUsed, failing, unused } = await skillStats(skills);
   expect([mostUsed, failing, unused].map((list) => list.map(({ name }) => name))).toEqual([
     ['busy', 'bad', 'worse'],
     ['worse', 'bad'],

@@ -18,10 +18,10 @@ describe('afterOffers', () => {
     expect(afterOffers(shown, [])).toBe(shown);
   });
 
-  it('keeps what is only loaded from pruning, and from what is never used', () => {
-    const { pruned } = planPrune([loaded, shown], { agent: null, policy: { unusedDays: 30 }, at: AT });
+  it('keeps what is only loaded from pruning, and from what is never used', async () => {
+    const { pruned } = await planPrune([loaded, shown], { agent: null, policy: { unusedDays: 30 }, at: AT });
     expect(pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`)).toEqual(['shown: not used for 100 days']);
-    expect(skillStats([loaded, shown]).unused.map(({ name }) => name)).toEqual(['shown']);
+    expect((await skillStats([loaded, shown])).unused.map(({ name }) => name)).toEqual(['shown']);
   });
 
   it('moves the last use forward alone', () => {

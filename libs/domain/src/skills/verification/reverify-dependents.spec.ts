@@ -64,7 +64,7 @@ describe('a new version of a skill that others call', () => {
     const both = await versions('twice');
     expect(both.at(-1)).toMatchObject({ version: 2, status: 'active', executionCount: 0, successRate: 1 });
     expect(both.at(-1)?.usage).toBeUndefined();
-    expect(skillStats(both).agents).toMatchObject([{ offered: 9, used: 6, succeeded: 5, fellBack: 1 }]);
+    expect((await skillStats(both)).agents).toMatchObject([{ offered: 9, used: 6, succeeded: 5, fellBack: 1 }]);
   });
 
   it('asks for nothing twice, and for nothing once all is pinned', async () => {
