@@ -152,6 +152,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       for (const age of [3, 1, 2, 9]) await memory.storeEpisode(episodeOf({ id: `e${age}`, createdAt: NEW_YEAR - age * DAY_MS }));
       expect((await memory.recent(ALL, NEW_YEAR - 5 * DAY_MS, 10)).map(({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
       expect((await memory.recent(ALL, 0, 2)).map(({ id }) => id)).toEqual(['e1', 'e2']);
+      expect(await Array.fromAsync(memory.every(ALL, NEW_YEAR - 5 * DAY_MS), ({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
     });
 
     it('shows a user what is theirs and what is nobody’s', async () => {
@@ -264,6 +265,10 @@ async function expectOwnOnly(
       .map(([key]) => key.split(' ')[2] ?? '')
       .toSorted((a, b) => a.localeCompare(b));
   const scope = { tenant, agent, user };
+  if (kind === 'recent') {
+    const every = await Array.fromAsync(memory.every(scope, 0), ({ id }) => id);
+    expect(every.toSorted()).toEqual(mine('episode'));
+  }
   if (kind === 'recent') expect((await memory.recent(scope, 0, 100)).map(({ id }) => id).toSorted()).toEqual(mine('episode'));
   else if (kind === 'transitions')
     expect((await memory.transitions(scope, 'r')).map(({ id }) => id).toSorted()).toEqual(mine('transition'));

@@ -132,7 +132,8 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   async search(scope: ReadScope, query: SearchQuery): ReturnType<ProceduralMemory['search']> {
     const items = this.#active(scope).flatMap((record) => skillEntries(record).map((entry) => ({ record, entry })));
-    return fakeSearch(items, query, this.#clock.now()).map(({ record, similarity, score, explanation }) => {
+    const hits = await fakeSearch(items, query, this.#clock.now());
+    return hits.map(({ record, similarity, score, explanation }) => {
       const found = { skill: structuredClone(record), similarity, score };
       return explanation === undefined ? found : { ...found, explanation };
     });

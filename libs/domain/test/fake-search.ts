@@ -1,9 +1,10 @@
 import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
+import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/bm25.js';
 import type { SearchEntry } from '../src/retrieval/entries.js';
-import { scoreOf } from '../src/retrieval/rank.js';
+import { fusedScore } from '../src/retrieval/fuse.js';
+import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { requireScope } from '../src/retrieval/scopes.js';
-import { queryWordsOf, STOP_WORDS, wordsOf } from '../src/retrieval/words.js';
 
 export interface FakeItem<T> {
   readonly record: T;
@@ -16,26 +17,28 @@ export interface FakeFound<T> extends FakeItem<T> {
   readonly explanation?: Readonly<Record<string, number>>;
 }
 
-const DENSE_WEIGHT = 0.5;
+const embedder = new LexicalEmbedder();
 
-/** Search over a list: similarity is the share of words in common, so 1 for the same words and 0 for none. */
-export function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery, now: number): FakeFound<T>[] {
-  const { text, limit, similarityMin = 0 } = query;
-  const near = items
-    .map((item) => ({ ...item, similarity: similarityOf(text, item.entry.indexed) }))
-    .filter(({ similarity }) => similarity > 0 && similarity >= similarityMin)
+/** Search over a list, scored as the stores score it. A record counts once, by the closest of its entries. */
+export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery, now: number): Promise<FakeFound<T>[]> {
+  const { profile } = embedder;
+  const [asked = new Float32Array(), ...vectors] = await embedder.embed([query.text, ...items.map(({ entry }) => entry.indexed)]);
+  const bm25 = bm25Of(query.text, items);
+  const found = items.map((item, at) => {
+    const cosine = dot(asked, vectors[at] ?? asked);
+    const { createdAt, worth } = item.entry;
+    const score = fusedScore({ createdAt, worth, cosine, bm25: bm25[at] ?? 0 }, { ...profile, now });
+    const similarity = profile.calibrate(cosine);
+    return { ...item, similarity, score: score.score, explanation: { similarity, bm25: bm25[at] ?? 0, worth, ...score } };
+  });
+  const near = found
+    .filter(({ similarity, explanation }) => similarity >= (query.similarityMin ?? 0) && similarity + explanation.bm25 > 0)
     .toSorted((a, b) => b.similarity - a.similarity);
-  const best = near.filter((item, i) => near.findIndex((other) => isSameRow(other, item)) === i);
-  return best
-    .map((item) => {
-      const { createdAt, worth } = item.entry;
-      const rank = best.findIndex(({ similarity }) => similarity === item.similarity) + 1;
-      const score = scoreOf({ denseRank: rank, wordsRank: rank, createdAt, worth }, { denseWeight: DENSE_WEIGHT, now });
-      const explanation = { similarity: item.similarity, worth, ...score };
-      return { ...item, score: score.score, ...(query.explain ? { explanation } : {}) };
-    })
+  return near
+    .filter((item, at) => near.findIndex(({ record }) => record === item.record) === at)
     .toSorted((a, b) => b.score - a.score)
-    .slice(0, Math.max(0, limit));
+    .slice(0, Math.max(0, query.limit))
+    .map(({ explanation, ...item }) => (query.explain ? { ...item, explanation } : item));
 }
 
 /** Whether a record of this owner may be seen in this scope. */
@@ -45,18 +48,14 @@ export function isWithin(owner: Scope, scope: ReadScope): boolean {
   return owner.tenant === tenant && (agent === null || owner.agent === agent || also.includes(owner.agent)) && mayUser;
 }
 
-function isSameRow<T>(a: FakeItem<T>, b: FakeItem<T>): boolean {
-  return a.record === b.record && a.entry.kind === b.entry.kind;
+function bm25Of(text: string, items: readonly FakeItem<unknown>[]): number[] {
+  const counted = items.map(({ entry }) => termCounts([entry.indexed]));
+  const terms = queryTerms(text).map((term) => ({ term, df: counted.filter(({ counts }) => counts.has(term)).length }));
+  return counted.map(({ counts, words }) =>
+    terms.reduce((sum, { term, df }) => sum + idf(items.length, df) * bm25Weight(counts.get(term) ?? 0, words), 0),
+  );
 }
 
-function similarityOf(left: string, right: string): number {
-  const a = tellingWords(queryWordsOf(left).map((word) => word.text));
-  const b = tellingWords(wordsOf(right).map((word) => word.text));
-  const common = [...a].filter((word) => b.has(word)).length;
-  return common === 0 ? 0 : common / Math.sqrt(a.size * b.size);
-}
-
-function tellingWords(words: readonly string[]): Set<string> {
-  const telling = words.filter((word) => !STOP_WORDS.has(word));
-  return new Set(telling.length > 0 ? telling : words);
+function dot(a: Float32Array, b: Float32Array): number {
+  return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
 }

@@ -55,6 +55,7 @@ const READERS = {
   semanticSearch: ({ semantic }, scope) => semantic.search(scope, { text: QUERY, limit: 50 }),
   proceduralSearch: ({ procedural }, scope) => procedural.search(scope, { text: QUERY, limit: 50, worthMin: 0.2 }),
   recent: ({ episodic }, scope) => episodic.recent(scope, 0, 50),
+  every: ({ episodic }, scope) => Array.fromAsync(episodic.every(scope, 0)),
   bySkill: ({ episodic }, scope) => episodic.bySkill(scope, 'sum_even', 50),
   episode: ({ episodic }, scope, id) => episodic.get(scope, id),
   transitions: ({ episodic }, scope) => episodic.transitions(scope, 'r'),

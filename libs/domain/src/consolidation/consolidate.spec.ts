@@ -73,13 +73,12 @@ function world(
     if (effectsLeft === 0) throw new Crash('killed behind an effect');
     return result;
   };
-  const episodic: Pick<EpisodicMemory, 'recent'> = {
-    recent: async ({ agent }, sinceMs, limit) =>
-      episodes
-        .filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent))
-        .toReversed()
-        .slice(0, limit),
+  const episodic: Pick<EpisodicMemory, 'every'> = {
+    async *every({ agent }, sinceMs) {
+      yield* episodes.filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent));
+    },
   };
+  let listings = 0;
   const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied' | 'mergeDuplicates'> = {
     wasApplied: async (_tenant, unitId) => units.has(unitId),
     applyFacts: async (_tenant, unitId, given) =>
@@ -95,7 +94,10 @@ function world(
   const procedural: Pick<ProceduralMemory, 'list' | 'versions' | 'countNames'> = {
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
-    list: async (view) => [...skills.values()].filter((skill) => view.agent !== null && isWithin(skill.scope, view)),
+    list: async (view) => {
+      if (view.agent !== null) listings += 1;
+      return [...skills.values()].filter((skill) => view.agent !== null && isWithin(skill.scope, view));
+    },
   };
   const model: ChatModel = {
     chat: async (request) => {
@@ -113,8 +115,8 @@ function world(
     },
   };
   const deps: ConsolidationDeps = {
-    episodic: episodic as EpisodicMemory,
-    semantic: semantic as SemanticMemory,
+    episodic,
+    semantic,
     procedural: procedural as ProceduralMemory,
     settings: { get: async (_tenant, agent) => ({ agent, settings, isSet: true, updatedAt: 1, etag: '' }) },
     model,
@@ -145,7 +147,7 @@ function world(
     };
     return asked;
   };
-  return { run, state, requests, facts, skills, merging, dieAfter: (effects: number) => (effectsLeft = effects) };
+  return { run, state, requests, facts, skills, merging, listings: () => listings, dieAfter: (effects: number) => (effectsLeft = effects) };
 }
 
 const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
@@ -185,6 +187,21 @@ describe('consolidate', () => {
     const { run, skills, facts } = world([...twice, episode('e3', other), episode('e4', other)], undefined, set);
     expect(await run()).toMatchObject({ groups: 2, skillsProposed: count });
     expect([skills.size, facts.size > 0]).toEqual([count, true]);
+  });
+
+  it('reads every episode of the days, however many there are', async () => {
+    const { run } = world(Array.from({ length: 4_001 }, (_, i) => episode(`e${i}`)));
+    expect(await run(true)).toMatchObject({ episodesRead: 4_001, groups: 2 });
+  });
+
+  it('lists the skills of an owner once, however many groups there are', async () => {
+    const { run, listings } = world([
+      ...twice,
+      episode('e3', { prompt: 'zip', fingerprint: 'z' }),
+      episode('e4', { prompt: 'zip', fingerprint: 'z' }),
+    ]);
+    expect(await run()).toMatchObject({ groups: 2 });
+    expect(listings()).toBe(1);
   });
 
   it('plans and changes nothing when dry', async () => {

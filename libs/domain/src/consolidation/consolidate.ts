@@ -1,14 +1,14 @@
 import type { ConsolidationRecord } from '@etude/contracts/consolidation';
-import type { Skill } from '@etude/contracts/memory';
+import type { Episode, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
-import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
+import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner } from './plan.js';
 
-/** Where proposed skills end up. Waiting is bounded: one that takes longer is left out of the answer. */
+/** Verdicts of proposed skills. Waiting is bounded: a skill without a verdict in time is left out of the answer. */
 export interface SkillVerifications {
   settled(tenant: string, skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
 }
@@ -19,20 +19,20 @@ export interface ConsolidationInput {
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
-  /** Milliseconds since 1970; when the run was asked for, so that a repeat reads the same episodes. */
+  /** When the run was asked for, ms since 1970: a repeat reads the same episodes. */
   readonly now: number;
 }
 
 export interface ConsolidationDeps extends PlanDeps {
-  readonly episodic: EpisodicMemory;
+  readonly episodic: Pick<EpisodicMemory, 'every'>;
   readonly embedder: Embedder;
   readonly outbox: MemoryOutbox;
   readonly verifications: SkillVerifications;
-  /** Told of every step, so that a run that is watched or cut off shows how far it came. */
+  /** Called after every step, so that the record of a run that is watched or cut off shows its progress. */
   readonly progress?: (outcome: ConsolidationOutcome) => Promise<void>;
 }
 
-/** The part of the record that a run finds out. */
+/** The part of the record that a run fills in. */
 export type ConsolidationOutcome = Pick<
   ConsolidationRecord,
   | 'episodesRead'
@@ -49,8 +49,8 @@ export type ConsolidationOutcome = Pick<
 >;
 
 const DAY_MS = 86_400_000;
-/** Newest episodes that one run reads. */
-const EPISODES_MAX = 2_000;
+/** Episodes that are compared with each other at once; comparing takes time by the square of their number. */
+const BATCH_SIZE = 2_000;
 const GROUP_SIZE_MIN = 2;
 
 /**
@@ -63,19 +63,19 @@ const GROUP_SIZE_MIN = 2;
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
   const { tenant, agent, days, dryRun, now } = input;
-  const episodes = await deps.episodic.recent({ tenant, agent }, now - days * DAY_MS, EPISODES_MAX);
-  const groups = (await groupEpisodes(episodes, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
-  let outcome: ConsolidationOutcome = { ...NOTHING, episodesRead: episodes.length, groups: groups.length };
-  if (episodes.length === EPISODES_MAX)
-    outcome.plan = [`only the newest ${EPISODES_MAX} episodes are read; run it for fewer days or one agent`];
-
   const units: PlannedUnit[] = [];
-  for (const group of groups) {
-    signal.throwIfAborted();
-    const unit = await planUnit(group, { tenant, now, earlier: units }, deps, signal);
-    units.push(unit);
-    outcome = withPlanned(outcome, unit);
-    await deps.progress?.(outcome);
+  const skillsOf = skillsByOwner(deps.procedural);
+  let outcome = NOTHING;
+  for await (const batch of batches(deps.episodic.every({ tenant, agent }, now - days * DAY_MS))) {
+    const groups = (await groupEpisodes(batch, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
+    outcome = { ...outcome, episodesRead: outcome.episodesRead + batch.length, groups: outcome.groups + groups.length };
+    for (const group of groups) {
+      signal.throwIfAborted();
+      const unit = await planUnit(group, { tenant, now, earlier: units, skillsOf }, deps, signal);
+      units.push(unit);
+      outcome = withPlanned(outcome, unit);
+      await deps.progress?.(outcome);
+    }
   }
   outcome = await withDuplicates(input, outcome, deps, signal);
   if (dryRun) return outcome;
@@ -89,7 +89,18 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   return countSettled(tenant, units, outcome, deps, signal);
 }
 
-/** Skills of the same days that seem to do what others do: said, for people to decide. */
+async function* batches(episodes: AsyncIterable<Episode>): AsyncGenerator<readonly Episode[]> {
+  let batch: Episode[] = [];
+  for await (const episode of episodes) {
+    batch.push(episode);
+    if (batch.length < BATCH_SIZE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Names changed skills that seem to do the same, for people to decide. */
 async function withDuplicates(
   { tenant, agent, days, now }: ConsolidationInput,
   outcome: ConsolidationOutcome,
@@ -100,7 +111,7 @@ async function withDuplicates(
   return found.length === 0 ? outcome : { ...outcome, plan: [...outcome.plan, ...found.map(describeDuplicate)] };
 }
 
-/** Facts of the same days that several writers told in one instant, and of which none saw the other. */
+/** Merges facts of these days that several writers told at once, without seeing each other's. */
 async function mergeFacts(
   { tenant, agent, days, now }: ConsolidationInput,
   outcome: ConsolidationOutcome,

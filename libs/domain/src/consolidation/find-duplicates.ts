@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { usesOf } from '../skills/life/usage.js';
-import { everyListed } from './every-listed.js';
+import { everyListed } from './plan.js';
 
 /** Two active skills of one owner that do the same, as far as can be told without looking. */
 export interface Duplicate {

@@ -1,6 +1,7 @@
-import type { Episode, Fact, Skill } from '@etude/contracts/memory';
+import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
-import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
+import type { ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-keys.js';
 import { contentDigest } from '../skills/content-digest.js';
@@ -8,14 +9,13 @@ import { mayLearn } from '../skills/life/register-skill.js';
 import { isReadBy, viewOf } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
-import { everyListed } from './every-listed.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
 import { proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps {
-  /** Of the agents whose episodes these are: whether skills are learned from them. */
+  /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
-  readonly semantic: SemanticMemory;
+  readonly semantic: Pick<SemanticMemory, 'wasApplied' | 'applyFacts' | 'mergeDuplicates'>;
   readonly procedural: ProceduralMemory;
   readonly model: ChatModel;
 }
@@ -32,13 +32,41 @@ export interface PlannedUnit {
   readonly skill: Skill | null;
 }
 
+/** Skills that an owner of episodes reads. */
+export type SkillsOf = (owner: Scope) => Promise<readonly Skill[]>;
+
+/** Lists the skills of each owner once: a run changes none before all is planned. */
+export function skillsByOwner(procedural: Pick<ProceduralMemory, 'list'>): SkillsOf {
+  const listed = new Map<string, Promise<readonly Skill[]>>();
+  return (owner) => {
+    const key = JSON.stringify([owner.agent, owner.user]);
+    const skills = listed.get(key) ?? everyListed(procedural, viewOf(owner, owner.user));
+    listed.set(key, skills);
+    return skills;
+  };
+}
+
+const PAGE = 200;
+
+/** The newest version of every skill in a status, page by page. */
+export async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: ReadScope, status?: SkillStatus): Promise<Skill[]> {
+  const skills: Skill[] = [];
+  for (;;) {
+    const last = skills.at(-1);
+    const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
+    const page = await procedural.list(reader, { limit: PAGE, ...(status === undefined ? {} : { status }), ...after });
+    skills.push(...page);
+    if (page.length < PAGE) return skills;
+  }
+}
+
 /**
- * Plans one group. Asks the model once, unless the group was applied before; changes nothing. `earlier` are the units planned
- * before this one: a skill that one of them proposes is not proposed again, as it would not be had that one been applied.
+ * Plans one group: asks the model once, unless the group was applied before. Nothing is changed. A skill that one of the `earlier`
+ * units proposes is not proposed again.
  */
 export async function planUnit(
   group: readonly Episode[],
-  { tenant, now, earlier }: { tenant: string; now: number; earlier: readonly PlannedUnit[] },
+  { tenant, now, earlier, skillsOf }: { tenant: string; now: number; earlier: readonly PlannedUnit[]; skillsOf: SkillsOf },
   deps: PlanDeps,
   signal: AbortSignal,
 ): Promise<PlannedUnit> {
@@ -49,7 +77,7 @@ export async function planUnit(
   const learned = await learnFromGroup(group, deps.model, signal);
   const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
   const skills = [
-    ...(await everyListed(deps.procedural, viewOf(scope, scope.user))),
+    ...(await skillsOf(scope)),
     ...earlier.flatMap(({ skill }) => (skill !== null && isReadBy(skill.scope, scope) ? [skill] : [])),
   ];
   const proposed = proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now });

@@ -46,6 +46,8 @@ export interface EpisodicMemory {
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   /** Newest first, not older than `sinceMs` (ms since 1970). */
   recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]>;
+  /** All not older than `sinceMs`, by id: a repeat meets them in the same order. Read page by page. */
+  every(scope: ReadScope, sinceMs: number): AsyncIterable<Episode>;
   /** All attempts of a rollout in order, unabridged. */
   transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]>;
 }

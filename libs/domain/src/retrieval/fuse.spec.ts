@@ -16,6 +16,14 @@ describe('fusedScore', () => {
     expect(worst.score / best.score).toBeCloseTo(0.7);
   });
 
+  it.each([
+    [0, 1],
+    [30, 0.5],
+    [-1, 1],
+  ])('halves recency every thirty days: %s days old is %s', (days, recency) => {
+    expect(fusedScore({ ...found, createdAt: fusion.now - days * 86_400_000 }, fusion).recency).toBeCloseTo(recency);
+  });
+
   it('takes values that differ in their last bits for equal', () => {
     const { score } = fusedScore({ ...found, cosine: 0.1 + 0.2, bm25: 3 }, fusion);
     expect(fusedScore({ ...found, cosine: 0.3, bm25: 3 + 1e-9 }, fusion).score).toBe(score);

@@ -1,5 +1,3 @@
-import { recencyOf, type Score, weighed } from './rank.js';
-
 /** What both searches say of a record. */
 export interface Match {
   readonly createdAt: number;
@@ -20,8 +18,18 @@ export interface Fusion {
   readonly now: number;
 }
 
+export interface Score {
+  readonly fused: number;
+  readonly recency: number;
+  readonly score: number;
+}
+
 /** A BM25 of this is worth one half; see docs/retrieval.md for how it was chosen. */
 export const BM25_HALF = 40;
+const HALF_LIFE_MS = 30 * 86_400_000;
+/** How much a worthless, or an endlessly old, record loses against a perfect one. Small: relevance decides. */
+const WORTH_SHARE = 0.15;
+const RECENCY_SHARE = 0.15;
 
 /**
  * Score of a record from what both searches say of it: the calibrated similarity and the saturated BM25, weighted, and lowered
@@ -44,4 +52,14 @@ function saturated(bm25: number): number {
 /** Equal texts have equal values, whatever the last bits of a database's arithmetic say; then age and worth decide. */
 function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
+}
+
+/** 1 for what is new, half as much every thirty days. */
+function recencyOf(createdAt: number, now: number): number {
+  return 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
+}
+
+/** Relevance, lowered by age and lack of worth by at most the share of each. */
+function weighed(fused: number, { recency, worth }: { readonly recency: number; readonly worth: number }): number {
+  return fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency));
 }

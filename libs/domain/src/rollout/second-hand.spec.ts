@@ -1,16 +1,14 @@
 import type { Episode, Fact, MemoryWrite, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { planUnit } from '../consolidation/plan.js';
+import { planUnit, skillsByOwner } from '../consolidation/plan.js';
 import { proposeSkill } from '../consolidation/propose-skill.js';
 import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/provenance.js';
-import { episodeEntries, factEntry, type SearchEntry } from '../retrieval/entries.js';
+import { episodeEntries, episodeEntry, factEntry, type SearchEntry, transitionEntry } from '../retrieval/entries.js';
 import { reinforce } from '../retrieval/reinforce.js';
 import { isTrusted } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
-import { FakeEpisodicMemory } from '../../test/fake-episodic-memory.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
-import { FakeSemanticMemory } from '../../test/fake-semantic-memory.js';
 import { episodeOf, factOf, NEW_YEAR } from '../../test/memory-records.js';
 import { AnsweringModel, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { skillOf } from '../../test/skill-fixture.js';
@@ -53,15 +51,10 @@ async function learn({ deps, ...given }: WorldGiven) {
   return { skill, episode, transitions };
 }
 
-/** What is learned where all that is left of a rollout is its episode, its notes or its attempts. */
-async function leftBy(first: Awaited<ReturnType<typeof learn>>): Promise<ReadonlyArray<readonly [MemoryHit]>> {
-  const episodic = new FakeEpisodicMemory();
-  await episodic.storeEpisode(first.episode);
-  for (const transition of first.transitions) await episodic.storeTransition(transition);
-  const stored = await episodic.search({ tenant: 'acme', agent: null }, { text: first.episode.prompt, limit: 10 });
-  const notes = episodeEntries(first.episode).map((entry) => hitOf(entry, 'taaaaaaaa-r1.episode'));
-  const others = stored.map((hit) => ({ ...hit, id: hit.id.replace('t00000000', 'taaaaaaaa') }));
-  return [...notes, ...others].map((hit) => [hit] as const);
+/** All that is left of a rollout and can be recalled: its notes, its episode and its attempts. */
+function leftBy({ episode, transitions }: Awaited<ReturnType<typeof learn>>): MemoryHit[] {
+  const entries = [...episodeEntries(episode), episodeEntry(episode), ...transitions.map(transitionEntry)];
+  return entries.map((entry) => hitOf(entry, 'taaaaaaaa-r1.episode'));
 }
 
 const TEST: SkillTest = { kind: 'call', args: [1], kwargs: {}, expected: 2, tolerance: 0 };
@@ -72,13 +65,13 @@ describe('what is learned from what was itself learned in sight of a document', 
   it('is marked, whatever of that rollout is recalled, at any remove', async () => {
     const first = await learn({ deps: { semantic: found(PAGE) } });
     expect(isTrusted(first.skill)).toBe(false);
-    const left = await leftBy(first);
-    expect(new Set(left.flat().map(({ kind }) => kind))).toEqual(new Set(['summary', 'reflection', 'episode', 'transition']));
-    for (const hits of left) {
-      const second = await learn({ deps: { episodic: found(...hits) } });
+    const left = leftBy(first);
+    expect(new Set(left.map(({ kind }) => kind))).toEqual(new Set(['summary', 'reflection', 'episode', 'transition']));
+    for (const hit of left) {
+      const second = await learn({ deps: { episodic: found(hit) } });
       expect(second.skill.sources).toEqual(expect.arrayContaining(['episodes/taaaaaaaa-r1', 'documents/d1']));
       expect(isTrusted(second.skill)).toBe(false);
-      for (const later of await leftBy(second)) expect(isTrusted((await learn({ deps: { episodic: found(...later) } })).skill)).toBe(false);
+      for (const later of leftBy(second)) expect(isTrusted((await learn({ deps: { episodic: found(later) } })).skill)).toBe(false);
     }
   });
 
@@ -91,7 +84,7 @@ describe('what is learned from what was itself learned in sight of a document', 
 
   it('says so to whoever is shown it', async () => {
     const first = await learn({ deps: { semantic: found(PAGE) } });
-    for (const [hit] of await leftBy(first)) expect(provenanceOf(hit).untrustedOrigins).toEqual(['documents/d1']);
+    for (const hit of leftBy(first)) expect(provenanceOf(hit).untrustedOrigins).toEqual(['documents/d1']);
   });
 
   it('is marked by consolidation, where one of the group recalled it', () => {
@@ -105,7 +98,7 @@ describe('what is learned from what was itself learned in sight of a document', 
 describe('what is learned without anything from outside', () => {
   it('is not marked, whatever of it is recalled', async () => {
     const first = await learn({});
-    const hits = (await leftBy(first)).flat();
+    const hits = leftBy(first);
     const second = await learn({ deps: { episodic: found(...hits), semantic: found(hitOf(factEntry(await learnedFact({})), 'f1')) } });
     expect(second.skill.sources).toContain('episodes/taaaaaaaa-r1');
     expect(isTrusted(second.skill)).toBe(true);
@@ -115,11 +108,17 @@ describe('what is learned without anything from outside', () => {
 /** The fact that consolidation makes of two episodes. */
 async function learnedFact(over: Partial<Episode>): Promise<Fact> {
   const model = new AnsweringModel(() => '{"facts": [{"text": "Loaves double."}], "skill": null}');
-  const semantic = new FakeSemanticMemory();
+  const semantic = { wasApplied: async () => false, applyFacts: async () => ({ added: 0, reinforced: 0 }) };
   const settings = new World().deps.settings;
   const group = [solved('taaaaaaaa-r1.episode', over), solved('tdddddddd-r1.episode')];
-  const planning = { semantic, procedural: new FakeProceduralMemory(), model, settings };
-  const { facts } = await planUnit(group, { tenant: 'acme', now: NEW_YEAR, earlier: [] }, planning, new AbortController().signal);
+  const procedural = new FakeProceduralMemory();
+  const planning = { semantic, procedural, model, settings };
+  const { facts } = await planUnit(
+    group,
+    { tenant: 'acme', now: NEW_YEAR, earlier: [], skillsOf: skillsByOwner(procedural) },
+    planning,
+    new AbortController().signal,
+  );
   const [fact] = facts;
   if (fact === undefined) throw new Error('nothing was learned');
   return fact;
@@ -147,7 +146,7 @@ describe('what is learned from a task that nobody is trusted for', () => {
   it('is marked at second hand too', async () => {
     const first = await learn({ spec: { untrusted: true } });
     expect(first.skill.untrusted).toEqual([expect.stringContaining('came from where nobody is trusted')]);
-    for (const hits of await leftBy(first)) expect(isTrusted((await learn({ deps: { episodic: found(...hits) } })).skill)).toBe(false);
+    for (const hit of leftBy(first)) expect(isTrusted((await learn({ deps: { episodic: found(hit) } })).skill)).toBe(false);
   });
 });
 

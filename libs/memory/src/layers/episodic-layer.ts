@@ -49,6 +49,12 @@ export class RecordEpisodicLayer implements EpisodicLayer {
     return this.#newest(scope, { createdSince: sinceMs }, limit);
   }
 
+  async *every(scope: ReadScope, sinceMs: number): AsyncGenerator<Episode> {
+    requireScope(scope);
+    const filter = { kinds: ['episode'], createdSince: sinceMs } as const;
+    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE })) yield parseBody<Episode>(record).value;
+  }
+
   async bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]> {
     return this.#newest(scope, { where: { skill } }, limit);
   }
