@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofSigner } from '@etude/domain/ports/proof-signer';
-import { NOTHING_FOUND, signProof } from '@etude/domain/skills/verification/proof';
+import { NOTHING_FOUND, signProof } from '@etude/domain/skills/proof/proof';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { openMemory } from '@etude/memory/open-memory';
 import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify, verificationOf } from '@etude/contracts/queues';
-import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/verification/admit-skill';
+import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { Producer } from '@etude/queue/jobs/producer';
 

@@ -2,7 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillVerifications } from '@etude/domain/consolidation/consolidate';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { settledStatus } from '@etude/domain/skills/verification/admit-skill';
+import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
 import { waitUntil } from './wait-until.js';
 
 /** What became of proposed skills, read from memory, where `skill.verify` writes it; waits at most `waitMs` for all of them together. */

@@ -4,7 +4,7 @@ import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify } from '@etude/contracts/queues';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
-import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, expect, it } from 'vitest';

@@ -3,7 +3,7 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
-import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

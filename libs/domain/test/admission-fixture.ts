@@ -3,10 +3,10 @@ import type { Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { PythonSandboxes } from './python-sandboxes.js';
-import type { AdmissionDeps } from '../src/skills/verification/admit-skill.js';
+import type { AdmissionDeps } from '../src/skills/proof/admit-skill.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { TEST_SIGNER } from './proven-fixture.js';
-import { candidateFromTests } from '../src/skills/writing/skill-candidate.js';
+import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 
 export const scope = { tenant: 'acme', agent: 'solver', user: null };
 export const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };

@@ -1,7 +1,7 @@
 import { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { dependencyOn } from '../src/skills/use/bundle-code.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill, settleVerified } from '../src/skills/life/decisions.js';
 import { IN_USE } from '../src/skills/life/skill-life.js';
-import { dependencyOn } from '../src/skills/use/bundle-code.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { neededSkills } from '../src/skills/life/call-graph.js';
 import type { DecisionsProperty } from './decisions-property.js';
 import { SCOPE, skillOf } from './memory-records.js';

@@ -15,7 +15,7 @@ import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../
 import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
 import { namesThatReturn, needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { ownersOfUse } from '../src/skills/life/usage.js';
-import { afterOffers } from '../src/skills/use/after-offers.js';
+import { afterOffers } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
 type ListOptions = Parameters<ProceduralMemory['list']>[1];

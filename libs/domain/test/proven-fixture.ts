@@ -3,7 +3,7 @@ import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
 import { skillOf, type SkillGiven } from './bundle-fixture.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
-import { signProof } from '../src/skills/verification/proof.js';
+import { signProof } from '../src/skills/proof/proof.js';
 
 /** Signs for tests; anybody could. */
 export const TEST_SIGNER: ProofSigner & ProofChecker = {

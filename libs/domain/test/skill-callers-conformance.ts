@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { dependencyOn } from '../src/skills/use/bundle-code.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';

@@ -17,7 +17,7 @@ import {
 } from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
-import { signProof } from '../src/skills/verification/proof.js';
+import { signProof } from '../src/skills/proof/proof.js';
 import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';

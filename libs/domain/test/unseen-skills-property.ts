@@ -6,9 +6,9 @@ import type { ProceduralMemory } from '../src/ports/memory.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { findSkill, knownNames, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
-import { pinDependencies } from '../src/skills/use/bundle-code.js';
+import { pinDependencies } from '../src/skills/proof/bundle-code.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
-import { activeDependents } from '../src/skills/verification/verification-ground.js';
+import { activeDependents } from '../src/skills/proof/verification-ground.js';
 import { NEW_YEAR, skillOf, skillUseOf } from './memory-records.js';
 import { storeAt } from './skill-lives.js';
 

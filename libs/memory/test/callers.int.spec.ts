@@ -1,6 +1,6 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { archiveSkill } from '@etude/domain/skills/life/decisions';
-import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { CALLERS_CAN_RUN } from '@etude/domain/testing/callers-property';
 import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';

@@ -5,7 +5,7 @@ import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { GONE } from '@etude/domain/skills/life/skill-life';
-import { pinDependencies } from '@etude/domain/skills/use/bundle-code';
+import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import type { ProposeSkill } from '@etude/memory/layers/upkeep/proposed-skill';
 import { contextOf } from '../calls/call-context.js';

@@ -5,7 +5,7 @@ import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
 import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';
 import { skillDigest } from '@etude/domain/skills/content-digest';
-import { CODE_MAX_BYTES } from '@etude/domain/skills/verification/inspect-code';
+import { CODE_MAX_BYTES } from '@etude/domain/skills/proof/inspect-code';
 import { refuseAny } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.mapping.js';
 

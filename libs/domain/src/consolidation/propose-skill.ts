@@ -1,5 +1,5 @@
 import type { Episode, Skill, SkillTest } from '@etude/contracts/memory';
-import { candidateFromTests } from '../skills/writing/skill-candidate.js';
+import { candidateFromTests } from '../skills/proof/skill-candidate.js';
 import { canonicalJson } from '../skills/content-digest.js';
 import { withMarks } from '../trust/sources.js';
 

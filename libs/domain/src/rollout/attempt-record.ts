@@ -1,7 +1,7 @@
 import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/memory';
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
 import type { Judgement } from '../evaluation/judge.js';
-import { testsFrom } from '../skills/writing/skill-tests.js';
+import { testsFrom } from '../skills/proof/skill-tests.js';
 import { touchedSources } from '../trust/sources.js';
 
 /** One evaluated attempt, as the journal has it. */

@@ -1,10 +1,10 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { neededSkills } from '../skills/life/call-graph.js';
-import type { NeededSkill } from '../skills/use/bundle-code.js';
+import type { NeededSkill } from '../skills/proof/bundle-code.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/life/find-skill.js';
-import { isProven } from '../skills/verification/proof.js';
+import { isProven } from '../skills/proof/proof.js';
 import { adaptSkill } from './adapt-skill.js';
 import type { RolloutContext, RolloutDeps } from './rollout-context.js';
 

@@ -2,7 +2,7 @@ import type { StopReason } from '@etude/contracts/task';
 import type { Skill } from '@etude/contracts/memory';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { withMarks } from '../trust/sources.js';
-import { buildSkillCandidate, type SolvedTask } from '../skills/writing/skill-candidate.js';
+import { buildSkillCandidate, type SolvedTask } from '../skills/proof/skill-candidate.js';
 import { jsonObjectIn } from './adapt-skill.js';
 import { askModel } from './ask-model.js';
 import { bestOf, plainSummary, touchedBy, type Attempt, type Lessons } from './attempt-record.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
-import { dependencyOn } from '../skills/use/bundle-code.js';
+import { dependencyOn } from '../skills/proof/bundle-code.js';
 import { proven, provenSkillOf } from '../../test/proven-fixture.js';
 import { AnsweringModel, fenced, learnsFromCritique, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { skillOf } from '../../test/skill-fixture.js';

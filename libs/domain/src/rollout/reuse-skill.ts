@@ -1,8 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { MemoryWrite } from '@etude/contracts/memory';
-import { bundledCode } from '../skills/use/bundle-code.js';
+import { bundledCode } from '../skills/proof/bundle-code.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { validateArguments } from '../skills/use/validate-arguments.js';
+import { validateArguments } from '../skills/proof/call-arguments.js';
 import { adaptSkill, bindingQuestion, boundCode, jsonObjectIn } from './adapt-skill.js';
 import { askModel, type ModelAnswer } from './ask-model.js';
 import type { Attempt } from './attempt-record.js';

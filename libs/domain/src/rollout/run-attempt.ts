@@ -3,7 +3,7 @@ import type { MemoryPolicy } from '@etude/contracts/task';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import { recall, recallsNothing } from '../recall/recall.js';
-import { isProven } from '../skills/verification/proof.js';
+import { isProven } from '../skills/proof/proof.js';
 import { isInWords } from '../skills/content-digest.js';
 import { askModel, type ModelAnswer } from './ask-model.js';
 import type { Attempt } from './attempt-record.js';

@@ -2,7 +2,7 @@ import { Json } from '@etude/contracts/json';
 import { type RunResult, SHOWN_VALUE, type SandboxRun } from '@etude/contracts/sandbox';
 import { z } from 'zod';
 import { pythonText } from '../python-files.js';
-import { exactValue } from '../skills/use/exact-text.js';
+import { exactValue } from '../skills/proof/plain-value.js';
 
 const ENTRY_POINT = '__etude_execute__';
 

@@ -5,7 +5,7 @@ import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
-import { afterOffers } from '@etude/domain/skills/use/after-offers';
+import { afterOffers } from '@etude/domain/skills/life/usage';
 import type { RecordStore } from '../record-store.js';
 import { everyRecord } from './every-record.js';
 import { ownedRecords, versionsOfKeys } from './owned-skills.js';

@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { dependencyOn } from '../use/bundle-code.js';
+import { dependencyOn } from '../proof/bundle-code.js';
 import { approveSkill, archiveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from './decisions.js';
 import { findSkill } from './find-skill.js';
 import { keyOf, wasRejectedByPerson } from './skill-life.js';

@@ -4,7 +4,7 @@ import { decideAtOnce } from '../../../test/decisions-property.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { dependencyOn } from '../use/bundle-code.js';
+import { dependencyOn } from '../proof/bundle-code.js';
 import { archiveSkill, settleVerified } from './decisions.js';
 
 const DECISION = { by: 'ann', reason: 'harmful', at: NEW_YEAR + 5 };

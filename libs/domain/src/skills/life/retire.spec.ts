@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { dependencyOn } from '../use/bundle-code.js';
+import { dependencyOn } from '../proof/bundle-code.js';
 import { archivedLast, archiveSkill, deprecateSkill, restoreSkill } from './decisions.js';
 import { keyOf } from './skill-life.js';
 

@@ -2,6 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus, SkillUsage } from '@etude/contracts/skill-proof';
+import type { SkillOffer } from '../../ports/skill-registry.js';
 
 export const UNUSED: SkillUsage = {
   offered: 0,
@@ -99,3 +100,16 @@ function first(known: readonly Skill[], skill: Skill, order: (a: Skill, b: Skill
 
 /** Skills of before uses were counted apart have only those that succeeded. */
 export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);
+
+/**
+ * A skill behind what it was offered at once: one offer more, where there was any. A load moves when it was used last, so that pruning
+ * keeps what is used in no other way; it is no use, since nobody tells whether the code calls what it loaded.
+ */
+export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill {
+  if (offers.length === 0) return skill;
+  const offered = afterOffer(skill);
+  const loadedAt = Math.max(...offers.map((offer) => offer.loadedAt ?? 0));
+  if (loadedAt === 0) return offered;
+  const usage = offered.usage ?? UNUSED;
+  return { ...offered, usage: { ...usage, lastUsedAt: Math.max(usage.lastUsedAt ?? 0, loadedAt) } };
+}

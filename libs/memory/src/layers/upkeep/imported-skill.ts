@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { isInWords } from '@etude/domain/skills/content-digest';
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
-import { isProven } from '@etude/domain/skills/verification/proof';
+import { isProven } from '@etude/domain/skills/proof/proof';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);

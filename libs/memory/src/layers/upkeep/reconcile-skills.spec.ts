@@ -1,7 +1,7 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { archiveSkill } from '@etude/domain/skills/life/decisions';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
-import { dependencyOn } from '@etude/domain/skills/use/bundle-code';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';

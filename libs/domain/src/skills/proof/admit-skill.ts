@@ -1,0 +1,207 @@
+import { EtudeError, errorCode, errorDetails } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { AgentSettingsReader } from '../../ports/agent-settings.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import type { SkillKey } from '../../ports/skill-registry.js';
+import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/decisions.js';
+import { wasRejectedByPerson } from '../life/skill-life.js';
+import { versionOfKey } from '../life/find-skill.js';
+import { isProven, signProof, confidenceOf, NOTHING_FOUND } from './proof.js';
+import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
+import type { CodeAnalyser } from '../../ports/code-analyser.js';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { withCarriedTests } from '../life/known-version.js';
+import { skillDigest } from '../content-digest.js';
+import type { TemplateFor } from '../life/skill-packages.js';
+import { gatherGround, type VerificationGround } from './verification-ground.js';
+import { type Verification, verifySkill } from './verify-skill.js';
+
+export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
+  /** Who approves is the agent's own setting. */
+  readonly settings: AgentSettingsReader;
+  readonly signer: ProofSigner;
+  readonly checker: ProofChecker;
+}
+
+/** How often another version may come into use while one is verified. */
+const TURNS_MAX = 5;
+
+/** `round`: the content is verified again, whatever was found before. */
+export type Admission = SkillKey & { readonly round?: number | undefined };
+
+/**
+ * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
+ * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
+ *
+ * Where another version came into use meanwhile, whose tests it was not held to, it is verified once more.
+ *
+ * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
+ * is no longer known, or from before there was any.
+ * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
+ *   MEMORY_UNAVAILABLE (also where others were faster each time: it is tried again later), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
+ *   when `signal` aborts
+ */
+export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  for (let turn = 1; ; turn += 1) {
+    try {
+      return await admitOnce(key, deps, signal);
+    } catch (error) {
+      if (errorCode(error) !== 'ABORTED' || isOtherContent(error)) throw error;
+      if (turn === TURNS_MAX) throw overtaken(key, error);
+    }
+  }
+}
+
+/** Whoever verifies it later meets others, or none; how often is for the queue to say. */
+function overtaken({ name, version }: SkillKey, cause: unknown): EtudeError {
+  const why = cause instanceof Error ? `: ${cause.message}` : '';
+  return new EtudeError(
+    'MEMORY_UNAVAILABLE',
+    `version ${version} of skill "${name}" was overtaken by other decisions ${TURNS_MAX} times while it was verified and settled; it is tried again${why}`,
+    {},
+    { cause },
+  );
+}
+
+async function admitOnce(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const skill = await loadSkill(key, deps.procedural);
+  const replaced = await activeVersion(deps.procedural, skill);
+  const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
+  const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
+  return settle(verified, replaced, deps);
+}
+
+function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDeps): boolean {
+  if (skill.status === 'candidate') return true;
+  if (skill.status !== 'active' && skill.status !== 'pending_review') return false;
+  return round !== undefined || !isProven(skill, checker);
+}
+
+async function verifiedNow(skill: Skill, replaced: Skill | null, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { round } = key;
+  const found = await examineSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
+  signal.throwIfAborted();
+  const record = recordOf(skill, replaced, found, deps);
+  return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
+}
+
+/** What goes into the record of the skill, with the evidence signed where it passed. */
+function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
+  const { passed, evidence, contract, found } = check;
+  const stays = replaced !== null && onlyPinsDiffer(skill, replaced);
+  const reason = passed || !stays ? check.reason : staysReason(check.reason, replaced);
+  return {
+    passed,
+    evidence,
+    reason,
+    ...(contract === null ? {} : { contract }),
+    ...(passed ? { proof: signProof(skill, found, signer, clock.now()) } : {}),
+  };
+}
+
+/** Approved as the settings say; then whatever calls it gets its turn. */
+async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
+  const { procedural, clock } = deps;
+  const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
+  const settled = await settleVerified(procedural, skill, settings, clock.now(), replaced);
+  const admitted = wasRejectedByPerson(settled) ? settled : await carryApprovalOver(settled, replaced, deps);
+  await reverifyDependents(admitted, deps);
+  return admitted;
+}
+
+/** Nothing that is tried again changes that. */
+const OTHER_CONTENT = 'digest';
+const isOtherContent = (error: unknown) => errorDetails(error).field === OTHER_CONTENT;
+
+async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
+  const { name, version, digest } = key;
+  const skill = await versionOfKey(procedural, key);
+  if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
+  if (skill.digest !== digest)
+    throw new EtudeError(
+      'ABORTED',
+      `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
+      { field: OTHER_CONTENT },
+    );
+  return skill;
+}
+
+/** Somebody else with the same job was faster: what they found stands. */
+async function movedOn(key: SkillKey, procedural: ProceduralMemory, error: unknown): Promise<Skill> {
+  if (errorCode(error) !== 'ABORTED') throw error;
+  const skill = await loadSkill(key, procedural);
+  if (skill.status === 'candidate') throw error;
+  return skill;
+}
+
+/** Verification and approval are over; only people change these. */
+const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', 'rejected', 'deprecated', 'archived']);
+
+/** The status of the stored skill with this name and digest once nothing more happens by itself; null until then. */
+export async function settledStatus(
+  procedural: ProceduralMemory,
+  { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
+): Promise<SkillStatus | null> {
+  const skill = (await procedural.versions(scope, name)).find((one) => one.digest === digest);
+  return skill !== undefined && SETTLED.has(skill.status) ? skill.status : null;
+}
+
+export interface CheckDeps {
+  readonly procedural: ProceduralMemory;
+  readonly sandboxes: Sandboxes;
+  readonly analyser: CodeAnalyser;
+  /** Absent: what the skill calls is believed to be verified. */
+  readonly checker?: ProofChecker;
+  /** See `VerificationDeps`. */
+  readonly mutationScoreMin: number;
+  readonly templateFor?: TemplateFor;
+  readonly attempt?: number;
+  readonly round?: number;
+}
+
+export interface SkillCheck extends Verification {
+  readonly digest: string;
+  /** 0 to 1; 0 where it did not pass. */
+  readonly confidence: number;
+}
+
+/** A draft's executions are no verification's: who registers the same code with other held-out tests has those run. */
+const ROUND_OF_DRAFTS = 0;
+
+/**
+ * What verification would find of a draft that is registered next, in the words in which it would say so; nothing is stored.
+ *
+ * @throws as `examineSkill`
+ */
+export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, signal: AbortSignal): Promise<SkillCheck> {
+  const versions = await deps.procedural.versions(draft.scope, draft.name);
+  const next = { ...draft, version: (versions[0]?.version ?? 0) + 1 };
+  return examineSkill(withCarriedTests(next, versions), { ...deps, round: ROUND_OF_DRAFTS }, signal);
+}
+
+/**
+ * What verification finds of a version; nothing is stored. Asked for again within an hour, with the same `attempt` and `round`, nothing
+ * runs twice.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (retryable); an AbortError when `signal` aborts
+ */
+export async function examineSkill(version: Skill, deps: CheckDeps, signal: AbortSignal): Promise<SkillCheck> {
+  const digest = skillDigest(version);
+  const skill = { ...version, digest };
+  const ground = await groundOf(skill, deps);
+  const verification = 'reason' in ground ? ground : await verifySkill(skill, { ...deps, ground }, signal);
+  return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
+}
+
+/** What it calls and can't be brought in is the skill's fault, not the system's. */
+async function groundOf(skill: Skill, { procedural, checker }: CheckDeps): Promise<VerificationGround | Verification> {
+  try {
+    return await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker)));
+  } catch (error) {
+    if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
+    return { passed: false, reason: error.message, evidence: [], contract: null, found: NOTHING_FOUND };
+  }
+}

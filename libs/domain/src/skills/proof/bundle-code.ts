@@ -1,0 +1,144 @@
+import type { Skill } from '@etude/contracts/memory';
+import { EtudeError } from '@etude/contracts/errors';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { contentOf, neededSkills } from '../life/call-graph.js';
+import { pythonCall, pythonText } from '../../python-files.js';
+
+/** What of a skill is brought in. */
+export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
+
+/**
+ * Code in which `from skills import NAME` and `import skills; skills.NAME(...)` work, wherever a sandbox runs code as a module: programs,
+ * calls, checked runs, cells. Each skill runs in a module of its own; the code's lines keep their numbers. Without skills it is the
+ * code as it was.
+ *
+ * @param needed in the order of loading; see `neededSkills`
+ * @param direct what the code itself calls; absent: the last of each name
+ */
+export function bundledCode(code: string, needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
+  if (needed.length === 0) return code;
+  const { loaded, sees } = modulesOf(needed, direct);
+  return behindSkills(code, loaded, sees);
+}
+
+/** What `bundledCode` puts before the code, for an interpreter that runs the code later, such as a session's. */
+export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
+  const { loaded, sees } = modulesOf(needed, direct);
+  return skillsModule(loaded, sees);
+}
+
+/**
+ * Skills of these names as they are now, to be kept with the skill that calls them: each must be there for everybody who reads it.
+ *
+ * @param reader who registers it
+ * @throws EtudeError FAILED_PRECONDITION naming the one that is missing, can't be called, or calls `self`
+ */
+export async function pinDependencies(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  names: readonly string[],
+  self: Pick<Skill, 'name' | 'scope'>,
+): Promise<SkillDependency[]> {
+  const found = await Promise.all(
+    [...new Set(names)].toSorted().map(async (name) => {
+      if (name === self.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
+      const skill = await findSkill(procedural, self.scope, name);
+      if (skill === null) throw await missing(procedural, reader, name, self.name);
+      if (skill.name !== name) throw refusal(`${self.name} calls skills.${name}, in whose place ${skill.name} is used; call that one`);
+      return skill;
+    }),
+  );
+  for (const skill of found) entryPointOf(skill);
+  const dependencies = found.map((skill) => dependencyOn(skill));
+  await neededSkills(procedural, { ...self, dependencies });
+  return dependencies;
+}
+
+async function missing(
+  procedural: Pick<ProceduralMemory, 'versions'>,
+  reader: SkillReader,
+  name: string,
+  caller: string,
+): Promise<EtudeError> {
+  if ((await findSkill(procedural, reader, name)) !== null)
+    return refusal(`${caller} calls skills.${name}, which not everybody who reads ${caller} can read; promote ${name} first`);
+  return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
+}
+
+function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]) {
+  const modules = new Map<string, string>();
+  const taken = new Set<string>();
+  const loaded: LoadedSkill[] = [];
+  const sees = (dependencies: readonly SkillDependency[]) =>
+    Object.fromEntries(dependencies.map((one) => [one.name, moduleOf(modules, one)]));
+  for (const skill of needed) {
+    const module = moduleName(skill, taken);
+    taken.add(module);
+    modules.set(contentOf({ ...skill.scope, ...skill }), module);
+    loaded.push({ module, code: skill.code, entryPoint: entryPointOf(skill), sees: sees(skill.dependencies ?? []) });
+  }
+  return { loaded, sees: sees(direct ?? needed.map((skill) => dependencyOn(skill))) };
+}
+
+/** A skill as another one pins it. */
+export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name' | 'scope' | 'version' | 'digest'>): SkillDependency {
+  return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
+}
+
+function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDependency): string {
+  const module = modules.get(contentOf(dependency));
+  if (module === undefined)
+    throw new EtudeError('INTERNAL', `${dependency.name}@${dependency.version} is called and not brought in before its caller`);
+  return module;
+}
+
+function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string {
+  if (kind === 'procedure') throw refusal(`${name}@${version} is a procedure in words and can't be called by other code`);
+  if (kind === 'snippet')
+    throw refusal(`${name}@${version} is a snippet, whose code was never run, and can't be brought in; copy what is needed`);
+  if (entryPoint === null) throw refusal(`${name}@${version} is a program and can't be called by other code`);
+  return entryPoint;
+}
+
+const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
+
+/** A skill to load, with the names by which its own code finds others. */
+export interface LoadedSkill {
+  /** Module and file in tracebacks, one of its own: "skills/parse_csv@2". */
+  readonly module: string;
+  readonly code: string;
+  /** What callers get by the skill's name. */
+  readonly entryPoint: string;
+  /** Module by name, for `from skills import NAME`. */
+  readonly sees: Readonly<Record<string, string>>;
+}
+
+const LOADER = pythonText('load_skills');
+
+/** Python that defines `skills` for the code behind it in the same interpreter, and binds no other name. */
+export function skillsModule(needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>): string {
+  return `${loading(needed, sees)}\n`;
+}
+
+/**
+ * The same, and then the code, in the module that this text is run in. Its lines keep their numbers, in tracebacks too, and imports
+ * from `__future__` stay its first statement.
+ */
+export function behindSkills(code: string, needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>): string {
+  const text = JSON.stringify(code);
+  const file = '__import__("sys")._getframe().f_code.co_filename';
+  // Below the code's last line, so that a traceback shows none of its lines for the last statement here.
+  const below = '\n'.repeat(code.split('\n').length);
+  return `${loading(needed, sees, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
+}
+
+const loading = (needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>, ...shown: readonly string[]) =>
+  pythonCall(LOADER, 'load', [JSON.stringify(needed), JSON.stringify(sees), ...shown]);
+
+/** What the module is called that a skill is loaded into; `taken` are names that others have. */
+export function moduleName({ name, version }: Pick<Skill, 'name' | 'version'>, taken: ReadonlySet<string>): string {
+  const wanted = `skills/${name}@${version}`;
+  for (let n = 2, free = wanted; ; n += 1, free = `${wanted}-${n}`) if (!taken.has(free)) return free;
+}

@@ -1,0 +1,89 @@
+import type { Skill } from '@etude/contracts/memory';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { describe, expect, it } from 'vitest';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { admitSkill } from './admit-skill.js';
+import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
+import { checkSkill, examineSkill } from './admit-skill.js';
+import { registerSkill } from '../life/register-skill.js';
+import { keyOf } from '../life/skill-life.js';
+
+const signal = new AbortController().signal;
+
+/** What verification of the same finds, once it is registered. */
+async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
+  const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }), clock: { now: () => 2 } };
+  const stored = await registerSkill(given, { by: 'ann' }, registration);
+  return (await admitSkill(keyOf(stored), admissionDeps(procedural), signal)).statusReason;
+}
+
+describe('checkSkill', () => {
+  it('says what verification finds and stores nothing', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = admissionDeps(procedural);
+    expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
+      passed: true,
+      digest: candidate().digest,
+      confidence: 0.375,
+      found: { testsPassed: 1 },
+    });
+    expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
+    expect(await procedural.versions(scope, candidate().name)).toEqual([]);
+  });
+});
+
+describe('checkSkill of a name that is there', () => {
+  const ONE = candidate({ status: 'active', digest: 'a'.repeat(64) });
+  const OTHER = { ...io, stdin: '3', expectedStdout: '7' };
+  const draft = candidate({ code: 'print(int(input()) * 2 + 1)', tests: [OTHER] });
+
+  it('holds a draft to the tests of the version that it would replace', async () => {
+    const procedural = new FakeProceduralMemory().keep(ONE);
+    const check = await checkSkill(draft, admissionDeps(procedural), signal);
+    expect(check).toMatchObject({ passed: false, confidence: 0 });
+    expect(check.reason).toContain('the tests of version 1, which it would replace, fail');
+    expect(await registeredReason(draft, procedural)).toBe(check.reason);
+    const kept = await checkSkill(candidate({ code: 'print(2 * int(input()))' }), admissionDeps(procedural), signal);
+    expect(kept).toMatchObject({ passed: true, reason: '' });
+    expect(kept.evidence).toContain('the tests of version 1 pass');
+  });
+
+  it('holds it to held-out tests of the newest version, and tells no more of them than verification does', async () => {
+    const secret = { ...io, stdin: '40', expectedStdout: '80' };
+    const rejected = { ...ONE, version: 2, status: 'rejected' as const, digest: 'b'.repeat(64), heldOut: [secret] };
+    const special = candidate({ code: 'print({2: 4}.get(int(input()), 5))' });
+    const procedural = new FakeProceduralMemory().keep(ONE, rejected);
+    const check = await checkSkill(special, admissionDeps(procedural), signal);
+    expect(check.reason).toMatch(/^its held-out tests fail: /);
+    expect(JSON.stringify([check.reason, check.evidence])).not.toMatch(/40|80/);
+    expect(await registeredReason(special, procedural)).toBe(check.reason);
+  });
+
+  it('tells nothing of hidden tests that it goes on with', async () => {
+    const hidden = candidate({ status: 'rejected', digest: 'a'.repeat(64), tests: [OTHER] });
+    const procedural = new FakeProceduralMemory().keep(hidden);
+    const wrong = candidate({ code: 'print(5)', tests: [OTHER], origin: 'person' });
+    const check = await checkSkill(wrong, admissionDeps(procedural), signal);
+    expect(check).toMatchObject({ passed: false });
+    expect(await registeredReason(wrong, procedural)).toBe(check.reason);
+  });
+
+  it('runs nothing whose results the verification of what is registered takes for its own', async () => {
+    const procedural = new FakeProceduralMemory();
+    const ids = async (check: typeof checkSkill) => {
+      const executed: string[] = [];
+      const deps = admissionDeps(procedural);
+      const sandboxes: Sandboxes = {
+        execute: (request, aborted) => {
+          executed.push(request.executionId);
+          return deps.sandboxes.execute(request, aborted);
+        },
+      };
+      await check(candidate(), { ...deps, sandboxes }, signal);
+      return executed;
+    };
+    const verification = new Set(await ids(examineSkill));
+    expect((await ids(checkSkill)).filter((id) => verification.has(id))).toEqual([]);
+  });
+});

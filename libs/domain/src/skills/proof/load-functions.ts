@@ -1,0 +1,99 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { Clock } from '../../ports/clock.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker } from '../../ports/proof-signer.js';
+import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
+import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { isProven } from './proof.js';
+import { requireProven } from './use-skill.js';
+
+export interface LoadedFunction {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  /** "def parse_csv(text: str) -> list[list[str]]" */
+  readonly signature: string;
+  /** Its author's words: data in every prompt. */
+  readonly description: string;
+}
+
+export interface LoadedFunctions {
+  readonly functions: readonly LoadedFunction[];
+  /** What was found, so that the same can be brought in again. */
+  readonly pins: readonly SkillDependency[];
+  /** Python after which each can be called by its name, and as `skills.NAME`. */
+  readonly code: string;
+}
+
+interface FunctionDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions'>;
+  readonly checker: ProofChecker;
+}
+
+interface LoadDeps extends FunctionDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions' | 'countOffers'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Functions for code that is yet to be written, with all that they need, in the versions that were verified together. Each that was asked
+ * for counts as offered and loaded; of one that is refused nothing is counted.
+ *
+ * @throws EtudeError NOT_FOUND naming all that are not there; FAILED_PRECONDITION where one has nothing to call or is not proven
+ */
+export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps): Promise<LoadedFunctions> {
+  const wanted = [...new Set(names)];
+  const found = await Promise.all(wanted.map((name) => findSkill(deps.procedural, reader, name)));
+  const missing = wanted.filter((_, at) => found[at] === null);
+  if (missing.length > 0)
+    throw new EtudeError('NOT_FOUND', `There is no active skill named ${missing.join(', ')}; search for what there is.`, {
+      field: 'names',
+    });
+  const skills = found.filter((skill) => skill !== null);
+  for (const skill of skills) requireLoadable(skill, deps.checker);
+  const pins = skills.map((skill) => dependencyOn(skill));
+  const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
+  const needed = await neededOf(pins, reader, deps);
+  const loadedAt = deps.clock.now();
+  await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
+  return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
+}
+
+/** Code with these functions at hand as `skills`, exactly as they were pinned. @throws as `neededSkills` */
+export async function codeWithFunctions(
+  reader: SkillReader,
+  pins: readonly SkillDependency[],
+  code: string,
+  deps: FunctionDeps,
+): Promise<string> {
+  return bundledCode(code, await neededOf(pins, reader, deps), pins);
+}
+
+/** As for a skill that calls all of them. */
+function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: SkillReader, { procedural, checker }: FunctionDeps) {
+  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
+  return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
+}
+
+const NOT_RUN: Readonly<Record<Skill['kind'], string>> = {
+  function: '',
+  snippet: 'a snippet, whose code was never run,',
+  procedure: 'a procedure in words',
+};
+
+function requireLoadable(skill: Skill, checker: ProofChecker): void {
+  const isProgram = skill.kind === 'function' && skill.entryPoint === null;
+  if (isProgram || skill.kind !== 'function')
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `${skill.name} is ${isProgram ? 'a program' : NOT_RUN[skill.kind]} and has no function to load; ${isProgram ? 'use it' : 'read it'} instead.`,
+    );
+  requireProven(skill, checker);
+}
+
+function functionOf({ name, version, digest, contract, description }: Skill): LoadedFunction {
+  return { name, version, digest, signature: contract?.signature ?? '', description };
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { escapedText, exactValue } from './plain-value.js';
+import { noteOfPlainValue, plainValue } from './plain-value.js';
+
+const json = (text: string) => JSON.parse(text) as unknown;
+
+describe('text on the wire', () => {
+  it.each([
+    ['a\ud800', 'a\\ud800'],
+    ['\udc00\ud800', '\\udc00\\ud800'],
+    ['😀\udfff', '😀\\udfff'],
+    ['😀', '😀'],
+    ['\\ud800', '\\ud800'],
+  ])('has halves of surrogate pairs as their escapes: %j', (text, escaped) => {
+    expect(escapedText(text)).toBe(escaped);
+    expect(escapedText(text).isWellFormed()).toBe(true);
+  });
+});
+
+describe('a value that code returned', () => {
+  it('keeps every key and says which texts are no Unicode', () => {
+    expect(JSON.stringify(exactValue(json('{"__proto__":{"a":["\\ud800x",1]}}')))).toBe(
+      '{"__proto__":{"a":[{"$repr":"\\"\\\\ud800x\\""},1]}}',
+    );
+    expect(exactValue(json('{"\\ud800":1,"a":2}'))).toEqual({
+      $dict: [
+        [{ $repr: '"\\ud800"' }, 1],
+        ['a', 2],
+      ],
+    });
+    const plain = json('{"a":[null,true,1.5,"😀"],"$int":"1"}');
+    expect(exactValue(plain)).toEqual(plain);
+  });
+
+  it('is plain JSON with every key, and in words what is not as it was', () => {
+    const value = json('{"__proto__":{"$int":"9007199254740993"},"b":[{"$float":"nan"},"\\ud800"],"\\udc00":{"$dict":[["$x","\\ud801"]]}}');
+    expect(JSON.stringify(plainValue(value))).toBe(
+      '{"__proto__":"9007199254740993","b":["nan","\\\\ud800"],"\\\\udc00":{"$x":"\\\\ud801"}}',
+    );
+    expect(noteOfPlainValue(value)).toBe(
+      'In the result whole numbers beyond 2^53 are texts, and nan and infinities are texts, and halves of surrogate pairs are escapes such as \\ud800.',
+    );
+    expect(noteOfPlainValue(json('{"a":[1,{"$set":["x"]}],"$int":"1","c":2}'))).toBe('');
+    expect(noteOfPlainValue(undefined)).toBe('');
+  });
+});

@@ -1,0 +1,74 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillProof } from '@etude/contracts/skill-proof';
+import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import { proofText, skillDigest } from '../content-digest.js';
+
+/** What verification found, before it is said for which content and signed. */
+export type ProofFindings = Pick<
+  SkillProof,
+  'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'mutantsSurvived' | 'findings' | 'kept' | 'alike'
+>;
+
+export const NOTHING_FOUND: ProofFindings = {
+  testsPassed: 0,
+  heldOutPassed: 0,
+  mutantsMade: 0,
+  mutantsNoticed: 0,
+  mutantsSurvived: [],
+  findings: [],
+  kept: [],
+  alike: [],
+};
+
+/** Mutants of which few say little: that all of them were noticed may be chance, or code that hides from being mutated. */
+export const MANY_MUTANTS = 4;
+
+/** A proof for exactly this content. @param verifiedAt ms since 1970 */
+export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigner, verifiedAt: number): SkillProof {
+  const proof: SkillProof = {
+    v: 1,
+    digest: skillDigest(skill),
+    verifiedAt,
+    ...found,
+    confidence: confidenceOf(found),
+    keyId: signer.keyId,
+    signature: '',
+  };
+  return { ...proof, signature: signer.sign(proofText(proof)) };
+}
+
+/**
+ * Whether the skill's content is the one that its evidence is for, and the evidence was signed here; of a function, that its
+ * tests passed. The digest is made again from the content, whatever the record says of it.
+ */
+export function isProven(skill: Skill, checker: ProofChecker): boolean {
+  const { proof } = skill;
+  if (proof === undefined || proof.digest !== skill.digest || proof.digest !== skillDigest(skill)) return false;
+  if (skill.kind === 'function' && proof.testsPassed === 0) return false;
+  return checker.isSigned(proofText(proof), proof.keyId, proof.signature);
+}
+
+/**
+ * How much the evidence says, from 0 to 1: the share of mutants that the tests noticed, a quarter of it for each mutant up to
+ * four, times what the number of tests adds (half of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95
+ * for each warning of an analyser. 0 where an analyser found an error, so that no threshold lets it through.
+ */
+export function confidenceOf(
+  found: Pick<ProofFindings, 'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'findings'>,
+): number {
+  const { testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings } = found;
+  if (findings.some(({ severity }) => severity === 'error')) return 0;
+  const noticed = mutantsMade === 0 ? 0 : mutantsNoticed / mutantsMade;
+  const many = Math.min(1, mutantsMade / MANY_MUTANTS);
+  const tested = 1 - 0.5 ** (testsPassed + heldOutPassed);
+  const warnings = findings.filter(({ severity }) => severity === 'warning').length;
+  return Math.round(noticed * many * tested * 0.95 ** warnings * 1_000) / 1_000;
+}
+
+/** What one stage of a verification found. */
+export interface Stage {
+  readonly evidence: readonly string[];
+  readonly found?: Partial<ProofFindings>;
+  /** Why the skill is not verified; absent where nothing is against it. */
+  readonly reason?: string;
+}

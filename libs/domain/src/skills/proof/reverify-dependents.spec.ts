@@ -1,0 +1,169 @@
+import type { Skill } from '@etude/contracts/memory';
+import { describe, expect, it } from 'vitest';
+import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
+import { admissionDeps } from '../../../test/admission-fixture.js';
+import { type AdmissionDeps, admitSkill } from './admit-skill.js';
+import { rollbackSkill } from '../life/decisions.js';
+import { dependencyOn } from './bundle-code.js';
+import { skillStats, UNUSED } from '../life/usage.js';
+import { keyOf } from '../life/skill-life.js';
+import { skillOf, type SkillGiven } from '../../../test/bundle-fixture.js';
+import { proven } from '../../../test/proven-fixture.js';
+import { reverifyDependents } from './reverify-dependents.js';
+
+const signal = new AbortController().signal;
+const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });
+const active = (name: string, code: string, given: SkillGiven) => proven(skillOf(name, code, given));
+
+const step = active('step', 'def step(n):\n    return n + 1', { tests: [test(1, 2), test(5, 6)] });
+const twice = active('twice', 'from skills import step\ndef twice(n):\n    return step(step(n))', { tests: [test(1, 3)], needs: [step] });
+const four = active('four', 'from skills import step, twice\ndef four(n):\n    return twice(step(step(n)))', {
+  tests: [test(1, 5)],
+  needs: [step, twice],
+});
+/** Another way to the same. */
+const newStep = skillOf('step', 'def step(n):\n    return 1 + n', { tests: [test(1, 2), test(7, 8)], version: 2, status: 'candidate' });
+
+function registry(...skills: Skill[]) {
+  const procedural = new FakeProceduralMemory().keep(...skills);
+  const requested: Skill[] = [];
+  const deps = admissionDeps(procedural, {}, requested);
+  /** Verifies whatever was asked for, in turn, until nothing is; answers what was. */
+  const drain = async (over: Partial<AdmissionDeps> = {}): Promise<string[]> => {
+    const done: string[] = [];
+    for (let next = requested.shift(); next !== undefined && done.length < 20; next = requested.shift()) {
+      const { name, version, status } = await admitSkill(keyOf(next), { ...deps, ...over }, signal);
+      done.push(`${name}@${version} ${status}`);
+    }
+    return done;
+  };
+  const versions = async (name: string) => (await procedural.versions(step.scope, name)).toReversed();
+  const lives = async (name: string) => (await versions(name)).map(({ version, status }) => `${version} ${status}`);
+  return { procedural, requested, deps, drain, versions, lives };
+}
+
+describe('a new version of a skill that others call', () => {
+  it('is verified with all that call it, at any depth, and then replaced in them', async () => {
+    const { deps, drain, lives, versions } = registry(step, twice, four, newStep);
+    expect(await admitSkill(keyOf(newStep), deps, signal)).toMatchObject({ status: 'active', proof: { kept: [{ name: 'step' }, {}, {}] } });
+    const done = await drain();
+    expect(done).toContain('twice@2 active');
+    expect(await lives('twice')).toEqual(['1 deprecated', '2 active']);
+    const [twice2] = (await versions('twice')).slice(-1);
+    const [last] = (await versions('four')).slice(-1);
+    expect(last).toMatchObject({ status: 'active', history: expect.arrayContaining([expect.objectContaining({ by: 'verification' })]) });
+    expect(last?.dependencies).toEqual([dependencyOn(newStep), ...(twice2 ? [dependencyOn(twice2)] : [])]);
+    expect(await drain()).toEqual([]);
+  });
+
+  it('gives each of them a version that was never run, so that no use is counted twice', async () => {
+    const usage = { ...UNUSED, offered: 9, used: 6, fellBack: 1, lastUsedAt: 5 };
+    const { deps, drain, versions } = registry(step, { ...twice, executionCount: 5, successRate: 0.8, usage }, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const both = await versions('twice');
+    expect(both.at(-1)).toMatchObject({ version: 2, status: 'active', executionCount: 0, successRate: 1 });
+    expect(both.at(-1)?.usage).toBeUndefined();
+    expect((await skillStats(both)).agents).toMatchObject([{ offered: 9, used: 6, succeeded: 5, fellBack: 1 }]);
+  });
+
+  it('asks for nothing twice, and for nothing once all is pinned', async () => {
+    const { deps, drain, requested, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await admitSkill(keyOf(newStep), deps, signal);
+    expect(new Set(requested.map(({ name, version }) => `${name}@${version}`))).toEqual(new Set(['twice@2']));
+    await drain();
+    const present = await procedural.get(step.scope, 'step');
+    expect(await reverifyDependents(present!, deps)).toEqual([]);
+    await admitSkill(keyOf(newStep), deps, signal);
+    expect(requested).toEqual([]);
+  });
+
+  it('that breaks one of them is refused, and nothing else changes', async () => {
+    const breaking = skillOf('step', 'def step(n):\n    return n + 1 if n != 2 else 0', {
+      tests: [test(1, 2), test(5, 6), test(2, 0)],
+      version: 2,
+      status: 'candidate',
+    });
+    const { deps, requested, lives } = registry(step, twice, breaking);
+    expect(await admitSkill(keyOf(breaking), deps, signal)).toMatchObject({
+      status: 'rejected',
+      statusReason: 'the tests of twice@1, which calls it, fail with this version: test 1 of 1: wrong answer',
+    });
+    expect(requested).toEqual([]);
+    expect([await lives('step'), await lives('twice')]).toEqual([['1 active', '2 rejected'], ['1 active']]);
+  });
+
+  it('leaves a skill on its old pins that fails with it, which says so', async () => {
+    const { deps, requested, drain, versions } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    expect(requested).toHaveLength(1);
+    const strict = { mutationScoreMin: 1.1 };
+    expect(await drain(strict)).toEqual(['twice@2 rejected']);
+    const [first, second] = await versions('twice');
+    expect(first).toMatchObject({ status: 'active', dependencies: [dependencyOn(step)] });
+    expect(second?.statusReason).toMatch(/^version 1 stays on step@1: its tests notice/);
+  });
+});
+
+const review = (procedural: FakeProceduralMemory) => ({ settings: admissionDeps(procedural, { approvalMode: 'review' }).settings });
+
+describe('a skill that is rolled back', () => {
+  it('takes what calls it back to the version that was verified with it', async () => {
+    const { deps, drain, lives, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const present = await procedural.get(step.scope, 'step');
+    const decision = { by: 'ann', reason: 'it was better', at: 20 };
+    const back = present && (await rollbackSkill(procedural, present, decision));
+    await reverifyDependents(back ?? step, { ...deps, clock: { now: () => 21 } });
+    expect([await lives('step'), await lives('twice'), await drain()]).toEqual([
+      ['1 active', '2 deprecated'],
+      ['1 active', '2 deprecated'],
+      [],
+    ]);
+  });
+});
+
+describe('a skill whose words were edited', () => {
+  it('keeps them where it is pinned anew, also to what an earlier version in other words was pinned to', async () => {
+    const { deps, drain, lives, versions, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    await drain();
+    const present = async (name: string) => (await versions(name)).find(({ status }) => status === 'active') ?? step;
+    const back = await rollbackSkill(procedural, await present('step'), { by: 'ann', reason: '', at: 20 });
+    await reverifyDependents(back, { ...deps, clock: { now: () => 21 } });
+    const worded = await procedural.store({ ...(await present('twice')), description: 'Other words.' }, { words: 'edited' });
+    expect(await admitSkill(keyOf(worded), deps, signal)).toMatchObject({ version: 3, status: 'active' });
+    const forth = await rollbackSkill(procedural, await present('step'), { by: 'ann', reason: '', at: 30, toVersion: 2 });
+    await reverifyDependents(forth, { ...deps, clock: { now: () => 31 } });
+    expect(await drain()).toEqual(['twice@4 active']);
+    expect(await present('twice')).toMatchObject({ description: 'Other words.', dependencies: [{ name: 'step', version: 2 }] });
+    expect(await lives('step')).toEqual(['1 deprecated', '2 active']);
+  });
+});
+
+describe('approval', () => {
+  it('carries over where nothing but what a skill calls changed', async () => {
+    const history = [{ at: 1, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];
+    const { deps, drain, versions, procedural } = registry(step, { ...twice, history }, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    expect(await drain(review(procedural))).toEqual(['twice@2 active']);
+    const [, second] = await versions('twice');
+    expect(second?.statusReason).toBe('approval of version 1 by ann carries over: only what it calls is another version');
+  });
+
+  it('carries over to nothing that changed in another way', async () => {
+    const edited = skillOf('twice', `${twice.code}  # the same`, { tests: twice.tests, needs: [step], version: 2, status: 'candidate' });
+    const { deps, procedural } = registry(step, twice, edited);
+    expect(await admitSkill(keyOf(edited), { ...deps, ...review(procedural) }, signal)).toMatchObject({ status: 'pending_review' });
+  });
+
+  it('carries over to nothing that has a new finding', async () => {
+    const { deps, drain, procedural } = registry(step, twice, newStep);
+    await admitSkill(keyOf(newStep), deps, signal);
+    const finding = { analyser: 'ruff', rule: 'S102', severity: 'error' as const, line: 1, message: 'exec' };
+    const found = { analyser: { analyse: async () => [finding] } };
+    expect(await drain({ ...review(procedural), ...found })).toEqual(['twice@2 pending_review']);
+  });
+});

@@ -1,0 +1,110 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { Clock } from '../../ports/clock.js';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import { approveSkill, rollbackSkill } from '../life/decisions.js';
+import { canonicalJson, skillDigest } from '../content-digest.js';
+import { pinnedVersion } from '../life/call-graph.js';
+import { dependencyOn } from './bundle-code.js';
+import { activeDependents } from './verification-ground.js';
+
+export interface ReverificationDeps {
+  readonly procedural: ProceduralMemory;
+  readonly clock: Clock;
+  /** Durable before it returns; the same skill again changes nothing. */
+  readonly requestVerification: (skill: Skill) => Promise<void>;
+}
+
+/**
+ * Each active skill that calls this one, which became active, gets a version that is pinned to it, and to the present versions of
+ * whatever else it calls; that version is then verified like any other. One that was verified with these pins before is used again.
+ * Repeating it changes nothing: the same pins are the same digest.
+ *
+ * It comes to an end, since nothing calls itself at any depth, and a version with the pins that there are is not made again.
+ * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
+ */
+export async function reverifyDependents(skill: Skill, deps: ReverificationDeps): Promise<readonly Skill[]> {
+  if (skill.status !== 'active') return [];
+  const made: Skill[] = [];
+  for (const dependent of await activeDependents(skill, deps.procedural)) {
+    const version = await repinned(dependent, deps);
+    if (version === null) continue;
+    made.push(version);
+    if (version.status === 'candidate') await deps.requestVerification(version);
+    if (version.status === 'deprecated') await useAgain(version, dependent, deps);
+  }
+  return made;
+}
+
+/** A skill that it calls was rolled back: the version that was verified with that one is there, with its evidence. */
+async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDeps): Promise<void> {
+  if (!onlyPinsDiffer(version, dependent) || version.proof === undefined) return;
+  const called = (version.dependencies ?? []).map((pin) => `${pin.name}@${pin.version}`).join(', ');
+  const decision = { by: 'verification', reason: `calls ${called} again`, at: deps.clock.now() };
+  await reverifyDependents(await rollbackSkill(deps.procedural, dependent, { ...decision, toVersion: version.version }), deps);
+}
+
+/** Numbers are a version's own; nobody has run this one. */
+const UNCOUNTED = { executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
+
+async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
+  const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, dependent, procedural)));
+  const at = clock.now();
+  const next: Skill = { ...dependent, ...UNCOUNTED, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
+  if (skillDigest(next) === dependent.digest) return null;
+  const changed = dependencies.filter((pin, index) => pin.version !== dependent.dependencies?.[index]?.version);
+  const statusReason = `calls ${changed.map(({ name, version }) => `${name}@${version}`).join(', ')}`;
+  return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true, words: 'kept' });
+}
+
+/** The version that is active now for whom the pinned one was; the pinned one where there is none. */
+async function presentPin(pin: SkillDependency, caller: Skill, procedural: ProceduralMemory): Promise<SkillDependency> {
+  const versions = await procedural.versions({ tenant: pin.tenant, agent: pin.agent }, pin.name);
+  const user = pinnedVersion(versions, pin, caller)?.scope.user;
+  const active = versions.find((version) => version.status === 'active' && version.scope.user === user);
+  return active === undefined ? pin : dependencyOn(active);
+}
+
+/**
+ * Where nothing but pins changed, the approval of the version in use holds for this one as well: somebody approved its code, and
+ * somebody what it calls now.
+ *
+ * @param skill waits for review
+ */
+export async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: ReverificationDeps): Promise<Skill> {
+  const { procedural, clock } = deps;
+  if (skill.status !== 'pending_review' || replaced === null || replaced.status !== 'active') return skill;
+  if (!onlyPinsDiffer(skill, replaced) || addsAFinding(skill, replaced)) return skill;
+  const pins = await Promise.all((skill.dependencies ?? []).map((pin) => presentPin(pin, skill, procedural)));
+  if (canonicalJson(pins) !== canonicalJson(skill.dependencies)) return skill;
+  const reason = `approval of version ${replaced.version} by ${approverOf(replaced)} carries over: only what it calls is another version`;
+  return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });
+}
+
+/** Who approved it, or the version whose approval it carries. */
+function approverOf({ history = [] }: Skill): string {
+  const approval = history.findLast(({ from, to }) => to === 'active' && from !== 'active');
+  return /^approval of version \d+ by (.+) carries over:/.exec(approval?.reason ?? '')?.[1] ?? approval?.by ?? 'nobody that is known';
+}
+
+/** Whether this version is another one with other versions of the skills that it calls, and nothing else. */
+export function onlyPinsDiffer(skill: Skill, other: Skill): boolean {
+  return skill.digest !== other.digest && withoutPins(skill) === withoutPins(other);
+}
+
+function withoutPins({ dependencies = [], ...content }: Skill): string {
+  const { code, entryPoint, kind, description, parameters, tests, heldOut, packages, files, untrusted } = content;
+  const called = dependencies.map(({ tenant, agent, name }) => ({ tenant, agent, name }));
+  return canonicalJson({ code, entryPoint, kind, description, parameters, tests, heldOut, packages, files, untrusted, called });
+}
+
+function addsAFinding(skill: Skill, other: Skill): boolean {
+  const known = new Set((other.proof?.findings ?? []).map((finding) => canonicalJson(finding)));
+  return (skill.proof?.findings ?? []).some((finding) => !known.has(canonicalJson(finding)));
+}
+
+/** What a version that is to stay says of those pins that could not be renewed. */
+export function staysReason(reason: string, replaced: Skill): string {
+  const pins = (replaced.dependencies ?? []).map(({ name, version }) => `${name}@${version}`).join(', ');
+  return `version ${replaced.version} stays on ${pins}: ${reason}`;
+}

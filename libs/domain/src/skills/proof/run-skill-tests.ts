@@ -1,0 +1,240 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import { type ExecutionRequest, type RunResult, SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
+import type { Evaluator } from '@etude/contracts/task';
+import { sameValue } from '../../evaluation/compare.js';
+import { judge } from '../../evaluation/judge.js';
+import { planRuns } from '../../evaluation/plan-runs.js';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { evaluatorsOf, failedCall, shownPrints } from './skill-tests.js';
+import type { Mutant } from './inspect-code.js';
+
+/** Runs of one execution: few enough to leave the sandboxes to others in between. */
+const RUNS_MAX = 200;
+/** Characters of code in one execution; requests are kept in memory until they ran. */
+const CODE_MAX = 8_000_000;
+
+/** Whose code runs, and the start of its executions' ids: the same id again answers with the first result. */
+export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
+  readonly sandboxes: Sandboxes;
+  readonly idPrefix: string;
+}
+
+/** Code under tests. */
+export interface Trial {
+  /** Tells it from the other trials of the same place. */
+  readonly step: string;
+  readonly code: string;
+  readonly entryPoint: string | null;
+  readonly tests: readonly SkillTest[];
+  /** Brings in what the code calls; lines keep their numbers. */
+  readonly load?: (code: string) => string;
+  readonly hashSeed?: number;
+  readonly limits?: SandboxLimits;
+  /** Whoever hears of the outcome wrote these tests: the reason says what was called, expected and got. */
+  readonly isAuthors?: boolean;
+}
+
+export interface TrialOutcome {
+  readonly passed: boolean;
+  /** "test 2 of 3: wrong answer", and of the author's own how; empty where all passed. */
+  readonly reason: string;
+  readonly results: readonly RunResult[];
+}
+
+/** One test of a trial as the sandbox runs it. */
+export interface PlannedTest {
+  readonly evaluator: Evaluator;
+  readonly run: SandboxRun;
+}
+
+const LIMITS = SandboxLimits.parse({});
+
+/** One run for each test. */
+export function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
+  return tests.map((test) => {
+    const [evaluator] = evaluatorsOf({ tests: [test], entryPoint });
+    const [run] = planRuns(evaluator!, code);
+    if (!evaluator || !run) throw new TypeError(`a test of kind "${test.kind}" gives no run`);
+    return { evaluator, run: 'code' in run ? { ...run, code: load(run.code) } : run };
+  });
+}
+
+/**
+ * null where it passed, else how it did not.
+ *
+ * @param isAuthors of other tests nothing is told but of which kind the failure is: whoever registers code as often as they like would read
+ *   what went in from the lines and names of its exceptions, a few bits each time
+ * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
+ */
+export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
+  const { verdict, reason } = judge(evaluator, [run], result ? [result] : []);
+  if (verdict === 'AC') return null;
+  return verdict === 'RE' && !isAuthors ? 'it ended with an error' : reason.replace(/^(hidden )?case 1 of 1: /, '');
+}
+
+/** Parts that fit into one execution each, in order. */
+export function* inExecutions<T extends { readonly run: SandboxRun }>(planned: readonly T[]): Generator<readonly T[]> {
+  let part: T[] = [];
+  let size = 0;
+  for (const one of planned) {
+    const length = 'code' in one.run ? one.run.code.length : 0;
+    if (part.length > 0 && (part.length >= RUNS_MAX || size + length > CODE_MAX)) {
+      yield part;
+      part = [];
+      size = 0;
+    }
+    part.push(one);
+    size += length;
+  }
+  if (part.length > 0) yield part;
+}
+
+/** Results in the order of the runs; where it stops on a failure those behind it are missing. */
+export async function executePart(
+  { sandboxes, idPrefix, tenant, owner, template }: TestPlace,
+  step: string,
+  part: ReadonlyArray<{ readonly run: SandboxRun }>,
+  options: { limits?: SandboxLimits; hashSeed?: number; stopOnFailure: boolean },
+  signal: AbortSignal,
+): Promise<readonly RunResult[]> {
+  const { limits = LIMITS, hashSeed, stopOnFailure } = options;
+  const request: ExecutionRequest = {
+    executionId: `${idPrefix}-${step}`,
+    tenant,
+    ...(owner === undefined ? {} : { owner }),
+    ...(template === undefined ? {} : { template }),
+    ...(hashSeed === undefined ? {} : { hashSeed }),
+    files: [],
+    limits,
+    stopOnFailure,
+    runs: part.map(({ run }) => run),
+  };
+  return (await sandboxes.execute(request, signal)).runs;
+}
+
+/** All tests in as few executions as they fit into; stops at the first that fails. @throws EtudeError as `Sandboxes.execute` */
+export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSignal): Promise<TrialOutcome> {
+  const { step, tests, limits, hashSeed } = trial;
+  const options = {
+    stopOnFailure: true,
+    ...(limits === undefined ? {} : { limits }),
+    ...(hashSeed === undefined ? {} : { hashSeed }),
+  };
+  const results: RunResult[] = [];
+  let at = 0;
+  for (const part of inExecutions(planTrial(trial))) {
+    const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options, signal);
+    results.push(...answers);
+    for (const [index, planned] of part.entries()) {
+      const failure = failureOf(planned, answers[index], trial.isAuthors);
+      if (failure === null) continue;
+      const number = at + index;
+      const how = trial.isAuthors === true ? failedCall(trial, tests[number], answers[index]) : '';
+      return { passed: false, reason: `test ${number + 1} of ${tests.length}: ${failure}${how}`, results };
+    }
+    at += part.length;
+  }
+  return { passed: true, reason: '', results };
+}
+
+/**
+ * What the same tests gave otherwise a second time, also where a test would take either: "test 1 of 2: it printed something else"; null
+ * where all is the same. Printed counts as in a use, of a stream that was cut what is left of it; times don't. What a test in Python
+ * prints by itself is thrown away where it runs.
+ */
+export function differenceOf(trial: Pick<Trial, 'tests' | 'isAuthors'>, first: readonly RunResult[], second: readonly RunResult[]) {
+  for (const [at, run] of first.entries()) {
+    const what = changeOf(run, second[at]);
+    if (what === null) continue;
+    const how = trial.isAuthors === true && what === PRINTED ? `; ${shownPrints(run.stdout, second[at]?.stdout ?? '')}` : '';
+    return `test ${at + 1} of ${trial.tests.length}: ${what}${how}`;
+  }
+  return null;
+}
+
+const PRINTED = 'it printed something else';
+
+function changeOf(run: RunResult, other: RunResult | undefined): string | null {
+  if (run.passed !== other?.passed) return 'it did not end the same';
+  const isSame = run.value === undefined ? other?.value === undefined : sameValue(run.value, other?.value, 0);
+  if (!isSame) return 'it gave another value';
+  return run.stdout === other?.stdout ? null : PRINTED;
+}
+
+/** The owner of executions for this skill's verification. */
+export const ownerOfExecutions = ({ scope: { agent, user } }: Pick<Skill, 'scope'>): NonNullable<ExecutionRequest['owner']> => ({
+  agent,
+  user,
+});
+
+export interface MutantsNoticed {
+  readonly made: number;
+  readonly noticed: number;
+  /** What was broken in those that passed all tests. */
+  readonly survived: readonly string[];
+}
+
+/** The first test notices most; the others run on what it left. */
+const ROUNDS = [1, 3, 16] as const;
+/** Executions at the same time: a broken copy may well run until its time is up. */
+const LANES = 2;
+
+/**
+ * Runs the tests on every broken copy, in few executions. Running out of time or memory is noticed, too.
+ *
+ * @param results of the tests on the code as it is: what they took sets what a copy may take
+ * @throws EtudeError as `Sandboxes.execute`
+ */
+export async function countMutants(
+  mutants: readonly Mutant[],
+  trial: Omit<Trial, 'step' | 'limits'>,
+  results: readonly RunResult[],
+  place: TestPlace,
+  signal: AbortSignal,
+): Promise<MutantsNoticed> {
+  const limits = brokenLimits(results);
+  let alive = [...mutants];
+  let from = 0;
+  for (let round = 0; from < trial.tests.length && alive.length > 0; round += 1) {
+    const to = from + (ROUNDS[round] ?? 100);
+    const tests = trial.tests.slice(from, to);
+    const planned = alive.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
+    const failing = await failingMutants(planned, { step: `mutants${round + 1}`, limits }, place, signal);
+    alive = alive.filter((mutant) => !failing.has(mutant));
+    from = to;
+  }
+  return { made: mutants.length, noticed: mutants.length - alive.length, survived: alive.map(({ what }) => what) };
+}
+
+/** A copy gets some times what the code needed, and enough where that was next to nothing. */
+function brokenLimits(results: readonly RunResult[]): SandboxLimits {
+  const cpuMs = Math.max(0, ...results.map((run) => run.cpuMs));
+  const wallMs = Math.max(0, ...results.map((run) => run.wallMs));
+  return SandboxLimits.parse({
+    cpuMs: Math.round(Math.min(3_000, 250 + cpuMs * 8)),
+    wallMs: Math.round(Math.min(6_000, 600 + wallMs * 8)),
+  });
+}
+
+type MutantTest = PlannedTest & { readonly mutant: Mutant };
+
+async function failingMutants(
+  planned: readonly MutantTest[],
+  { step, limits }: { step: string; limits: SandboxLimits },
+  place: TestPlace,
+  signal: AbortSignal,
+): Promise<ReadonlySet<Mutant>> {
+  const failing = new Set<Mutant>();
+  const lane = async (tests: readonly MutantTest[], number: number) => {
+    let at = 0;
+    for (const part of inExecutions(tests)) {
+      const answers = await executePart(place, `${step}.${number}.${at}`, part, { limits, stopOnFailure: false }, signal);
+      for (const [index, test] of part.entries()) if (failureOf(test, answers[index]) !== null) failing.add(test.mutant);
+      at += part.length;
+    }
+  };
+  const half = Math.ceil(planned.length / LANES);
+  const lanes = Array.from({ length: LANES }, (_, number) => planned.slice(number * half, (number + 1) * half));
+  await Promise.all(lanes.map((tests, number) => lane(tests, number)));
+  return failing;
+}

@@ -1,0 +1,147 @@
+import { SkillName } from '@etude/contracts/ids';
+import { Skill } from '@etude/contracts/memory';
+import { Evaluator } from '@etude/contracts/task';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../content-digest.js';
+import { buildSkillCandidate, type SolvedTask } from './skill-candidate.js';
+import { skillName } from './skill-candidate.js';
+import { evaluatorsOf, testsFrom } from './skill-tests.js';
+
+const solved = (over: Partial<SolvedTask> & { evaluator: Evaluator }): SolvedTask => ({
+  scope: { tenant: 'acme', agent: 'solver', user: null },
+  taskId: 't00000001',
+  prompt: 'Write a program that adds the two numbers it reads.',
+  fingerprint: 'f1',
+  code: 'print(sum(map(int, input().split())))',
+  description: 'Adds two numbers.',
+  scenarios: ['sums from standard input'],
+  model: 'm',
+  scripted: true,
+  at: 5,
+  ...over,
+});
+const io = Evaluator.parse({
+  kind: 'io_cases',
+  cases: [
+    { stdin: '1 2', expectedStdout: '3' },
+    { stdin: '2 2', expectedStdout: '4' },
+  ],
+});
+const calls = Evaluator.parse({ kind: 'function_cases', entryPoint: 'addTwo', cases: [{ args: [1, 2], expected: 3 }] });
+const python = Evaluator.parse({ kind: 'python_tests', entryPoint: 'add', setup: 'import math\n', tests: 'assert add(1, 2) == 3' });
+
+describe('buildSkillCandidate', () => {
+  it('makes a valid candidate of every evaluator with cases', () => {
+    for (const [evaluator, code] of [
+      [io, 'print(3)'],
+      [calls, 'def addTwo(a, b): return a + b'],
+      [python, 'def add(a, b): return a + b'],
+    ] as const) {
+      const skill = buildSkillCandidate(solved({ evaluator, code }));
+      expect(Skill.parse(skill)).toEqual(skill);
+      expect(skill).toMatchObject({ kind: 'function', status: 'candidate', sources: ['tasks/t00000001'], scripted: true });
+    }
+  });
+
+  it('makes nothing of an evaluator without cases', () => {
+    expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'none' }) }))).toBeNull();
+    expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'command', command: 'true' }) }))).toBeNull();
+    expect(buildSkillCandidate(solved({ evaluator: io, code: ' \n' }))).toBeNull();
+  });
+
+  it('keeps a program without an entry point', () => {
+    expect(buildSkillCandidate(solved({ evaluator: io }))).toMatchObject({ entryPoint: null, kind: 'function' });
+  });
+
+  it('carries the setup that its code leans on, once', () => {
+    const evaluator = python;
+    const bare = buildSkillCandidate(solved({ evaluator, code: 'def add(a, b): return math.fsum([a, b])' }));
+    expect(bare?.code).toBe('import math\n\n\ndef add(a, b): return math.fsum([a, b])');
+    const whole = buildSkillCandidate(solved({ evaluator, code: bare?.code ?? '' }));
+    expect(whole?.code).toBe(bare?.code);
+  });
+
+  it('completes the stub whose body the answer is', () => {
+    const evaluator = Evaluator.parse({ ...python, setup: 'import math\n\ndef add(a, b):\n    """Adds."""\n' });
+    const completed = buildSkillCandidate(solved({ evaluator, code: '    return a + b' }))?.code;
+    expect(completed).toBe('import math\n\n\ndef add(a, b):\n    """Adds."""\n    return a + b');
+    const whole = 'def add(a, b):\n    return a + b';
+    expect(buildSkillCandidate(solved({ evaluator, code: whole }))?.code).toBe(`import math\n\n\n${whole}`);
+  });
+
+  it('keeps imports from the future ahead of the setup', () => {
+    const code = 'from __future__ import annotations\ndef add(a: int, b: int): return a + b';
+    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(
+      /^from __future__ import annotations\n+import math\n+def add/,
+    );
+  });
+
+  it('calls code without a function a snippet', () => {
+    expect(buildSkillCandidate(solved({ evaluator: calls, code: 'class addTwo:\n  pass' }))?.kind).toBe('snippet');
+    expect(buildSkillCandidate(solved({ evaluator: calls, code: 'addTwo = lambda a, b: a + b' }))?.kind).toBe('function');
+  });
+
+  it('appends the scenarios of its use to the description', () => {
+    expect(buildSkillCandidate(solved({ evaluator: io }))?.description).toBe(
+      'Adds two numbers.\n\nUse it for:\n- sums from standard input',
+    );
+    expect(buildSkillCandidate(solved({ evaluator: io, description: '', scenarios: [] }))?.description).toMatch(/^Write a program/);
+  });
+
+  it('has one digest for the same code and tests', () => {
+    const one = buildSkillCandidate(solved({ evaluator: io }));
+    const later = buildSkillCandidate(solved({ evaluator: io, at: 9, description: 'other words' }));
+    const other = buildSkillCandidate(solved({ evaluator: io, code: 'print(4)' }));
+    expect(later?.digest).toBe(one?.digest);
+    expect(other?.digest).not.toBe(one?.digest);
+  });
+});
+
+describe('skillName', () => {
+  it('is valid and belongs to one task', () => {
+    expect(skillName('anything', 'f', 'hasCloseElements')).toMatch(/^has_close_elements_[0-9a-f]{6}$/);
+    expect(skillName('Write a program that adds the two numbers it reads.', 'f', null)).toMatch(/^adds_two_numbers_it_reads_/);
+    expect(skillName('x', 'f', 'solve')).not.toBe(skillName('x', 'g', 'solve'));
+  });
+
+  it('is valid for any prompt', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.string(),
+        fc.option(fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,120}$/)),
+        (prompt, fingerprint, entryPoint) => {
+          expect(SkillName.safeParse(skillName(prompt, fingerprint, entryPoint)).success).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe('skill tests', () => {
+  it('turn back into the evaluator that they came from', () => {
+    for (const evaluator of [io, calls, python]) {
+      expect(evaluatorsOf({ tests: testsFrom(evaluator), entryPoint: 'entryPoint' in evaluator ? evaluator.entryPoint : null })).toEqual([
+        evaluator,
+      ]);
+    }
+  });
+
+  it('keep each way of comparing apart', () => {
+    const exact = Evaluator.parse({ kind: 'io_cases', comparison: 'exact', cases: [{ stdin: '', expectedStdout: 'x' }] });
+    expect(evaluatorsOf({ tests: [...testsFrom(io), ...testsFrom(exact)], entryPoint: null })).toEqual([io, exact]);
+  });
+});
+
+describe('canonicalJson', () => {
+  it('does not depend on the order of keys', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const turned = Object.fromEntries(Object.entries(value).toReversed());
+        expect(canonicalJson(turned)).toBe(canonicalJson(value));
+        expect(canonicalJson(JSON.parse(canonicalJson(value)))).toBe(canonicalJson(value));
+      }),
+    );
+  });
+});

@@ -1,0 +1,121 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { Evaluator } from '@etude/contracts/task';
+import type { RunResult } from '@etude/contracts/sandbox';
+
+/** A skill's tests from an evaluator's cases. Empty where the evaluator judges something other than the code's answers. */
+export function testsFrom(evaluator: Evaluator): SkillTest[] {
+  switch (evaluator.kind) {
+    case 'io_cases':
+      return evaluator.cases.map(({ stdin, expectedStdout }) => ({
+        kind: 'io',
+        stdin,
+        expectedStdout,
+        comparison: evaluator.comparison,
+        tolerance: evaluator.tolerance,
+      }));
+    case 'function_cases':
+      return evaluator.cases.map(({ args, kwargs, expected }) => ({
+        kind: 'call',
+        args,
+        kwargs,
+        expected,
+        tolerance: evaluator.tolerance,
+      }));
+    case 'python_tests':
+      return [{ kind: 'python', setup: evaluator.setup, tests: evaluator.tests }];
+    default:
+      return [];
+  }
+}
+
+/** The way back: evaluators that judge code by a skill's tests, one for each way of comparing, in the order of the tests. */
+export function evaluatorsOf({ tests, entryPoint }: Pick<Skill, 'tests' | 'entryPoint'>): Evaluator[] {
+  const evaluators = new Map<string, Evaluator>();
+  tests.forEach((test, index) => {
+    const key =
+      test.kind === 'io' ? `io ${test.comparison} ${test.tolerance}` : test.kind === 'call' ? `call ${test.tolerance}` : `python ${index}`;
+    const known = evaluators.get(key);
+    if (known) addCase(known, test);
+    else evaluators.set(key, evaluatorOf(test, entryPoint));
+  });
+  return [...evaluators.values()];
+}
+
+function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluator {
+  if (test.kind === 'io') return addCase({ kind: 'io_cases', cases: [], comparison: test.comparison, tolerance: test.tolerance }, test);
+  if (entryPoint === null) throw new TypeError(`a test of kind "${test.kind}" needs an entry point`);
+  if (test.kind === 'call') return addCase({ kind: 'function_cases', entryPoint, cases: [], tolerance: test.tolerance }, test);
+  return { kind: 'python_tests', entryPoint, tests: test.tests, setup: test.setup, public: false };
+}
+
+function addCase(evaluator: Evaluator, test: SkillTest): Evaluator {
+  if (evaluator.kind === 'io_cases' && test.kind === 'io') {
+    evaluator.cases.push({ stdin: test.stdin, expectedStdout: test.expectedStdout, public: false });
+  }
+  if (evaluator.kind === 'function_cases' && test.kind === 'call') {
+    evaluator.cases.push({ args: test.args, kwargs: test.kwargs, expected: test.expected, public: false });
+  }
+  return evaluator;
+}
+
+/**
+ * Tests that call a function by one name, for code that has another. The name is given on the side of the tests, which run in a process
+ * of their own: code that finds it among its own names would know whose tests it is held to.
+ */
+export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
+  if (called === name || called === null || name === null) return tests;
+  return tests.map((test) => (test.kind === 'python' ? { ...test, tests: withName(test.tests, `${called} = ${name}\n`) } : test));
+}
+
+/** Python takes imports from `__future__` before all other statements. */
+function withName(tests: string, line: string): string {
+  const [future = ''] = /^(?:(?:from __future__ import .*|#.*|[ \t]*)\n)*/.exec(tests) ?? [];
+  return `${future}${line}${tests.slice(future.length)}`;
+}
+
+/** Characters of one value, and of all arguments. */
+const VALUE_MAX = 80;
+const CALL_MAX = 160;
+
+/**
+ * What a failed test called, wanted and got, on one line behind its verdict: `; f("a", n=2) gave "x", not "y"`. Not for tests that
+ * whoever reads it must not see. Empty where the test is Python of its own.
+ */
+export function failedCall(
+  { entryPoint }: { readonly entryPoint: string | null },
+  test: SkillTest | undefined,
+  result: RunResult | undefined,
+): string {
+  if (test === undefined || test.kind === 'python') return '';
+  const called = test.kind === 'io' ? `with the input ${shown(test.stdin)} it` : `${entryPoint ?? ''}(${argumentsOf(test)})`;
+  const got = gotOf(test, result);
+  const wanted = shown(test.kind === 'io' ? test.expectedStdout : test.expected);
+  return got === null ? `; ${called}, where ${wanted} is expected` : `; ${called} gave ${got}, not ${wanted}`;
+}
+
+/** null: it came to no answer. */
+function gotOf({ kind }: SkillTest, result: RunResult | undefined): string | null {
+  if (result === undefined || result.exit !== 'ok' || result.error !== undefined) return null;
+  if (kind === 'io') return shown(result.stdout);
+  return result.value === undefined ? null : shown(result.value);
+}
+
+/** Where two prints part, on one line: `"a" the first time, "b" the second`. Not for tests that whoever reads it must not see. */
+export function shownPrints(first: string, second: string): string {
+  const [before, after] = [first.split('\n'), second.split('\n')];
+  const parting = before.findIndex((line, index) => line !== after[index]);
+  const at = parting < 0 ? before.length : parting;
+  return `${shown(before[at] ?? '')} the first time, ${shown(after[at] ?? '')} the second`;
+}
+
+function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
+  const named = Object.entries(kwargs).map(([name, value]) => `${cut(oneLine(name), VALUE_MAX)}=${shown(value)}`);
+  return cut([...args.map(shown), ...named].join(', '), CALL_MAX);
+}
+
+/** JSON has no line breaks; those that it leaves as they are go, too. */
+const shown = (value: unknown) => cut(oneLine(JSON.stringify(value)), VALUE_MAX);
+
+const oneLine = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+
+const cut = (text: string, max: number) => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);

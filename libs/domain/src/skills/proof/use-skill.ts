@@ -1,0 +1,295 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
+import { crashOf } from '../../evaluation/crash.js';
+import type { Clock } from '../../ports/clock.js';
+import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
+import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { bundledCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
+import { contentDigest } from '../content-digest.js';
+import { findSkill, isReadBy, type SkillReader } from '../life/find-skill.js';
+import { isProven } from './proof.js';
+import { placedCall, requireCallable, validateArguments } from './call-arguments.js';
+import { noteOfPlainValue, plainValue } from './plain-value.js';
+
+export interface SkillCall {
+  readonly reader: SkillReader;
+  readonly name: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Of a program. */
+  readonly stdin?: string;
+  /** The same again, with the same input, is run and counted once. */
+  readonly useId: string;
+  /** Rejects where this reader may use no skills: nothing is said of one, claimed or run before it resolves. Absent: that was asked before. */
+  readonly allowed?: Promise<void>;
+  /** Absent: nothing is remembered of this use. */
+  readonly claim?: UseClaim;
+}
+
+/** Which version of a skill, and whose. */
+export interface MeantVersion {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly version: number;
+}
+
+/** What a repeat of a use goes by. */
+export interface UseClaim {
+  /** What the first time meant; null: this is the first time. */
+  find(): Promise<MeantVersion | null>;
+  /** Claims the use once nothing is wrong with it. Answers what is meant: of two at once, what the first one meant. */
+  take(meant: MeantVersion): Promise<MeantVersion>;
+}
+
+export interface UseSkillDeps {
+  readonly procedural: Pick<ProceduralMemory, 'versions'>;
+  readonly sandboxes: Sandboxes;
+  readonly outbox: MemoryOutbox;
+  readonly checker: ProofChecker;
+  readonly clock: Clock;
+  /** Of a use; the defaults of `SandboxLimits`. */
+  readonly limits?: SandboxLimits;
+  /** Which kind of sandbox has these packages; throws where none has. Absent: the default one for all. */
+  readonly templateFor?: (packages: readonly string[]) => string | undefined;
+}
+
+export type UseOutcome =
+  | { readonly outcome: 'not_found' }
+  | {
+      readonly outcome: 'used';
+      readonly success: boolean;
+      readonly name: string;
+      readonly version: number;
+      /** What the function returned, as plain JSON; null for a program, and where it failed. */
+      readonly result: unknown;
+      /** Which numbers and texts of it are not as they were returned; empty where all are. */
+      readonly resultNote: string;
+      readonly output: string;
+      /** Empty where it succeeded. */
+      readonly error: string;
+      /** How its run ended. */
+      readonly exit: ExitReason;
+      readonly durationMs: number;
+    };
+
+interface Executable {
+  readonly run: SandboxRun;
+  /** What went in, for its digest and for failures. */
+  readonly input: unknown;
+}
+
+const TEXT_MAX = 4_000;
+const REASON_MAX = 300;
+
+/**
+ * Runs an active skill with these arguments and counts the use. No model is asked.
+ *
+ * What the code does wrong, and limits that it meets, are outcomes. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
+ * FAILED_PRECONDITION where the skill is not active, can't be called, or its code or that of a skill it needs is not what was proven;
+ * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
+ */
+export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
+  const prepared = await claimedUse(call, deps);
+  if (prepared === null) return whyNotActive(call, deps);
+  const { skill, run, input } = prepared;
+  const result = await execute(skill, prepared, call, deps, signal);
+  const error = errorOf(result, run);
+  await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
+  return {
+    outcome: 'used',
+    success: error === '',
+    name: skill.name,
+    version: skill.version,
+    result: error === '' && result.value !== undefined ? plainValue(result.value) : null,
+    resultNote: error === '' ? noteOfPlainValue(result.value) : '',
+    output: result.stdout,
+    error,
+    exit: result.exit,
+    durationMs: result.wallMs,
+  };
+}
+
+interface PreparedUse extends Executable {
+  readonly skill: Skill;
+  readonly packages: readonly string[];
+}
+
+/** Nothing is claimed for what is refused. null where there is no such skill in use. */
+async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
+  if (call.claim) await call.allowed;
+  const earlier = (await call.claim?.find()) ?? null;
+  if (earlier !== null) return preparedUse(await versionMeant(earlier, call.reader, deps), call, deps);
+  // Whether it is allowed is on its way while the skill is being read.
+  const [skill] = await Promise.all([findSkill(deps.procedural, call.reader, call.name), call.allowed]);
+  if (skill === null) return null;
+  const prepared = await preparedUse(skill, call, deps);
+  const taken = (await call.claim?.take({ scope: skill.scope, name: skill.name, version: skill.version })) ?? skill;
+  if (taken.version === skill.version && taken.name === skill.name && contentDigest(taken.scope) === contentDigest(skill.scope))
+    return prepared;
+  return preparedUse(await versionMeant(taken, call.reader, deps), call, deps);
+}
+
+async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse> {
+  requireProven(skill, deps.checker);
+  const { code, packages } = await wholeCode(skill, deps);
+  return { ...executableOf(skill, call, code), skill, packages };
+}
+
+/**
+ * Notes of requests come in with imports, too: what its reader can't read is not there.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where it may not be run any more
+ */
+async function versionMeant({ scope, name, version }: MeantVersion, reader: SkillReader, { procedural }: UseSkillDeps): Promise<Skill> {
+  const versions = isReadBy(scope, reader) ? await procedural.versions(scope, name) : [];
+  const known = versions.find((one) => one.version === version && isReadBy(one.scope, reader));
+  if (known?.status === 'active' || known?.status === 'deprecated') return known;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `This request_id used ${name}@${version}, which is ${known?.status ?? 'gone'} and not run any more; use a new request_id.`,
+    { field: 'request_id' },
+  );
+}
+
+/** @throws EtudeError FAILED_PRECONDITION */
+export function requireProven(skill: Skill, checker: ProofChecker): void {
+  if (!isProven(skill, checker))
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
+    );
+}
+
+/** Asking for a skill that is being written, waits for somebody, or was turned down or away would only make another one. */
+async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
+  const known = await findSkill(procedural, reader, name, { status: 'any' });
+  if (known === null) return { outcome: 'not_found' };
+  const { status, statusReason } = known;
+  const why = status === 'rejected' && statusReason !== '' ? ` It was rejected: ${statusReason.slice(0, REASON_MAX)}` : '';
+  throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
+}
+
+/** The skill's code with all that it needs, and the packages of all. @throws as `neededSkills` */
+export async function wholeCode(
+  skill: Pick<Skill, 'name' | 'scope' | 'code' | 'dependencies' | 'packages'>,
+  { procedural, checker }: { readonly procedural: Pick<ProceduralMemory, 'versions'>; readonly checker: ProofChecker },
+): Promise<{ readonly code: string; readonly packages: readonly string[] }> {
+  const needed = await neededSkills(procedural, skill, (one) => isProven(one, checker));
+  const packages = [...new Set([skill, ...needed].flatMap((one) => one.packages ?? []))];
+  return { code: bundledCode(skill.code, needed, skill.dependencies), packages };
+}
+
+function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): Executable {
+  requireCallable(skill);
+  if (skill.entryPoint === null) {
+    if (Object.keys(parameters).length > 0)
+      throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a program: it takes no parameters, and reads its standard input.`, {
+        field: 'parameters',
+      });
+    return { run: { kind: 'program', code, stdin }, input: { stdin } };
+  }
+  if (stdin !== '')
+    throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a function: it reads no standard input; give it parameters.`, {
+      field: 'stdin',
+    });
+  const given = validateArguments(skill, parameters);
+  const { contract, entryPoint } = skill;
+  return { run: { kind: 'call', ...placedCall({ contract, entryPoint }, code, given), ...SHOWN_VALUE }, input: given };
+}
+
+async function execute(
+  skill: Skill,
+  { run, input, packages }: PreparedUse,
+  { reader, useId }: SkillCall,
+  { sandboxes, limits, templateFor }: UseSkillDeps,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const { tenant, agent, user } = reader;
+  const template = packages.length === 0 ? undefined : templateFor?.(packages);
+  const { runs } = await sandboxes.execute(
+    {
+      executionId: `use-${contentDigest({ tenant, agent, user, useId, skill: skill.digest, input })}`,
+      tenant,
+      owner: { agent, user },
+      files: [],
+      limits: limits ?? SandboxLimits.parse({}),
+      stopOnFailure: false,
+      runs: [run],
+      ...(template === undefined ? {} : { template }),
+    },
+    signal,
+  );
+  const [result] = runs;
+  if (result === undefined || RETRYABLE_EXITS.has(result.exit))
+    throw new EtudeError(
+      'SANDBOX_UNAVAILABLE',
+      `The sandbox was lost while ${skill.name} ran (${result?.exit ?? 'no result'}); try again.`,
+    );
+  if (result.exit === 'cancelled') throw new EtudeError('CANCELLED', `The use of ${skill.name} was cancelled before it ended.`);
+  return result;
+}
+
+const LIMIT_MET: Partial<Record<ExitReason, string>> = {
+  wall: 'it ran out of wall time',
+  cpu: 'it ran out of CPU time',
+  no_output: 'it printed nothing for too long',
+  oom: 'it ran out of memory',
+  oomkilled: 'it ran out of memory',
+  output: 'it printed more than is allowed',
+  disk: 'it wrote more than is allowed',
+  pids: 'it started more processes than are allowed',
+  kernel_lost: 'its sandbox was lost while it ran',
+};
+
+/** Why a use failed, in a line or two; empty where it did not. */
+function errorOf(result: RunResult, { kind }: SandboxRun): string {
+  const limit = LIMIT_MET[result.exit];
+  if (limit !== undefined) return limit;
+  if (result.exit === 'ok' && !result.error && (kind !== 'call' || result.value !== undefined)) return '';
+  const { type, message, line, summary } = crashOf(result);
+  const where = line === null ? '' : `, line ${line}`;
+  return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
+}
+
+function ownerOf({ scope: { tenant, agent, user } }: Skill) {
+  return { tenant, agent, ...(user === null ? {} : { user }) };
+}
+
+/** Names reader and use, so that a repeat is the same write; the tenant too, since job ids are not kept apart by tenant. */
+function writeIdOf({ reader: { tenant, agent, user }, useId }: SkillCall): string {
+  return `use-${contentDigest({ tenant, agent, user, useId })}`;
+}
+
+function useOf(
+  skill: Skill,
+  { reader: { tenant, agent, user } }: SkillCall,
+  { result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number },
+): Extract<MemoryWrite, { kind: 'skill_use' }> {
+  const success = error === '';
+  return {
+    kind: 'skill_use',
+    scope: { tenant, agent, user },
+    owner: ownerOf(skill),
+    name: skill.name,
+    version: skill.version,
+    success,
+    fingerprint: '',
+    cue: '',
+    at,
+    inputDigest: contentDigest(input),
+    ...outputDigestOf(result, success),
+    ...(success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } }),
+  };
+}
+
+/**
+ * What the same input is to give again: value and print, or the kind of the code's own exception. Not its message, which may hold
+ * addresses, and nothing of a limit or a kill, which a busy machine may bring about.
+ */
+function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
+  if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };
+  const { type } = crashOf(result);
+  return type === null || LIMIT_MET[result.exit] !== undefined ? {} : { outputDigest: contentDigest({ error: type }) };
+}

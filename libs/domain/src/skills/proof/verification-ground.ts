@@ -1,0 +1,156 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { SkillRegistry } from '../../ports/skill-registry.js';
+import { activeVersion } from '../life/decisions.js';
+import { dependencyOn } from './bundle-code.js';
+import { isPinOf, neededSkills, pinnedVersion } from '../life/call-graph.js';
+import { isReadBy, searchSkills } from '../life/find-skill.js';
+import { isPruning } from '../life/prune.js';
+
+/** Everything that a verification looks at beside the skill. */
+export interface VerificationGround {
+  /** The active version that this one would replace: it has to pass that one's tests as well. */
+  readonly replaced: Skill | null;
+  /** Versions whose tests that one had to pass, and so on back: this one has to pass them as well. Newest first. */
+  readonly earlier?: readonly Skill[];
+  /** Skills that it calls, at any depth, in the order of loading. */
+  readonly needed: readonly Skill[];
+  /**
+   * Active skills that call it, and that whoever reads it can read as well: their tests have to pass with this version in place of the
+   * one they call. Those of others stay with the version that they call until one that is pinned to this one has passed.
+   */
+  readonly dependents: readonly DependentSkill[];
+  /** Skills that read much the same, most similar first. */
+  readonly similar: readonly SimilarSkill[];
+}
+
+export interface DependentSkill {
+  readonly skill: Skill;
+  /** The same skill, pinned to this version. */
+  readonly repinned: Skill;
+  /** What it then needs, in the order of loading. */
+  readonly needed: readonly Skill[];
+}
+
+/** A skill that reads much the same. */
+export interface SimilarSkill {
+  readonly skill: Skill;
+  /** Calibrated, of name and description. */
+  readonly similarity: number;
+  /** What it calls, in the order of loading. */
+  readonly needed: readonly Skill[];
+}
+
+/** Two that are less alike than this do different things. */
+const SIMILARITY_MIN = 0.85;
+const SIMILAR_MAX = 3;
+
+type IsProven = (skill: Skill) => boolean;
+
+/** @throws EtudeError FAILED_PRECONDITION where what it calls can't be brought in, MEMORY_UNAVAILABLE */
+export async function gatherGround(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<VerificationGround> {
+  const needed = await neededSkills(procedural, skill, isProven);
+  const [replaced, dependents, similar] = await Promise.all([
+    activeVersion(procedural, skill),
+    dependentsOf(skill, needed, procedural, isProven),
+    similarTo(skill, procedural, isProven),
+  ]);
+  const earlier = replaced === null ? [] : await earlierVersions(replaced, procedural);
+  return { replaced, earlier, needed, dependents, similar };
+}
+
+async function dependentsOf(
+  skill: Skill,
+  needed: readonly Skill[],
+  procedural: ProceduralMemory,
+  isProven?: IsProven,
+): Promise<readonly DependentSkill[]> {
+  const calling = (await activeDependents(skill, procedural)).filter(({ scope }) => isReadBy(scope, skill.scope));
+  return Promise.all(
+    calling.map(async (dependent) => {
+      const others = (dependent.dependencies ?? []).filter((pin) => !isPinOf(pin, skill));
+      const rest = await neededSkills(procedural, { ...dependent, dependencies: others }, isProven);
+      const repinned = { ...dependent, dependencies: [...others, dependencyOn(skill)] };
+      return { skill: dependent, repinned, needed: withoutRepeats([...rest, ...needed, skill]) };
+    }),
+  );
+}
+
+/** Active skills that call a version of this one, which the same user has. */
+export async function activeDependents(skill: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
+  const { tenant, agent, user } = skill.scope;
+  const calling = (await registry.dependents({ tenant, agent, user, name: skill.name })).filter(({ status }) => status === 'active');
+  if (calling.length === 0) return [];
+  const versions = await registry.versions({ tenant, agent }, skill.name);
+  return calling.filter((caller) =>
+    (caller.dependencies ?? []).some((pin) => isPinOf(pin, skill) && pinnedVersion(versions, pin, caller)?.scope.user === user),
+  );
+}
+
+function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
+  return [...new Map(skills.map((skill) => [JSON.stringify(dependencyOn(skill)), skill])).values()];
+}
+
+async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<readonly SimilarSkill[]> {
+  if (skill.kind !== 'function') return [];
+  const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
+  // Its own earlier versions are among the most similar.
+  const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
+  const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
+  const similar = await Promise.all(
+    others.map(async (hit) => ({
+      skill: hit.skill,
+      similarity: hit.similarity,
+      needed: await neededSkills(procedural, hit.skill, isProven).catch(nothingToRun),
+    })),
+  );
+  return similar.flatMap(({ needed, ...one }) => (needed === null ? [] : [{ ...one, needed }]));
+}
+
+/** null where its own calls can't be made: it has no results to compare. Any other failure is the memory's, and is thrown. */
+function nothingToRun(error: unknown): null {
+  if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+  return null;
+}
+
+/** Versions, and their tests together, that a new version is held to beside the one that it replaces. */
+const VERSIONS_MAX = 20;
+const TESTS_MAX = 1_000;
+
+/**
+ * The versions whose tests this one had to pass, by its evidence, those that they had to pass, and so on back, newest first. One that
+ * was archived by a decision binds nobody any more; pruning is none. Without a proof there is nothing to go by.
+ *
+ * @param skill in use; its own tests are not among them
+ * @throws EtudeError MEMORY_UNAVAILABLE
+ */
+export async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {
+  if (keptOf(skill).length === 0) return [];
+  const versions = new Map((await registry.versions(skill.scope, skill.name)).map((version) => [version.version, version]));
+  const found = new Map<number, Skill>();
+  for (let open = keptOf(skill); open.length > 0;) {
+    const next = open.flatMap(({ version, digest }) => {
+      const one = versions.get(version);
+      return one === undefined || one.digest !== digest || one.version === skill.version || found.has(version) ? [] : [one];
+    });
+    for (const one of next) found.set(one.version, one);
+    open = next.flatMap(keptOf);
+  }
+  const binding = [...found.values()].filter((one) => !isWithdrawn(one)).toSorted((a, b) => b.version - a.version);
+  return withinBounds(binding);
+}
+
+/** Its own versions, of those whose tests passed with it. */
+function keptOf(skill: Skill) {
+  return (skill.proof?.kept ?? []).filter((pin) => isPinOf(pin, skill));
+}
+
+function isWithdrawn({ status, history = [] }: Skill): boolean {
+  return status === 'archived' && !isPruning(history.findLast(({ to }) => to === 'archived')?.reason ?? '');
+}
+
+function withinBounds(versions: readonly Skill[]): readonly Skill[] {
+  let tests = 0;
+  return versions.slice(0, VERSIONS_MAX).filter((version) => (tests += version.tests.length) <= TESTS_MAX);
+}

@@ -1,0 +1,397 @@
+import { isRetryable } from '@etude/contracts/errors';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { ExecutionRequest } from '@etude/contracts/sandbox';
+import type { SkillFinding } from '@etude/contracts/skill-proof';
+import { describe, expect, it, vi } from 'vitest';
+import type { Sandboxes } from '../../ports/sandboxes.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { CLEAN_RUN } from '../../../test/run-results.js';
+import { dependencyOn } from './bundle-code.js';
+import { skillOf as named } from '../../../test/bundle-fixture.js';
+import { candidateFromTests } from './skill-candidate.js';
+import { NO_GROUND, type VerificationDeps, verifySkill } from './verify-skill.js';
+
+function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = null): Skill {
+  const scope = { tenant: 'acme', agent: 'solver', user: null };
+  const skill = candidateFromTests({
+    scope,
+    prompt: 'Double it.',
+    fingerprint: 'f',
+    code,
+    description: 'Doubles.',
+    scenarios: [],
+    model: 'm',
+    scripted: true,
+    at: 1,
+    entryPoint,
+    tests,
+    sources: [],
+  });
+  if (skill === null) throw new Error('no candidate');
+  return skill;
+}
+const io = (stdin: string, expectedStdout: string): SkillTest => ({
+  kind: 'io',
+  stdin,
+  expectedStdout,
+  comparison: 'whitespace',
+  tolerance: 0,
+});
+const call = (args: number[], expected: number | null): SkillTest => ({ kind: 'call', args, kwargs: {}, expected, tolerance: 0 });
+const analyser = { analyse: async () => [] };
+const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps: Partial<VerificationDeps> = {}) =>
+  verifySkill(skill, { sandboxes, analyser, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps }, new AbortController().signal);
+
+describe('verifySkill', () => {
+  it('passes a program whose tests notice mutants', async () => {
+    const verification = await verify(skillOf('n = int(input())\nprint(n * 2)', [io('2', '4'), io('5', '10')]));
+    expect(verification).toMatchObject({
+      passed: true,
+      reason: '',
+      evidence: [
+        'the code parses',
+        'static analysis found nothing',
+        'its tests pass twice with the same results (2)',
+        'its tests fail on 4 of 4 mutants',
+      ],
+      found: { testsPassed: 2, mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] },
+    });
+  });
+
+  it('passes functions and test code alike', async () => {
+    const code = 'def double(n):\n    return n * 2';
+    expect(await verify(skillOf(code, [call([2], 4), call([3], 6)], 'double'))).toMatchObject({ passed: true });
+    expect(
+      await verify(skillOf(code, [{ kind: 'python', setup: 'import math\n', tests: 'assert double(3) == 6' }], 'double')),
+    ).toMatchObject({ passed: true });
+  });
+
+  it('rejects code that does not parse, with the line', async () => {
+    expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({
+      passed: false,
+      reason: expect.stringMatching(/^the code is refused: line 1: it does not parse: SyntaxError/),
+    });
+  });
+
+  it('tells an author what was called, expected and got, and nobody else', async () => {
+    const double = skillOf('def double(n, by=2):\n    return n * 3', [call([2], 4)], 'double');
+    const told = async (skill: Skill) => (await verify({ ...skill, origin: 'person' })).reason;
+    expect(await told(double)).toBe('its tests fail: test 1 of 1: wrong answer; double(2) gave 6, not 4');
+    expect((await verify(double)).reason).toBe('its tests fail: test 1 of 1: wrong answer');
+    const long = { kind: 'call' as const, args: [], kwargs: { n: 'a\n'.repeat(200), by: 1 }, expected: '', tolerance: 0 };
+    expect(await told({ ...double, tests: [long] })).toMatch(/; double\(n="a\\n.*…, by=1\) gave ".*…, not ""$/);
+    expect(await told(skillOf('print(3)', [io('2', '4')]))).toContain('wrong answer; with the input "2" it gave "3\\n", not "4"');
+    expect(await told(skillOf('def f(n):\n    return 1 // n', [call([0], 4)], 'f'))).toMatch(
+      /ZeroDivisionError.*; f\(0\), where 4 is expected$/,
+    );
+    const heldOut = await told({ ...skillOf('def f(n):\n    return n + 1', [call([1], 2), call([4], 5)], 'f'), heldOut: [call([77], 4)] });
+    expect(heldOut).toBe('its held-out tests fail: wrong answer');
+  });
+
+  it('rejects code whose tests fail', async () => {
+    expect(await verify(skillOf('print(3)', [io('2', '4')]))).toMatchObject({
+      passed: false,
+      reason: 'its tests fail: test 1 of 1: wrong answer',
+      evidence: ['the code parses', 'static analysis found nothing'],
+    });
+  });
+
+  it('rejects tests that no mutant fails', async () => {
+    const idle = skillOf('def idle(n):\n    return None', [call([1], null)], 'idle');
+    expect(await verify(idle)).toMatchObject({ passed: false, reason: 'its tests prove nothing: no mutant could be made' });
+    const weak = skillOf('def double(n):\n    return n * 2', [{ kind: 'python', setup: '', tests: 'assert callable(double)' }], 'double');
+    expect(await verify(weak)).toMatchObject({ passed: false, reason: 'its tests prove nothing: they pass on every mutant' });
+  });
+
+  it('rejects answers that change with the hash seed', async () => {
+    const sandboxes = new PythonSandboxes();
+    const seeded = {
+      async execute(request: ExecutionRequest) {
+        const answer = await sandboxes.execute(request);
+        const runs = answer.runs.map((run) =>
+          run.value === undefined ? run : { ...run, value: Number(run.value) + (request.hashSeed === undefined ? 0 : 1e-12) },
+        );
+        return { ...answer, runs };
+      },
+    };
+    const skill = skillOf(
+      'def third(n):\n    return n / 3',
+      [{ kind: 'call', args: [1], kwargs: {}, expected: 1 / 3, tolerance: 1e-6 }],
+      'third',
+    );
+    expect(await verify(skill, seeded)).toMatchObject({
+      passed: false,
+      reason: 'its tests give other results under another hash seed and clock: test 1 of 1: it gave another value',
+    });
+  });
+
+  it('rejects what prints something else under another hash seed, in tests of every kind', async () => {
+    const hashed = 'def hashd(text):\n    print("start")\n    print(*set(text))\n    return len(text)';
+    const python: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("ab") == 2' };
+    const letters: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("abcdefgh") == 8' };
+    const reason = 'its tests give other results under another hash seed and clock: test 2 of 2: it printed something else';
+    const skill = skillOf(hashed.replace('*set(text)', '*set(text) if len(text) > 2 else text'), [python, letters], 'hashd');
+    expect(await verify(skill)).toMatchObject({ passed: false, reason });
+    expect((await verify({ ...skill, origin: 'person' })).reason).toMatch(
+      /something else; "[a-h ]{15}" the first time, "[a-h ]{15}" the second$/,
+    );
+  });
+
+  it.each([
+    ['printed beside a value', { value: 4 }],
+    ['printed and cut', { value: 4, stdoutCutBytes: 9 }],
+  ])('rejects what is %s and changes, and looks at no times', async (_, run) => {
+    const runsOf = (second: string): Sandboxes => {
+      const python = new PythonSandboxes();
+      return {
+        async execute(request: ExecutionRequest) {
+          const answer = await python.execute(request);
+          if (request.runs.some(({ kind }) => kind !== 'call') || request.runs.length > 1) return answer;
+          const isSecond = request.hashSeed !== undefined;
+          const given = { ...CLEAN_RUN, ...run, stdout: isSecond ? second : 'now\n', wallMs: isSecond ? 9 : 1 };
+          return { ...answer, runs: [given] };
+        },
+      };
+    };
+    const skill = { ...skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double'), origin: 'person' as const };
+    expect((await verify(skill, runsOf('then\n'))).reason).toMatch(/printed something else; "now" the first time, "then" the second$/);
+    expect((await verify(skill, runsOf('now\n'))).reason).not.toMatch(/other results/);
+  });
+
+  it('holds a new version to the tests of the old one', async () => {
+    const replaced = skillOf('print(int(input()) * 2)', [io('2', '4'), io('9', '18')]);
+    const skill = { ...skillOf('n = int(input())\nprint(n + 2)', [io('2', '4')]), version: 2 };
+    const verification = await verify(skill, new PythonSandboxes(), { ground: { ...NO_GROUND, replaced } });
+    expect(verification.reason).toMatch(/^the tests of version 1, which it would replace, fail:/);
+  });
+
+  it('takes for no snippet what has a function to call', async () => {
+    const snippet = { ...skillOf('def double(n):\n    return n * 2', [call([1], 2)], 'double'), kind: 'snippet' as const, tests: [] };
+    expect(await verify(snippet)).toMatchObject({
+      passed: false,
+      reason: 'the code has double to call, so it is a function, which needs tests, and no snippet',
+    });
+  });
+
+  it('lets nothing that is shown take the place of a function', async () => {
+    const replaced = skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double');
+    const ground = { ...NO_GROUND, replaced };
+    for (const kind of ['snippet', 'procedure'] as const)
+      expect(await verify({ ...replaced, kind, version: 2 }, new PythonSandboxes(), { ground })).toMatchObject({
+        passed: false,
+        reason: expect.stringMatching(/^version 1, which it would replace, is a function, and it is a (snippet|procedure), which is shown/),
+      });
+    const words = { ...replaced, kind: 'procedure' as const, code: '', tests: [], version: 2 };
+    expect(await verify(words, new PythonSandboxes(), { ground })).toMatchObject({ passed: false });
+  });
+
+  it('parses a snippet and never runs it', async () => {
+    const sandboxes = new PythonSandboxes();
+    const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
+    expect(await verify(snippet, sandboxes)).toMatchObject({
+      passed: true,
+      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run; its tests are not run (1)'],
+    });
+    expect(sandboxes.requests).toHaveLength(1);
+  });
+
+  it('asks for the same executions when repeated, others for another tenant or try', async () => {
+    const sandboxes = new PythonSandboxes();
+    const skill = skillOf('print(int(input()) * 2)', [io('2', '4')]);
+    const ids = async (tested: Skill, attempt: number) => {
+      sandboxes.requests.length = 0;
+      await verify(tested, sandboxes, { attempt });
+      return sandboxes.requests.map(({ executionId }) => executionId);
+    };
+    const once = await ids(skill, 1);
+    expect(new Set(once).size).toBe(once.length);
+    expect(await ids(skill, 1)).toEqual(once);
+    expect(await ids(skill, 2)).not.toContain(once[0]);
+    expect(await ids({ ...skill, scope: { ...skill.scope, tenant: 'other' } }, 1)).not.toContain(once[0]);
+  });
+
+  it('rejects nothing when a sandbox is lost', async () => {
+    const lost = {
+      execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...CLEAN_RUN, exit: 'infra' as const }] }),
+    };
+    const error: unknown = await verify(skillOf('print(1)', [io('', '1')]), lost).catch((thrown: unknown) => thrown);
+    expect(isRetryable(error)).toBe(true);
+  });
+});
+
+const finding = (rule: string, severity: SkillFinding['severity']): SkillFinding => ({
+  analyser: 'ruff',
+  rule,
+  severity,
+  line: 2,
+  message: 'it looks odd',
+});
+
+const reasonOf = async (skill: Skill, deps: Partial<VerificationDeps> = {}) => (await verify(skill, new PythonSandboxes(), deps)).reason;
+
+describe('what else speaks against a skill', () => {
+  const double = 'def double(n: int) -> int:\n    return n * 2';
+  const tests = [call([2], 4), call([3], 6)];
+
+  it('is a secret, and no other finding', async () => {
+    const skill = skillOf(double, tests, 'double');
+    const found = (...findings: SkillFinding[]) =>
+      verify(skill, new PythonSandboxes(), { analyser: { analyse: async (text) => (text === double ? findings : []) } });
+    expect(await found(finding('S102', 'error'), finding('S311', 'warning'))).toMatchObject({
+      passed: true,
+      found: { findings: [{ rule: 'S102' }, { rule: 'S311' }] },
+      evidence: expect.arrayContaining(['static analysis found 1 errors, 1 warnings and 0 notes']),
+    });
+    expect(await found(finding('secret/openai', 'error'))).toMatchObject({
+      passed: false,
+      reason: expect.stringMatching(/^the skill holds a secret: line 2: it looks odd/),
+    });
+  });
+
+  it('is a parameter that is declared otherwise', async () => {
+    const declared = { name: 'n', type: 'str', description: '', required: true };
+    expect(await reasonOf({ ...skillOf(double, tests, 'double'), parameters: [declared] })).toBe(
+      'the code is not what is declared: parameter "n": it is declared as str, and the code says int',
+    );
+  });
+
+  it('is what it does when it is loaded', async () => {
+    expect(await reasonOf(skillOf(`print(1)\n${double}`, tests, 'double'))).toMatch(/^the code is refused: line 1: it calls print\(\)/);
+  });
+
+  it('is a class, or a call of a program', async () => {
+    expect(await reasonOf({ ...skillOf('class double: ...', tests, 'double'), kind: 'function' })).toMatch(/register it as a snippet$/);
+    expect(await reasonOf({ ...skillOf('print(1)', [io('', '1')]), tests })).toMatch(/^it is a program and has tests that call/);
+    expect(await reasonOf({ ...skillOf(double, tests, 'double'), tests: [] })).toBe('it has no tests');
+  });
+
+  it('is a skill that it calls and is not pinned to', async () => {
+    expect(await reasonOf(skillOf(`from skills import other\n${double}`, tests, 'double'))).toMatch(/not pinned to: other;/);
+  });
+
+  it('is a share of unnoticed copies that is too large', async () => {
+    const loose = skillOf('def double(n):\n    return n * 2 if n < 100 else n + 50', [call([2], 4)], 'double');
+    const { reason, found } = await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0.9 });
+    expect(reason).toMatch(/^its tests notice \d of \d mutants, and at least \d are wanted; not noticed: line 2: /);
+    expect(found.mutantsSurvived.length).toBe(found.mutantsMade - found.mutantsNoticed);
+    expect(await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0 })).toMatchObject({ passed: true });
+  });
+
+  it('is that only one of many mutants is noticed, however low the share may be', async () => {
+    const code = 'def double(n):\n    yield n * 2\n    yield n + 2\n    yield n - 2';
+    const one = [{ kind: 'python' as const, setup: '', tests: 'assert double(3) is not None' }];
+    expect(await reasonOf(skillOf(code, one, 'double'), { mutationScoreMin: 0 })).toMatch(
+      /^its tests prove little: they notice 1 of \d+ mutants, and 2 are wanted/,
+    );
+  });
+
+  it('is a held-out test that fails, of its own or of the version before; nobody is told which', async () => {
+    const skill = skillOf(double, tests, 'double');
+    expect(await verify({ ...skill, heldOut: [call([9], 18)] })).toMatchObject({ passed: true, found: { heldOutPassed: 1 } });
+    expect(await reasonOf({ ...skill, heldOut: [call([9], 18), call([5], 11)] })).toBe('its held-out tests fail: wrong answer');
+    const replaced = { ...skill, heldOut: [call([5], 11)] };
+    const second = { ...skillOf('def double(n):\n    return n + n', tests, 'double'), version: 2 };
+    expect(await reasonOf(second, { ground: { ...NO_GROUND, replaced } })).toBe('its held-out tests fail: wrong answer');
+  });
+
+  it('is told by its kind alone where the test is not its author’s: lines and names of exceptions can say what went in', async () => {
+    const spying = 'def double(n):\n    if n > 100:\n        raise NameError(str(n))\n    return n * 2';
+    const skill = { ...skillOf(spying, tests, 'double'), origin: 'person' as const };
+    expect(await reasonOf({ ...skill, heldOut: [call([777], 1554)] })).toBe('its held-out tests fail: it ended with an error');
+    const replaced = skillOf(double, [call([424], 848)], 'double');
+    expect(await reasonOf({ ...skill, version: 2 }, { ground: { ...NO_GROUND, replaced } })).toBe(
+      'the tests of version 1, which it would replace, fail: test 1 of 1: it ended with an error',
+    );
+  });
+
+  it('runs other held-out tests as other executions, whose results are not taken for theirs', async () => {
+    const sandboxes = new PythonSandboxes();
+    const execute = vi.spyOn(sandboxes, 'execute');
+    const skill = skillOf(double, tests, 'double');
+    for (const test of [call([9], 18), call([5], 11)]) await verify({ ...skill, heldOut: [test] }, sandboxes);
+    const ids = execute.mock.calls.map(([{ executionId }]) => executionId).filter((id) => id.endsWith('-held-out'));
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it('takes the tests of the version before under the name that they call', async () => {
+    const replaced = skillOf(double, [{ kind: 'python', setup: '', tests: 'assert double(4) == 8' }], 'double');
+    const renamed = { ...skillOf('def twice(n):\n    return n + n', tests, 'twice'), version: 2 };
+    expect(await verify(renamed, new PythonSandboxes(), { ground: { ...NO_GROUND, replaced } })).toMatchObject({
+      passed: true,
+      found: { kept: [{ name: replaced.name, version: 1, digest: replaced.digest }] },
+    });
+    const sandboxes = new PythonSandboxes();
+    await verify(renamed, sandboxes, { ground: { ...NO_GROUND, replaced } });
+    const held = sandboxes.requests.find(({ executionId }) => executionId.includes('-v1-'))?.runs;
+    expect(held).toMatchObject([
+      { kind: 'checked', code: renamed.code, entryPoint: 'twice', tests: 'double = twice\nassert double(4) == 8' },
+    ]);
+    const program = { ...skillOf('print(int(input()) * 2)', [io('2', '4')]), version: 2 };
+    expect(await reasonOf(program, { ground: { ...NO_GROUND, replaced } })).toMatch(/is a function, and it is none/);
+  });
+});
+
+describe('skills that call a skill', () => {
+  const step = named('step', 'def step(n):\n    return n + 1', { tests: [call([1], 2), call([5], 6)] });
+  const twice = named('twice', 'from skills import step\ndef twice(n):\n    return step(step(n))', {
+    tests: [call([1], 3)],
+    needs: [step],
+  });
+  const groundWith = (next: Skill) => ({
+    ...NO_GROUND,
+    replaced: step,
+    dependents: [{ skill: twice, repinned: { ...twice, dependencies: [dependencyOn(next)] }, needed: [next] }],
+  });
+
+  it('run with it where it is loaded in the pinned version', async () => {
+    const verification = await verify(twice, new PythonSandboxes(), { ground: { ...NO_GROUND, needed: [step] } });
+    expect(verification).toMatchObject({ passed: true, found: { mutantsMade: 1, mutantsNoticed: 1 } });
+  });
+
+  it('have to pass with the version that replaces it', async () => {
+    const better = named('step', 'def step(n):\n    return 1 + n', { tests: [call([1], 2)], version: 2 });
+    expect(await verify(better, new PythonSandboxes(), { ground: groundWith(better) })).toMatchObject({
+      passed: true,
+      found: { kept: [dependencyOn(step), dependencyOn(twice)] },
+      evidence: expect.arrayContaining(['the tests of twice@1, which calls it, pass']),
+    });
+    const worse = named('step', 'def step(n):\n    return n + 1 if n != 2 else 9', { tests: [call([1], 2), call([5], 6)], version: 2 });
+    expect(await verify(worse, new PythonSandboxes(), { ground: groundWith(worse), mutationScoreMin: 0 })).toMatchObject({
+      passed: false,
+      reason: 'the tests of twice@1, which calls it, fail with this version: test 1 of 1: wrong answer',
+    });
+  });
+
+  it('are told from those that do the same', async () => {
+    const same = named('plus_one', 'def plus_one(n):\n    return n + 1', { tests: [call([3], 4)] });
+    const other = named('plus_two', 'def plus_two(n):\n    return n + 2', { tests: [call([3], 5)] });
+    const similar = [same, other].map((skill) => ({ skill, similarity: 0.9, needed: [] }));
+    const { found, passed } = await verify(step, new PythonSandboxes(), { ground: { ...NO_GROUND, similar } });
+    expect({ passed, alike: found.alike }).toEqual({
+      passed: true,
+      alike: [
+        { name: 'plus_one', agent: 'solver', user: null, version: 1, similarity: 0.9, passesTheirs: true, theyPass: true },
+        { name: 'plus_two', agent: 'solver', user: null, version: 1, similarity: 0.9, passesTheirs: false, theyPass: false },
+      ],
+    });
+  });
+});
+
+describe('words', () => {
+  it('that hold a secret are refused', async () => {
+    const words = { ...skillOf('x', [io('', '')]), kind: 'procedure' as const, code: '', tests: [], description: 'Log in with hunter2.' };
+    const secretive = { analyse: async (text: string) => (text.includes('hunter2') ? [finding('secret/password', 'error')] : []) };
+    expect(await reasonOf(words, { analyser: secretive })).toMatch(
+      /^the skill holds a secret: description, line 2: it looks odd; take it out/,
+    );
+  });
+
+  it('are shown, and not parsed', async () => {
+    const sandboxes = new PythonSandboxes();
+    const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };
+    expect(await verify(procedure, sandboxes)).toMatchObject({ passed: true });
+    expect(await verify({ ...procedure, code: '' }, sandboxes)).toMatchObject({ passed: true });
+    expect(sandboxes.requests).toEqual([]);
+  });
+});
