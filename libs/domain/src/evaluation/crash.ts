@@ -9,48 +9,15 @@ export interface Crash {
   readonly summary: string;
 }
 
-const BUILT_IN = new Set([
-  'ArithmeticError',
-  'AssertionError',
-  'AttributeError',
-  'BrokenPipeError',
-  'BufferError',
-  'ConnectionError',
-  'EOFError',
-  'FileExistsError',
-  'FileNotFoundError',
-  'FloatingPointError',
-  'ImportError',
-  'IndentationError',
-  'IndexError',
-  'IsADirectoryError',
-  'KeyError',
-  'KeyboardInterrupt',
-  'LookupError',
-  'MemoryError',
-  'ModuleNotFoundError',
-  'NameError',
-  'NotImplementedError',
-  'OSError',
-  'OverflowError',
-  'PermissionError',
-  'RecursionError',
-  'ReferenceError',
-  'RuntimeError',
-  'StopIteration',
-  'SyntaxError',
-  'SystemError',
-  'SystemExit',
-  'TabError',
-  'TimeoutError',
-  'TypeError',
-  'UnboundLocalError',
-  'UnicodeDecodeError',
-  'UnicodeEncodeError',
-  'UnicodeError',
-  'ValueError',
-  'ZeroDivisionError',
-]);
+const BUILT_IN = new Set(
+  [
+    'ArithmeticError AssertionError AttributeError BrokenPipeError BufferError ConnectionError EOFError FileExistsError',
+    'FileNotFoundError FloatingPointError ImportError IndentationError IndexError IsADirectoryError KeyError KeyboardInterrupt',
+    'LookupError MemoryError ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError',
+    'RecursionError ReferenceError RuntimeError StopIteration SyntaxError SystemError SystemExit TabError TimeoutError',
+    'TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError ValueError ZeroDivisionError',
+  ].flatMap((line) => line.split(' ')),
+);
 /**
  * What Python says of how code is written. Code can raise these by itself, with any message: so only the words that are matched here are
  * told, and at most one name among them, where it stands in the code as a whole: put together of parts it could spell out anything.

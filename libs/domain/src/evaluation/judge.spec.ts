@@ -3,7 +3,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
-import { planRuns } from './plan-runs.js';
+import { planRuns } from './evaluators.js';
 import { CLEAN_RUN } from '../../test/run-results.js';
 
 const crashed = (last: string): RunResult => ({

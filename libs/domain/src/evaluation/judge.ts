@@ -1,9 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { RETRYABLE_EXITS, type ExitReason, type RunResult, type SandboxRun } from '@etude/contracts/sandbox';
 import type { Evaluator, Verdict } from '@etude/contracts/task';
-import { sameOutput, sameValue } from './compare.js';
-import { crashOf } from './crash.js';
-import { feedbackOf, type CaseOutcome } from './feedback.js';
+import { type CaseOutcome, streams } from './evaluator.js';
+import { rulesOf } from './evaluators.js';
 
 export interface Judgement {
   readonly verdict: Verdict;
@@ -62,13 +61,10 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
 export function judgeWithoutCode(evaluator: Evaluator): Judgement {
   const reason = 'the answer held no code';
   const feedback = 'Your answer held no code. Answer with one fenced Python block that holds all of it.';
-  return { verdict: 'RE', reason, casesPassed: 0, casesTotal: casesOf(evaluator), feedback, output: '' };
+  return { verdict: 'RE', reason, casesPassed: 0, casesTotal: rulesOf(evaluator).cases?.(evaluator).length ?? 1, feedback, output: '' };
 }
 
-function casesOf(evaluator: Evaluator): number {
-  return evaluator.kind === 'io_cases' || evaluator.kind === 'function_cases' ? evaluator.cases.length : 1;
-}
-
+const SHOWN_CASES_MAX = 3;
 const EXIT_VERDICTS: Partial<Record<ExitReason, [Verdict, string]>> = {
   wall: ['TLE', 'ran out of wall time'],
   cpu: ['TLE', 'ran out of CPU time'],
@@ -85,52 +81,42 @@ function outcomeOf(evaluator: Evaluator, planned: SandboxRun, at: number, run: R
   if (!run) return { verdict: null, how: 'not run' };
   const limit = EXIT_VERDICTS[run.exit];
   if (limit) return { verdict: limit[0], how: limit[1] };
-  if (evaluator.kind === 'command') return commandOutcome(evaluator, run);
-  if (planned.kind === 'checked') return checkedOutcome(run, planned.code);
-  if (run.exit !== 'ok' || run.error) return crashOutcome(run, 'code' in planned ? planned.code : '');
-  return sameAsExpected(evaluator, at, run) ? { verdict: 'AC', how: 'passed' } : { verdict: 'WA', how: 'wrong answer' };
-}
-
-function crashOutcome(run: RunResult, code: string): CaseOutcome {
-  const crash = crashOf(run, code);
-  if (crash.type === 'MemoryError') return { verdict: 'MLE', how: 'ran out of memory' };
-  return { verdict: 'RE', how: crash.summary };
-}
-
-function checkedOutcome(run: RunResult, code: string): CaseOutcome {
-  if (run.exit === 'ok' && run.passed === true) return { verdict: 'AC', how: 'passed' };
-  if (run.error?.type === 'AssertionError') return { verdict: 'WA', how: 'an assertion of the tests failed' };
-  if (run.error || run.exit !== 'ok') return crashOutcome(run, code);
-  return { verdict: 'WA', how: 'the tests did not run to their end' };
-}
-
-function commandOutcome(evaluator: Extract<Evaluator, { kind: 'command' }>, run: RunResult): CaseOutcome {
-  if (run.exit === 'signal') return { verdict: 'RE', how: `the command was killed by signal ${run.signal}` };
-  const code = run.exitCode;
-  if (code === null) return crashOutcome(run, ''); // it never exited: that is no 0
-  if (code !== evaluator.expectedExitCode) {
-    return { verdict: code === 0 ? 'WA' : 'RE', how: `the command exited with ${code}, not ${evaluator.expectedExitCode}` };
-  }
-  const same = evaluator.expectedStdout === undefined || sameOutput(run.stdout, evaluator.expectedStdout, evaluator.comparison, 1e-6);
-  return same ? { verdict: 'AC', how: 'passed' } : { verdict: 'WA', how: "the command's output is not the expected one" };
-}
-
-function sameAsExpected(evaluator: Evaluator, at: number, run: RunResult): boolean {
-  if (evaluator.kind === 'io_cases') {
-    return (
-      sameOutput(run.stdout, evaluator.cases[at]!.expectedStdout, evaluator.comparison, evaluator.tolerance) && run.stdoutCutBytes === 0
-    );
-  }
-  if (evaluator.kind === 'function_cases') return sameValue(run.value, evaluator.cases[at]!.expected, evaluator.tolerance);
-  return true;
+  return rulesOf(evaluator).outcome(evaluator, run, at, 'code' in planned ? planned.code : '');
 }
 
 function reasonOf(evaluator: Evaluator, outcomes: readonly CaseOutcome[], decisive: number): string {
   if (decisive < 0) return outcomes.length > 1 ? `all ${outcomes.length} cases passed` : 'passed';
   const { how } = outcomes[decisive]!;
-  if (evaluator.kind !== 'io_cases' && evaluator.kind !== 'function_cases') return how;
-  const hidden = evaluator.cases[decisive]!.public ? '' : 'hidden ';
-  return `${hidden}case ${decisive + 1} of ${outcomes.length}: ${how}`;
+  const cases = rulesOf(evaluator).cases?.(evaluator);
+  if (cases === undefined) return how;
+  return `${cases[decisive]!.public ? '' : 'hidden '}case ${decisive + 1} of ${outcomes.length}: ${how}`;
+}
+
+/**
+ * What the model is told after an attempt. Public cases come with input, expected and actual output. A hidden case shows only that it
+ * failed and how: its input and output, and messages made from them, must reach no prompt.
+ */
+function feedbackOf(evaluator: Evaluator, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
+  const rules = rulesOf(evaluator);
+  const run = results[0]!;
+  if (passed === outcomes.length) return rules.praise?.(evaluator, run) ?? (passed > 1 ? `All ${passed} cases passed.` : 'Passed.');
+  if (rules.cases !== undefined) return casesFeedback(evaluator, outcomes, results, passed);
+  const { how } = outcomes[0]!;
+  const sentence = `${how[0]?.toUpperCase() ?? ''}${how.slice(1)}.`;
+  return rules.feedback?.(evaluator, sentence, run) ?? [sentence, ...streams(run)].join('\n');
+}
+
+function casesFeedback(evaluator: Evaluator, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
+  const rules = rulesOf(evaluator);
+  const cases = rules.cases?.(evaluator) ?? [];
+  const failed = outcomes.map((outcome, at) => ({ ...outcome, at })).filter(({ verdict }) => verdict !== 'AC' && verdict !== null);
+  const told = failed.filter(({ at }) => cases[at]?.public).slice(0, SHOWN_CASES_MAX);
+  const hidden = failed.filter(({ at }) => !cases[at]?.public);
+  const lines = [`${passed} of ${outcomes.length} cases passed.`];
+  for (const { at, how } of told) lines.push(`Case ${at + 1}: ${how}`, ...(rules.showCase?.(evaluator, at, results[at]!) ?? []));
+  if (hidden.length > 0) lines.push(`Hidden cases failed: ${hidden.length}. The first of them: ${hidden[0]!.how}.`);
+  if (outcomes.some(({ verdict }) => verdict === null)) lines.push('The cases after the one that did not finish were not run.');
+  return lines.join('\n');
 }
 
 function outputOf(run: RunResult | undefined): string {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Evaluator, TaskSpec } from '@etude/contracts/task';
+import type { TaskSpec } from '@etude/contracts/task';
+import { rulesOf } from '../evaluation/evaluators.js';
 
 /**
  * What makes two tasks the same task: the prompt, how the answer is judged, and what it is shown. sha256 in hex.
@@ -8,7 +9,12 @@ import type { Evaluator, TaskSpec } from '@etude/contracts/task';
  * come back with others. Case and inner spacing do count: "print A" is not "print a".
  */
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
-  const parts = [normalised(prompt), evaluator.kind, 'entryPoint' in evaluator ? evaluator.entryPoint : '', publicInterface(evaluator)];
+  const parts = [
+    normalised(prompt),
+    evaluator.kind,
+    'entryPoint' in evaluator ? evaluator.entryPoint : '',
+    rulesOf(evaluator).visible(evaluator),
+  ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
@@ -21,19 +27,4 @@ function normalised(text: string): string {
     .filter((line) => line !== '')
     .join('\n')
     .trim();
-}
-
-/** What the answer has to fit beside the prompt's words. */
-function publicInterface(evaluator: Evaluator): unknown {
-  switch (evaluator.kind) {
-    case 'io_cases':
-    case 'function_cases':
-      return evaluator.cases.filter((given) => given.public);
-    case 'python_tests':
-      return [evaluator.setup, evaluator.public ? evaluator.tests : ''];
-    case 'command':
-      return [evaluator.command, evaluator.answerPath, evaluator.expectedExitCode];
-    default:
-      return '';
-  }
 }

@@ -1,25 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
+import type { SkillAnswer } from '../evaluation/evaluator.js';
+import { rulesOf } from '../evaluation/evaluators.js';
 
-/** How a skill can answer a task: with its code as it stands, or once the model has named its parameters. */
-export type SkillAnswer = { readonly code: string } | { readonly binds: 'arguments' | 'stdin' };
-
-/** Null where the skill's form does not fit: a program can't be called, a function can't read standard input by itself. */
+/** How a skill answers a task; null where it can't. */
 export function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
-  if (skill.kind !== 'function') return null;
-  const { entryPoint, code } = skill;
-  switch (evaluator.kind) {
-    case 'io_cases':
-      return entryPoint === null ? { code } : null;
-    case 'function_cases':
-    case 'python_tests':
-      if (entryPoint === null) return null;
-      return { code: entryPoint === evaluator.entryPoint ? code : `${code}\n\n\n${evaluator.entryPoint} = ${entryPoint}` };
-    case 'command':
-      return entryPoint === null ? { code } : { binds: 'arguments' };
-    default:
-      return { binds: entryPoint === null ? 'stdin' : 'arguments' };
-  }
+  return skill.kind === 'function' ? rulesOf(evaluator).adapt(evaluator, skill) : null;
 }
 
 /** What the model is asked for, as `bindRequest` says it. */

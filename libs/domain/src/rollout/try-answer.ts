@@ -1,6 +1,6 @@
 import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { judge, judgeWithoutCode, ranToTheEnd, type Judgement } from '../evaluation/judge.js';
-import { planFiles, planRuns, stopOnFailure } from '../evaluation/plan-runs.js';
+import { planFiles, planRuns, stopOnFailure } from '../evaluation/evaluators.js';
 import { transitionOf, type Attempt } from './attempt-record.js';
 import { keepSolved } from './keep-episode.js';
 import type { RolloutContext } from './rollout-context.js';

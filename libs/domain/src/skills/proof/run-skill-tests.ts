@@ -3,7 +3,7 @@ import { type ExecutionRequest, type RunResult, SandboxLimits, type SandboxRun }
 import type { Evaluator } from '@etude/contracts/task';
 import { sameValue } from '../../evaluation/compare.js';
 import { judge } from '../../evaluation/judge.js';
-import { planRuns } from '../../evaluation/plan-runs.js';
+import { planRuns } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { evaluatorsOf, failedCall, shownPrints } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';

@@ -1,7 +1,7 @@
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../../evaluation/answer-code.js';
-import { planRuns } from '../../evaluation/plan-runs.js';
+import { planRuns } from '../../evaluation/evaluators.js';
 import { skillDigest, contentDigest } from '../content-digest.js';
 import { testsFrom } from './skill-tests.js';
 

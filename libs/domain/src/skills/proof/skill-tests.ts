@@ -1,31 +1,11 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
+import { rulesOf } from '../../evaluation/evaluators.js';
 import type { RunResult } from '@etude/contracts/sandbox';
 
 /** A skill's tests from an evaluator's cases. Empty where the evaluator judges something other than the code's answers. */
 export function testsFrom(evaluator: Evaluator): SkillTest[] {
-  switch (evaluator.kind) {
-    case 'io_cases':
-      return evaluator.cases.map(({ stdin, expectedStdout }) => ({
-        kind: 'io',
-        stdin,
-        expectedStdout,
-        comparison: evaluator.comparison,
-        tolerance: evaluator.tolerance,
-      }));
-    case 'function_cases':
-      return evaluator.cases.map(({ args, kwargs, expected }) => ({
-        kind: 'call',
-        args,
-        kwargs,
-        expected,
-        tolerance: evaluator.tolerance,
-      }));
-    case 'python_tests':
-      return [{ kind: 'python', setup: evaluator.setup, tests: evaluator.tests }];
-    default:
-      return [];
-  }
+  return rulesOf(evaluator).tests?.(evaluator) ?? [];
 }
 
 /** The way back: evaluators that judge code by a skill's tests, one for each way of comparing, in the order of the tests. */

@@ -2,7 +2,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { planFiles, planRuns, stopOnFailure } from './plan-runs.js';
+import { planFiles, planRuns, stopOnFailure } from './evaluators.js';
 
 const PROMPT =
   'from typing import List\n\n\ndef total(xs: List[int], start: int = 0) -> int:\n    """ Sum: of xs.\n    >>> total([1])\n    1\n    """\n';

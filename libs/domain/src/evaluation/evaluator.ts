@@ -1,0 +1,85 @@
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { RunResult, SandboxFile, SandboxRun } from '@etude/contracts/sandbox';
+import type { Evaluator, Verdict } from '@etude/contracts/task';
+import { crashOf } from './crash.js';
+import { cutMiddle } from './cut-middle.js';
+
+/** How one case went. `null`: it was not run because an earlier one crashed. */
+export interface CaseOutcome {
+  readonly verdict: Verdict | null;
+  /** For people and the model; holds nothing of a hidden case. */
+  readonly how: string;
+}
+
+/** How a skill can answer a task: with its code as it stands, or once the model has named its parameters. */
+export type SkillAnswer = { readonly code: string } | { readonly binds: 'arguments' | 'stdin' };
+
+/** The task's text, and `block`, which puts data between the prompt's tags. */
+export interface PromptParts {
+  readonly prompt: string;
+  readonly block: (tag: string, text: string) => string;
+}
+
+/**
+ * One kind of evaluator: all that the domain knows about it. A new kind is one such object in a file of its own, a line in
+ * `evaluators.ts`, and its fields in the contract.
+ */
+export interface EvaluatorRules<E extends Evaluator> {
+  /** The runs that judge this code, one for each case. Expected outputs are in none of them. */
+  plan(evaluator: E, code: string): SandboxRun[];
+  /** Files that the runs need beside the task's own. */
+  files?(evaluator: E, code: string): SandboxFile[];
+  /** Cases that are judged one by one; absent where one run is judged. */
+  cases?(evaluator: E): ReadonlyArray<{ readonly public: boolean }>;
+  /**
+   * The outcome of a run that kept to its limits.
+   * @param code of the run, for messages that name a line
+   */
+  outcome(evaluator: E, run: RunResult, at: number, code: string): CaseOutcome;
+  /** A public case that failed, for the model: input, expected and actual output. */
+  showCase?(evaluator: E, at: number, run: RunResult): string[];
+  /** What the model is told where the only run failed; by default how, and what the code printed. */
+  feedback?(evaluator: E, how: string, run: RunResult): string;
+  /** What the model is told where all is well; by default that it passed. */
+  praise?(evaluator: E, run: RunResult): string;
+  /** What to answer, for the prompt. Public data only. */
+  expectation(evaluator: E, parts: PromptParts): string;
+  /** What the answer has to fit beside the prompt's words: part of the task's fingerprint. Hidden cases are not. */
+  visible(evaluator: E): unknown;
+  /** null where the skill's form does not fit: a program can't be called, a function can't read standard input by itself. */
+  adapt(evaluator: E, skill: Pick<Skill, 'entryPoint' | 'code'>): SkillAnswer | null;
+  /** A skill's tests from its cases; absent where something other than the code's answers is judged. */
+  tests?(evaluator: E): SkillTest[];
+}
+
+const SHOWN_CHARS_MAX = 1_500;
+const EXAMPLES_MAX = 5;
+
+export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
+export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
+
+/** null where the code ran to its end. */
+export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
+  if (run.exit === 'ok' && !run.error) return null;
+  const crash = crashOf(run, code);
+  return crash.type === 'MemoryError' ? { verdict: 'MLE', how: 'ran out of memory' } : { verdict: 'RE', how: crash.summary };
+}
+
+/** As much of a text as one piece of feedback shows. */
+export const shown = (text: string) => cutMiddle(text, SHOWN_CHARS_MAX);
+
+/** What the code printed, and its traceback. */
+export function streams(run: RunResult): string[] {
+  return [`Your code printed:\n${shown(run.stdout) || '(nothing)'}`, ...traceback(run)];
+}
+
+export function traceback(run: RunResult): string[] {
+  if (run.stderr.trim() !== '') return [`Error output:\n${shown(run.stderr.trimEnd())}`];
+  return run.error ? [`Error: ${crashOf(run).type}: ${shown(run.error.message)}`] : [];
+}
+
+/** Public cases as the prompt shows them; empty where there are none. */
+export function examples(texts: readonly string[], { block }: PromptParts): string {
+  const shownTexts = texts.slice(0, EXAMPLES_MAX).map((text) => block('example', text));
+  return shownTexts.length === 0 ? '' : `\nExamples:\n${shownTexts.join('\n')}`;
+}

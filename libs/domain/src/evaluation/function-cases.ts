@@ -1,0 +1,67 @@
+import type { Skill } from '@etude/contracts/memory';
+import type { Evaluator } from '@etude/contracts/task';
+import { sameValue } from './compare.js';
+import { cutMiddle } from './cut-middle.js';
+import { crashOutcome, type EvaluatorRules, examples, PASSED, shown, type SkillAnswer, traceback, WRONG } from './evaluator.js';
+
+type FunctionCases = Extract<Evaluator, { kind: 'function_cases' }>;
+
+const EXAMPLE_CHARS_MAX = 1_000;
+const cut = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
+
+/** A function is called with each case's arguments, and what it returns is compared. */
+export const FUNCTION_CASES: EvaluatorRules<FunctionCases> = {
+  plan: ({ cases, entryPoint }, code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
+  cases: ({ cases }) => cases,
+  outcome({ cases, tolerance }, run, at, code) {
+    return crashOutcome(run, code) ?? (sameValue(run.value, cases[at]!.expected, tolerance) ? PASSED : WRONG);
+  },
+  showCase({ cases, entryPoint }, at, run) {
+    const { args, kwargs, expected } = cases[at]!;
+    const got = run.value === undefined ? [] : [`Got: ${shown(pythonLiteral(run.value))}`];
+    return [
+      `Call: ${shown(pythonCall(entryPoint, args, kwargs))}`,
+      `Expected: ${shown(pythonLiteral(expected))}`,
+      ...got,
+      ...traceback(run),
+    ];
+  },
+  expectation({ cases, entryPoint }, parts) {
+    const texts = cases
+      .filter((given) => given.public)
+      .map(({ args, kwargs, expected }) => `${cut(pythonCall(entryPoint, args, kwargs))} == ${cut(pythonLiteral(expected))}`);
+    return `Code that defines \`${entryPoint}\` at its top level. It is called with arguments and what it returns is compared.${examples(texts, parts)}`;
+  },
+  visible: ({ cases }) => cases.filter((given) => given.public),
+  adapt: callable,
+  tests: ({ cases, tolerance }) => cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance })),
+};
+
+/** The skill's function under the name that the task asks for. */
+export function callable(
+  wanted: { readonly entryPoint: string },
+  { entryPoint, code }: Pick<Skill, 'entryPoint' | 'code'>,
+): SkillAnswer | null {
+  if (entryPoint === null) return null;
+  return { code: entryPoint === wanted.entryPoint ? code : `${code}\n\n\n${wanted.entryPoint} = ${entryPoint}` };
+}
+
+/** A JSON value the way Python writes it, sandbox encodings (`{"$set": [...]}`) included. */
+function pythonLiteral(value: unknown): string {
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const [key, content] = Object.entries(value)[0] ?? [];
+  if (key === '$set' && Array.isArray(content)) return content.length === 0 ? 'set()' : `{${content.map(pythonLiteral).join(', ')}}`;
+  if ((key === '$int' || key === '$repr') && typeof content === 'string') return content;
+  if (key === '$float' && typeof content === 'string') return `float(${JSON.stringify(content)})`;
+  const entries = key === '$dict' && Array.isArray(content) ? (content as Array<[unknown, unknown]>) : Object.entries(value);
+  return `{${entries.map(([name, item]) => `${pythonLiteral(name)}: ${pythonLiteral(item)}`).join(', ')}}`;
+}
+
+/** A call as Python writes it: `solve([1, 2], base=10)`. */
+function pythonCall(name: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): string {
+  const named = Object.entries(kwargs).map(([key, value]) => `${key}=${pythonLiteral(value)}`);
+  return `${name}(${[...args.map(pythonLiteral), ...named].join(', ')})`;
+}
