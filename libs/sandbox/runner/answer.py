@@ -8,9 +8,8 @@ import traceback
 import types
 
 from runner import plain
-from runner.exact import exact_text
 from runner.frames import encode_frame
-from runner.media import value_excess
+from runner.outcome import value_excess
 
 FILE = "solution.py"
 # How the names of the runner's own files begin, in a bundle or in a folder.
@@ -45,7 +44,7 @@ def run_call(payload, control):
     message = value_excess(body, payload)
     if message:
         body, code = encode_frame({"error": {"type": "ValueError", "message": message, "line": None}}), 1
-    _flush()
+    flush()
     control.sendall(body)
     leave(code)
 
@@ -82,7 +81,7 @@ def report_exception(error):
     if isinstance(error, SystemExit):
         return _exit_status(error.code)
     try:
-        _flush()
+        flush()
         trimmed = own_traceback(error.__traceback__)
         if sys.excepthook is sys.__excepthook__:
             traceback.print_exception(type(error), error, trimmed)
@@ -119,14 +118,10 @@ def describe(error):
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and error.filename == FILE:
         line = error.lineno
-    try:
-        message = exact_text(str(error))
-    except Exception:
-        message = ""
-    return {"type": type(error).__name__, "message": message[:4000], "line": line}
+    return plain.described(error, line)
 
 
-def _flush():
+def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -141,5 +136,5 @@ def leave(code):
         atexit._run_exitfuncs()
     except BaseException as error:
         code = report_exception(error) or code
-    _flush()
+    flush()
     os._exit(code)

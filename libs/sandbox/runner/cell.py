@@ -9,8 +9,7 @@ import sys
 import _signal
 
 from runner import answer, checker, serving, session_cell
-from runner.descriptors import receive_fds, socket_of
-from runner.kernel import refuse_memory_files, set_readable
+from runner.kernel import receive_fds, refuse_memory_files, set_readable, socket_of
 from runner.workspace import WORK
 
 # What an interpreter needs before the first line of an answer counts.

@@ -1,8 +1,7 @@
 """Cells for runs: some forked ahead, more from the zygote, and a new zygote where the last one was killed."""
 from runner import processes
 from runner.session_kernel import SessionKernel
-from runner.spare import SpareCell
-from runner.zygote import ZygoteLost, fork_cell_from_here
+from runner.zygote import SpareCell, ZygoteLost, fork_cell_from_here
 
 # As many as a checked run takes.
 SPARES = 2

@@ -3,8 +3,8 @@ import hashlib
 import hmac
 import time
 
-from runner.fields import Refused, natural, text
-from runner.loop import FOREVER
+from runner.connection import FOREVER
+from runner.frames import Refused, natural, text
 
 LEASE_MS_MAX = 3_600_000
 

@@ -5,7 +5,7 @@ import enum
 import functools
 import types
 
-from runner.values import FACTORIES, NUMBERED, SCALARS, TYPES, attributes, is_plain_class
+from runner.encoding import FACTORIES, NUMBERED, SCALARS, TYPES, attributes, is_plain_class
 
 
 class MalformedValue(Exception):

@@ -1,6 +1,5 @@
 """What is to be executed, and the frames that tell of it: numbered, and kept to be sent again."""
-from runner.fields import Malformed, Refused, boolean, natural, objects, text
-from runner.frames import encode_frame
+from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
 # Fields by kind that must be text; `stdin` and `setup` may be left out.

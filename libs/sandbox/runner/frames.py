@@ -1,7 +1,49 @@
-"""Frames: four bytes of length, big endian, then one JSON document in UTF-8."""
+"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. With checks of their fields, and the line between an answer
+and its checker, which speak in frames over a stream socket."""
 import json
 import os
 import struct
+
+
+class Refused(Exception):
+    """The frame is not obeyed, and the other side is told so."""
+
+    def __init__(self, code, reason):
+        super().__init__(reason)
+        self.code = code
+
+
+class Malformed(ValueError):
+    """A known frame with a field that is missing or wrong."""
+
+
+def text(frame, name, chars_max=None):
+    value = frame.get(name)
+    if type(value) is not str or (chars_max is not None and not 0 < len(value) <= chars_max):
+        raise Malformed("%s must be text%s" % (name, " of 1 to %d characters" % chars_max if chars_max else ""))
+    return value
+
+
+def natural(frame, name, most=2**53, least=1):
+    value = frame.get(name)
+    if type(value) is not int or not least <= value <= most:
+        raise Malformed("%s must be a whole number from %d to %d" % (name, least, most))
+    return value
+
+
+def boolean(frame, name):
+    value = frame.get(name, False)
+    if type(value) is not bool:
+        raise Malformed("%s must be true or false" % name)
+    return value
+
+
+def objects(frame, name, least=0):
+    value = frame.get(name, [])
+    if type(value) is not list or len(value) < least or any(type(item) is not dict for item in value):
+        raise Malformed("%s must be a list of at least %d objects" % (name, least))
+    return value
+
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 
@@ -49,3 +91,62 @@ def write_all(fd, data):
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+
+
+class PeerGone(BaseException):
+    """The other side died or speaks nonsense. Not an Exception, so that no test's `except` takes it for an answer."""
+
+
+class TooLarge(ValueError):
+    """A value is too large to cross."""
+
+
+class Peer:
+    def __init__(self, sock):
+        self.socket = sock
+
+    def send(self, message):
+        """Raises TooLarge, PeerGone."""
+        try:
+            frame = encode_frame(message)
+        except RecursionError as error:
+            raise TooLarge("the value is nested too deep") from error
+        if len(frame) > MESSAGE_BYTES_MAX:
+            raise TooLarge("the value has %d bytes, over the limit of %d" % (len(frame), MESSAGE_BYTES_MAX))
+        try:
+            self.socket.sendall(frame)
+        except OSError as error:
+            raise PeerGone("the other side is gone") from error
+
+    def receive(self):
+        """Raises PeerGone."""
+        length = struct.unpack(">I", self._exactly(4))[0]
+        if length > MESSAGE_BYTES_MAX:
+            raise PeerGone("a message of %d bytes" % length)
+        try:
+            message = json.loads(self._exactly(length), parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise PeerGone("a message that is not JSON") from error
+        if type(message) is not dict:
+            raise PeerGone("a message that is not an object")
+        return message
+
+    def _exactly(self, count):
+        parts = []
+        while count > 0:
+            try:
+                part = self.socket.recv(min(count, 1 << 20))
+            except OSError as error:
+                raise PeerGone("the other side is gone") from error
+            if not part:
+                raise PeerGone("the other side is gone")
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+
+def _refuse(constant):
+    raise ValueError(constant)

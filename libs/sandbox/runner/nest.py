@@ -159,12 +159,11 @@ def _bring_loopback_up():
 
 def main(zygote_command, first_fd, filter_hex, own_network):
     from runner import supervisor
-    from runner.rehearsal import rehearse
 
     kernel.set_readable(False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
     preload()
     for _ in range(REHEARSALS):
-        rehearse()
+        supervisor.rehearse()
     Nest(first_fd, bytes.fromhex(filter_hex), own_network, lambda: supervisor.serve_sandbox(zygote_command)).serve()

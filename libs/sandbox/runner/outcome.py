@@ -1,10 +1,79 @@
 """What the end of a run is called, and what its result says of it."""
 import errno
+import json
+import math
 import re
 
 import _signal
 
-from runner.report import bounded_error
+DISPLAY_BYTES_MAX = 8 * 1024 * 1024
+DISPLAYS_MAX = 1000
+# Values cost a reader some hundred times the one character that they take in JSON.
+VALUES_MAX = 400_000
+# Of what a call returned.
+RETURNED_VALUES_MAX = 2_000_000
+WHAT_TO_DO = "return less, or print a part of it"
+MEDIA_MAX = 20
+DEPTH_MAX = 200
+DIGITS_MAX = 300
+
+
+def value_excess(body, run):
+    """In what the report of a call is too much, as its run asks; None where it is not."""
+    parts_max = run.get("valueParts", RETURNED_VALUES_MAX)
+    if has_too_many_values(body, parts_max):
+        return "the value has more than %d commas and brackets; %s" % (parts_max, WHAT_TO_DO)
+    if "valueKiB" in run and len(body) > run["valueKiB"] * 1024:
+        return "the value takes more than %d KiB as JSON; %s" % (run["valueKiB"], WHAT_TO_DO)
+    return None
+
+
+def has_too_many_values(body, most=VALUES_MAX):
+    """Of an encoded frame. Commas and brackets within text count as well."""
+    return body.count(b",") + body.count(b"[") + body.count(b"{") > most
+
+
+def document(body, depth_max):
+    """The object in `body`. Raises ValueError, RecursionError."""
+    found = json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
+    if type(found) is not dict or not _is_shallow(found, depth_max):
+        raise ValueError("a malformed report")
+    return found
+
+
+def bounded_error(report):
+    """What a cell says about an exception, bounded and in shape; None where it is no object."""
+    if type(report) is not dict:
+        return None
+    line = report.get("line")
+    return {
+        "type": str(report.get("type"))[:200],
+        "message": str(report.get("message"))[:4000],
+        "line": line if type(line) is int and 0 <= line < 2**31 else None,
+    }
+
+
+def _is_shallow(found, depth_max):
+    level = [found]
+    for _depth in range(depth_max):
+        level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]
+        if not level:
+            return True
+    return False
+
+
+def _finite(text):
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
+def _bounded(text):
+    return int(text) if len(text) <= DIGITS_MAX else _refuse(text)
+
+
+def _refuse(text):
+    raise ValueError("no number for everybody: %s" % text[:20])
+
 
 CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}
 

@@ -2,7 +2,7 @@
 import codecs
 import time
 
-from runner.loop import FOREVER
+from runner.connection import FOREVER
 
 # Between two frames of output, so that code that prints letter by letter makes no frame of each.
 TELL_S = 0.005

@@ -43,6 +43,17 @@ def children():
         return {int(pid) for pid in file.read().split()}
 
 
+def stat_fields(pid):
+    """Fields of /proc/PID/stat behind the command's name: 0 is the state, 11 to 14 the CPU times, 17 the number of threads."""
+    with open("/proc/%s/stat" % pid, encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def cpu_ms_of(fields):
+    """User and system time, of the process itself and of the children that it waited for."""
+    return sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
+
+
 class Load:
     """What the processes of a run use at this moment."""
 
@@ -61,14 +72,12 @@ def measure(apart):
         if not entry.isdigit() or int(entry) in apart:
             continue
         try:
-            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
+            fields = stat_fields(entry)
             with open("/proc/%s/status" % entry, encoding="ascii", errors="replace") as file:
                 resident = _kib_of(file)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        # utime, stime, cutime, cstime; num_threads
-        load.cpu_ms += sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
+        load.cpu_ms += cpu_ms_of(fields)
         load.processes += max(1, int(fields[17]))
         # Page tables as well: one of them for each page of zeros that is only read, and none of these counts.
         load.memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
@@ -159,10 +168,25 @@ def _alive():
         if not entry.isdigit() or entry == "1":
             continue
         try:
-            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
+            fields = stat_fields(entry)
         except (FileNotFoundError, ProcessLookupError):
             continue
         # A process whose first thread has ended shows as a zombie while its other threads live on.
         if fields[0] not in "ZX" or int(fields[17]) > 1:
             yield int(entry)
+
+
+# Of version 2 and of version 1 of control groups.
+MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
+
+def memory_kills():
+    """Processes that the kernel has killed here for want of memory, by the control group of a container; 0 where nobody counts them."""
+    for source in MEMORY_EVENTS:
+        try:
+            with open(source, encoding="ascii") as file:
+                lines = dict(line.split() for line in file)
+        except (OSError, ValueError):
+            continue
+        return int(lines.get("oom_kill", 0))
+    return 0

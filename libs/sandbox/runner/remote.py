@@ -7,7 +7,8 @@ import types
 
 from runner.decoding import Decoder
 from runner.encoding import Encoder
-from runner.peer import PeerGone
+from runner.frames import PeerGone
+from runner.outcome import bounded_error
 from runner.stub import Stub, target_of
 
 GOODBYE_S = 1
@@ -43,7 +44,7 @@ class AnswerLine:
         message = self._receive()
         failed = message.get("failed")
         if failed is not None:
-            self.last_raised = (None, _described(failed))
+            self.last_raised = (None, bounded_error(failed) or {})
             self._break("the answer failed while it was loaded")
         names = message.get("ready")
         if type(names) is not list:
@@ -150,7 +151,7 @@ class AnswerLine:
         """The value of a reply, with what the answer changed in our arguments copied back."""
         kind = reply.get("kind")
         if kind == "left":
-            self.last_raised = (None, _described(reply))
+            self.last_raised = (None, bounded_error(reply))
             self._break("it ended itself during a call")
         try:
             decoder = self._decoder(sent)
@@ -169,11 +170,11 @@ class AnswerLine:
             raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
         if error is None:
             self._break("it sent something malformed")
-        self.last_raised = (error, _described(reply))
+        self.last_raised = (error, bounded_error(reply))
         raise error
 
     def _exception(self, reply, decoder):
-        described = _described(reply)
+        described = bounded_error(reply)
         kind = self._exception_class(reply["names"])
         try:
             return kind(*decoder.values(reply["args"]))
@@ -255,15 +256,6 @@ class AnswerLine:
         for name, kind in self.namespace.items():
             if isinstance(kind, type) and self._shared(kind) == name:
                 self.setup_classes[name] = kind
-
-
-def _described(report):
-    line = report.get("line")
-    return {
-        "type": str(report.get("type"))[:200],
-        "message": str(report.get("message"))[:4000],
-        "line": line if type(line) is int else None,
-    }
 
 
 def _refuse(tag):

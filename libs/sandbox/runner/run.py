@@ -4,16 +4,14 @@ import select
 import time
 from functools import partial
 
-from runner import memory_kills, processes
+from runner import processes
 from runner.cells import PROCESSES_APART
-from runner.descriptors import socket_pair
+from runner.checker import modules_of
+from runner.connection import READ
 from runner.frames import FrameReader
-from runner.given import modules_of
-from runner.loop import READ
-from runner.media import value_excess
-from runner.outcome import conclude, exit_reason, judge
+from runner.kernel import socket_pair
+from runner.outcome import conclude, document, exit_reason, judge, value_excess
 from runner.output import HeadTail, Teller, ToldHead
-from runner.report import document
 from runner.workspace import space
 
 LOOK_S = 0.025
@@ -64,7 +62,7 @@ class Run:
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
-        self.kills_before = memory_kills.count()
+        self.kills_before = processes.memory_kills()
         self.cpu_before_ms = self.pool.session.cpu_ms()
         self.answer, self.judge = self._start_or_restart()
         try:
@@ -282,7 +280,7 @@ class Run:
             judge(result, self._reported(), self.stopped, partial(self._reason, ended, stderr))
         else:
             self._conclude(result, ended, stderr)
-        if result["exit"] in ("signal", "nonzero") and memory_kills.count() > self.kills_before:
+        if result["exit"] in ("signal", "nonzero") and processes.memory_kills() > self.kills_before:
             result["exit"] = "oom"
         return result
 

@@ -5,10 +5,10 @@ import sys
 import traceback
 import types
 
-from runner.answer import FILE, describe, execute, leave, new_module, own_traceback, report_exception
+from runner.answer import FILE, describe, execute, flush, leave, new_module, own_traceback, report_exception
 from runner.decoding import Decoder
 from runner.encoding import Encoder
-from runner.peer import Peer, PeerGone, TooLarge
+from runner.frames import Peer, PeerGone, TooLarge
 
 SETUP_FILE = "setup.py"
 
@@ -57,10 +57,10 @@ class AnswerServer:
         except BaseException as error:
             # First printed, then told: once it is told the process may be stopped.
             code = report_exception(error) or 1
-            self._flush()
+            flush()
             self.peer.send({"failed": describe(error)})
             return code
-        self._flush()
+        flush()
         self.peer.send({"ready": [name for name in self.namespace if type(name) is str and not name.startswith("__")]})
         return 0
 
@@ -94,7 +94,7 @@ class AnswerServer:
 
     def _say_goodbye(self):
         sys.stderr.write(self.last_traceback)
-        self._flush()
+        flush()
         self.peer.send({"bye": True})
 
     def answer(self, request):
@@ -111,13 +111,13 @@ class AnswerServer:
         except StopIteration:
             value, kind = None, "stop"
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-            self._flush()
+            flush()
             self.peer.send(dict(describe(error), kind="left"))
             raise
         except Exception as error:
             self.last_traceback = "".join(traceback.format_exception(type(error), error, own_traceback(error.__traceback__)))
             value, kind = error, "raised"
-        self._flush()
+        flush()
         try:
             self.peer.send(self._reply(kind, value, known, request["table"]))
         except TooLarge as error:
@@ -215,13 +215,6 @@ class AnswerServer:
         if isinstance(value, type):
             return ["K", number, value.__module__, value.__name__, [base.__name__ for base in value.__mro__]]
         return ["h", number]
-
-    def _flush(self):
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                continue
 
 
 def _encode_args(encoder, error):

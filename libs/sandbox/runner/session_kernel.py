@@ -7,11 +7,10 @@ import select
 import _signal
 
 from runner import processes
-from runner.descriptors import send_fds
 from runner.frames import FrameReader
-from runner.media import DEPTH_MAX, DISPLAY_BYTES_MAX, DISPLAYS_MAX, MEDIA_MAX, has_too_many_values
-from runner.report import bounded_error, document
-from runner.spare import sealed
+from runner.kernel import send_fds
+from runner.outcome import DEPTH_MAX, DISPLAYS_MAX, DISPLAY_BYTES_MAX, MEDIA_MAX, bounded_error, document, has_too_many_values
+from runner.zygote import sealed
 
 # The interpreter keeps to these bounds by itself. Whoever sends so much more forges frames, and is not read any longer.
 DROPPED_MAX = 10_000
@@ -106,11 +105,9 @@ class SessionKernel:
         if self.cell is None:
             return 0.0
         try:
-            with open("/proc/%d/stat" % self.cell.pid, encoding="ascii", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
+            return processes.cpu_ms_of(processes.stat_fields(self.cell.pid))
         except (FileNotFoundError, ProcessLookupError):
             return 0.0
-        return sum(int(fields[i]) for i in (11, 12, 13, 14)) * processes.TICK_MS
 
     def lost(self):
         """Ends it, if it has not ended by itself; the next `ensure_started` starts another."""

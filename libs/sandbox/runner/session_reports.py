@@ -6,7 +6,7 @@ import threading
 from time import monotonic, sleep
 
 from runner import answer, display
-from runner.media import DISPLAY_BYTES_MAX, DISPLAYS_MAX, has_too_many_values
+from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
 
 FIONREAD = 0x541B
 # For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once, unless
@@ -77,7 +77,7 @@ class Reports:
 
     def _await_printed(self):
         """So that text and displays come in the order in which they were made, though by different ways."""
-        answer._flush()
+        answer.flush()
         until = monotonic() + PRINTED_WAIT_S
         while any(self._unread(fd) for fd in self.pipes) and monotonic() < until:
             sleep(0.00005)

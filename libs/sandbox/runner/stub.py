@@ -3,7 +3,6 @@
 Nothing here ever asks the answer whether two things are equal: a stand-in equals only itself, and every comparison
 with an expected value happens in the checker on plain data. So an answer gains nothing by overriding `__eq__`.
 """
-
 # What of a stand-in's own class may be asked of the other side.
 FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
 

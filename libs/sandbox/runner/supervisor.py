@@ -1,25 +1,25 @@
 """Process 1 of a sandbox. Runs no user code itself; see docs/sandbox-protocol.md for what it speaks."""
 import binascii
+import json
 import os
 import sys
 import time
 
 import _signal
 
-from runner import workspace
+from runner import processes, workspace
 from runner.cells import SPARES, CellPool, cells_for
 from runner.claim import Claim
-from runner.connection import Connection, refusal
-from runner.execution import KEPT_BYTES_MAX, Execution, Executions, Request
-from runner.fields import Malformed, Refused, natural, text
+from runner.connection import FOREVER, READ, Connection, Loop, refusal
+from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Executions, Request
 from runner.files import SessionFiles
 from runner.folders import Refusal
-from runner.kernel import set_readable
-from runner.loop import FOREVER, Loop
+from runner.frames import Malformed, Refused, encode_frame, natural, text
+from runner.kernel import set_readable, socket_pair
 from runner.outcome import refused_files
 from runner.run import Run
 from runner.session_run import SessionRun
-from runner.zygote import Zygote, preload
+from runner.zygote import Zygote, preload, sealed
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
@@ -226,11 +226,49 @@ def warm_pool(zygote_command, hash_seed, spares):
 
 def serve_sandbox(zygote_command):
     """One connection for ever, over stdin and stdout. Its end is the controller's, and takes the whole sandbox with it."""
-    from runner.rehearsal import rehearse
-
     pool = warm_pool(zygote_command, int(os.environ.get("PYTHONHASHSEED", "0")), LOCAL_SPARES)
     # Behind the forks, with which all pages are shared again.
     rehearse()
     supervisor = Supervisor(pool, Claim())
     supervisor.connect(0, 1, lambda _connection: os._exit(0))
     supervisor.serve()
+
+
+RUN = {"kind": "call", "code": "", "entryPoint": "f", "args": [1], "kwargs": {"a": "b"}}
+RESULT = {"exit": "ok", "exitCode": 0, "signal": None, "stdout": "", "stdoutCutBytes": 0, "cpuMs": 0.5, "value": [1, "a", {"b": None}]}
+
+
+def rehearse():
+    """Has a supervisor of its own take an execution over a connection and answer it. No code runs, and nothing is left of it."""
+    supervisor = Supervisor(None, Claim())
+    ours, theirs = socket_pair()
+    fd = ours.detach()
+    supervisor.connect(fd, os.dup(fd), supervisor.disconnected)
+    limits = dict.fromkeys(LIMITS, 1)
+    request = {"executionId": "rehearsal", "limits": limits, "runs": [RUN], "stream": True, "after": 0}
+    theirs.sendall(encode_frame({"type": "bind", "claim": "c"}) + encode_frame({"type": "execute", "claim": "c", **request}))
+    while supervisor.current is None:
+        supervisor.turn(FOREVER)
+    execution = supervisor.current
+    _rehearse_run(Run(execution, 0, None, supervisor.loop, supervisor.turn, 0))
+    execution.note("run", run=0, result=RESULT)
+    execution.add("done")
+    supervisor.owner.end()
+    theirs.close()
+
+
+def _rehearse_run(run):
+    """What is around the cell: its payload, waiting for its end, its report and its output."""
+    processes.memory_kills()
+    os.close(sealed(json.dumps(run.request).encode("ascii")))
+    pidfd = os.pidfd_open(os.getpid())
+    run.loop.watch(pidfd, READ, run.loop.turn)
+    run.turn(0)
+    run.loop.forget(pidfd)
+    os.close(pidfd)
+    run._take_report(encode_frame({"value": RESULT["value"]}))
+    for sink in (run.stdout, run.stderr):
+        sink.feed(b"text")
+        sink.text()
+        sink.rest()
+    processes.children()

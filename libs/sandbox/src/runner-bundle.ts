@@ -19,7 +19,7 @@ export interface Interpreter {
  * @throws EtudeError SANDBOX_CONTROL_MISSING when there is no usable Python, with the line that installs it
  */
 export async function buildBundle(pythonPath: string): Promise<Interpreter> {
-  const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import build;sys.stdout.buffer.write(build.build(${JSON.stringify(RUNNER)}))`;
+  const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import bundle;sys.stdout.buffer.write(bundle.build(${JSON.stringify(RUNNER)}))`;
   const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch(
     (error: Error) => {
       throw missing(`Python at ${pythonPath} does not work: ${error.message}`);
