@@ -3,8 +3,7 @@ import { KubeApi } from '@etude/sandbox/kubernetes/kube-api';
 import { supervisorNameOf } from '@etude/sandbox/kubernetes/pod-identity';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import type { PodView } from '@etude/sandbox/kubernetes/pod-view';
-import { encodeFrame, FrameReader } from '@etude/sandbox/frames';
-import type { SupervisorFrame } from '@etude/sandbox/frame-channel';
+import { encodeFrame, FrameReader, type SupervisorFrame } from '@etude/sandbox/frames';
 import { ScalePlace } from './scale-processes.js';
 
 /**

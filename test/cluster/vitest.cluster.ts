@@ -11,7 +11,7 @@ function project(root: string, include: string, test: ViteUserConfig['test']) {
 
 /** What holds for every driver of sandboxes, once for each of them; `conformance-table.ts` lays them side by side. */
 const driverUnderTest = (driver: 'local' | 'kubernetes') =>
-  project(new URL('../../libs/sandbox', import.meta.url).pathname, 'src/conformance/**/*.int.spec.ts', {
+  project(new URL('../../libs/sandbox', import.meta.url).pathname, 'test/conformance/**/*.int.spec.ts', {
     name: driver,
     env: { ETUDE_TEST_SANDBOX_DRIVER: driver },
     ...(driver === 'kubernetes' ? { globalSetup: [`${here}src/sandbox-namespace.ts`] } : {}),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
-import type { SandboxLink, SandboxSource } from './sandbox-link.js';
+import type { SandboxLink, SandboxSource } from './sandbox-driver.js';
 
 const SHAPE = { template: 'default', memoryMiB: 64, diskMiB: 32 };
 const never = () => new AbortController().signal;

@@ -1,7 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
-import type { ClaimedSandbox, SandboxDriver, SandboxShape } from './sandbox-driver.js';
-import { expectHello, type SandboxLink, type SandboxSource } from './sandbox-link.js';
+import {
+  type ClaimedSandbox,
+  expectHello,
+  type SandboxDriver,
+  type SandboxLink,
+  type SandboxShape,
+  type SandboxSource,
+} from './sandbox-driver.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
 export interface WarmPool {

@@ -1,7 +1,6 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
-import { FrameChannel } from './frame-channel.js';
+import { FrameChannel } from './frames.js';
 
 /** Descriptors that bubblewrap gets beside stdin, stdout and stderr; what is behind them goes on to the process inside. */
 export const INFO_FD = 3;

@@ -1,15 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { arch } from 'node:process';
 import { EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
-import { NestSource } from './nest-source.js';
-import { RunAssembly } from './run-assembly.js';
+import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
+import { ALLOW_MISSING, probe } from './probe.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
-import { expectHello, type SandboxSource } from './sandbox-link.js';
+import { expectHello, type SandboxSource } from './sandbox-driver.js';
 import { seccompFilter } from './seccomp.js';
-import { SingleSource, type SourceSettings } from './single-source.js';
 
 export interface ControlCheckInput {
   readonly bwrapPath: string;
@@ -20,9 +18,7 @@ export interface ControlCheckInput {
   readonly isolation: 'auto' | 'nest' | 'single';
 }
 
-const PROBE = new URL('../runner/probe.py', import.meta.url);
 const NOBODY = 65_534;
-const SETTING = 'ETUDE_SANDBOX_ALLOW_MISSING';
 
 /** What bubblewrap says when a control can't be set up, and which one that is. */
 const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
@@ -48,11 +44,7 @@ export interface ProvenSource {
  */
 export async function provenSource(input: ControlCheckInput): Promise<ProvenSource> {
   const allowed = new Set(input.allowMissingControls.map(optionalControl));
-  const [interpreter, version, probe] = await Promise.all([
-    buildBundle(input.pythonPath),
-    bubblewrapVersion(input.bwrapPath),
-    readFile(PROBE, 'utf8'),
-  ]);
+  const [interpreter, version] = await Promise.all([buildBundle(input.pythonPath), bubblewrapVersion(input.bwrapPath)]);
   const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
   const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
@@ -62,7 +54,7 @@ export async function provenSource(input: ControlCheckInput): Promise<ProvenSour
     // The filter refuses further namespaces as well.
     if (single && !since(8)) missing.add('nested-namespaces');
     if (single && !since(7)) accept('disk', 'bubblewrap before 0.7 sets no size on a file system', allowed, missing);
-    return proveAll({ ...settings, missing }, single, probe, allowed, missing);
+    return proveAll({ ...settings, missing }, single, allowed, missing);
   };
   if (input.isolation === 'single') return prove(true);
   return input.isolation === 'nest' ? prove(false) : prove(false).catch(() => prove(true));
@@ -71,7 +63,6 @@ export async function provenSource(input: ControlCheckInput): Promise<ProvenSour
 async function proveAll(
   settings: SourceSettings & ControlCheckInput,
   single: boolean,
-  probe: string,
   allowed: ReadonlySet<OptionalControl>,
   missing: Set<OptionalControl>,
 ): Promise<ProvenSource> {
@@ -80,7 +71,7 @@ async function proveAll(
   for (;;) {
     const source = make();
     try {
-      const failures = await tryProbe(source, probe, settings.diskMiB);
+      const failures = await tryProbe(source, settings.diskMiB);
       for (const [control, why] of Object.entries(failures)) accept(control, why, allowed, missing);
       const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
         openable(make({ packagesPath }), { template, packagesPath, diskMiB: settings.diskMiB, uid: settings.uid });
@@ -118,30 +109,14 @@ async function openable(
 }
 
 /** Control name to what was found instead. */
-async function tryProbe(source: SandboxSource, code: string, diskMiB: number): Promise<Record<string, string>> {
+async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };
-  const driver = new BubblewrapDriver(source, { warm: 0, warmShape: shape });
   const signal = AbortSignal.timeout(20_000);
-  const sandbox = await driver.claim(shape, signal);
-  const runs = new RunAssembly();
-  const request = {
-    executionId: 'probe',
-    tenant: 'probe',
-    files: [],
-    limits,
-    stopOnFailure: false,
-    runs: [{ kind: 'program' as const, code, stdin: JSON.stringify(limits) }],
-  };
-  await sandbox.execute(request, runs, signal);
+  const sandbox = await new BubblewrapDriver(source, { warm: 0, warmShape: shape }).claim(shape, signal);
+  const found = await probe(sandbox, limits, signal);
   void sandbox.release();
-  const result = runs.results[0];
-  if (result?.exit !== 'ok')
-    throw new EtudeError(
-      'SANDBOX_CONTROL_MISSING',
-      `the check of the sandbox's controls failed: ${result?.stderr || result?.exit || 'the sandbox was lost'}`,
-    );
-  return JSON.parse(result.stdout) as Record<string, string>;
+  return found;
 }
 
 function accept(control: string, why: string, allowed: ReadonlySet<OptionalControl>, missing: Set<OptionalControl>): void {
@@ -150,7 +125,9 @@ function accept(control: string, why: string, allowed: ReadonlySet<OptionalContr
     missing.add(optional);
     return;
   }
-  const way = optional ? `To run without it, set ${SETTING}=${control}` : 'It can not be done without: code could reach out of the sandbox';
+  const way = optional
+    ? `To run without it, set ${ALLOW_MISSING}=${control}`
+    : 'It can not be done without: code could reach out of the sandbox';
   throw new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced here: ${why}. ${way}.`, {
     metadata: { control },
   });
@@ -161,7 +138,7 @@ function optionalControl(name: string): OptionalControl {
   if (!found)
     throw new EtudeError(
       'SANDBOX_CONTROL_MISSING',
-      `${SETTING} names "${name}", and only ${OPTIONAL_CONTROLS.join(', ')} can be done without`,
+      `${ALLOW_MISSING} names "${name}", and only ${OPTIONAL_CONTROLS.join(', ')} can be done without`,
     );
   return found;
 }

@@ -5,9 +5,8 @@ import type { SandboxPackages } from '@etude/domain/skills/life/skill-packages';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { DrivenSandboxes } from './driven-sandboxes.js';
 import { provenSource, type ProvenSource } from './control-check.js';
-import { requirePromised } from './overlay-contents.js';
-import { type Overlays, readOverlays } from './overlays.js';
-import type { SandboxSource } from './sandbox-link.js';
+import { type Overlays, readOverlays, requirePromised } from './overlays.js';
+import type { SandboxSource } from './sandbox-driver.js';
 
 export interface LocalSandboxesOptions {
   /** Sandboxes kept ready; default 2. */

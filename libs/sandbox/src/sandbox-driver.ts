@@ -1,5 +1,7 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { Display, ExecutionRequest, ExitReason, RunResult } from '@etude/contracts/sandbox';
 import type { SessionFile } from '@etude/contracts/sandbox-session';
+import type { SupervisorFrame } from './frames.js';
 
 /** What must be settled before a sandbox exists; everything else comes with the request. */
 export interface SandboxShape {
@@ -95,4 +97,32 @@ export interface SandboxDriver {
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
   /** Destroys what this process has claimed, and what nobody else could use. */
   close(): Promise<void>;
+}
+
+/** One sandbox as its driver holds it. */
+export interface SandboxLink {
+  readonly alive: boolean;
+  /** Resolves when no process of the sandbox exists any more. */
+  readonly gone: Promise<void>;
+  send(frame: SupervisorFrame): void;
+  /** The next frame; null once the sandbox is gone. One reader at a time. */
+  receive(): Promise<SupervisorFrame | null>;
+  /** What was said when it could not be started. */
+  complaint(): string;
+  /** Kills process 1 of the sandbox, and with it all others. */
+  destroy(): Promise<void>;
+}
+
+/** Where a driver's sandboxes come from. */
+export interface SandboxSource {
+  open(shape: SandboxShape): SandboxLink;
+  /** Destroys everything that was opened. */
+  close(): Promise<void>;
+}
+
+/** Resolves when the supervisor is there. @throws EtudeError SANDBOX_UNAVAILABLE with what bubblewrap said */
+export async function expectHello(link: SandboxLink): Promise<void> {
+  const frame = await link.receive();
+  if (frame?.type !== 'hello')
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);
 }

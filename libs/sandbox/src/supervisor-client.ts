@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError, isAbort } from '@etude/contracts/errors';
 import { Display, RunResult } from '@etude/contracts/sandbox';
-import type { SupervisorFrame } from './frame-channel.js';
-import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, LostSandbox, SandboxExecution, SandboxFiles } from './sandbox-driver.js';
-import type { SandboxLink } from './sandbox-link.js';
+import type { SupervisorFrame } from './frames.js';
+import type {
+  ClaimedSandbox,
+  ExecutionEnd,
+  ExecutionSink,
+  LostSandbox,
+  SandboxExecution,
+  SandboxFiles,
+  SandboxLink,
+} from './sandbox-driver.js';
 import { SupervisorFiles } from './supervisor-files.js';
 
 /** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */

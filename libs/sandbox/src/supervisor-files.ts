@@ -1,7 +1,7 @@
 import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox-session';
 import { z } from 'zod';
-import type { SupervisorFrame } from './frame-channel.js';
+import type { SupervisorFrame } from './frames.js';
 import type { LostSandbox, SandboxFiles } from './sandbox-driver.js';
 
 interface Pending {

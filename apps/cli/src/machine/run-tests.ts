@@ -42,7 +42,7 @@ export function skippedFiles(files: readonly string[], findings: readonly Findin
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
 /** What every driver of sandboxes keeps: with a cluster it runs again, once for each of them. */
-const CONFORMANCE_SPEC = /^libs\/sandbox\/src\/conformance\//;
+const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 const CONFORMANCE_TABLE = 'test/cluster/src/conformance-table.ts';
 const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClaimedSandbox, LostSandbox } from '../sandbox-driver.js';
-import type { SandboxLink } from '../sandbox-link.js';
+import type { ClaimedSandbox, LostSandbox, SandboxLink } from '../sandbox-driver.js';
 import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
 import type { PodApi } from './kube-api.js';
 import { placeOf, type PodPlace } from './pod-identity.js';

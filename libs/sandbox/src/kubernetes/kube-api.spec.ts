@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KubeApi, type PodManifest } from './kube-api.js';
 import { KubeClient, plainConfig, readConfig } from './kube-client.js';
 import { outcomeUnknown } from './kube-error.js';
-import { type Answer, cut, KubeServerFixture, refuse } from './kube-server-fixture.js';
+import { type Answer, cut, KubeServerFixture, refuse } from '../../test/kubernetes/kube-server-fixture.js';
 
 const never = new AbortController().signal;
 const NO_RETRY = { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 };

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { SupervisorFrame } from '../frame-channel.js';
-import { encodeFrame, FrameReader } from '../frames.js';
+import { encodeFrame, FrameReader, type SupervisorFrame } from '../frames.js';
 import { PodLink } from './pod-link.js';
 
 const never = new AbortController().signal;

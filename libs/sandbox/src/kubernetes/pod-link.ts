@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FrameChannel, type SupervisorFrame } from '../frame-channel.js';
-import type { SandboxLink } from '../sandbox-link.js';
+import { FrameChannel, type SupervisorFrame } from '../frames.js';
+import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf } from './pod-identity.js';
 import type { RosterPod } from './pod-roster.js';
 

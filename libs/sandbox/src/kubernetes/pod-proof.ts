@@ -1,13 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
-import { SandboxLimits, type RunResult } from '@etude/contracts/sandbox';
+import { SandboxLimits } from '@etude/contracts/sandbox';
+import { ALLOW_MISSING, probe } from '../probe.js';
 import type { ClaimedSandbox } from '../sandbox-driver.js';
 import type { KubeLogger } from './pod-view.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-const PROBE = new URL('../../runner/probe.py', import.meta.url);
 const PROBE_TIMEOUT_MS = 60_000;
-const SETTING = 'ETUDE_SANDBOX_ALLOW_MISSING';
 
 export interface ProofDeps {
   /** A pod of the template, before the template is proven. */
@@ -53,49 +51,27 @@ export class PodProof {
   }
 
   private async prove(): Promise<void> {
-    const sandbox = await this.deps.claim(AbortSignal.timeout(PROBE_TIMEOUT_MS));
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    const sandbox = await this.deps.claim(signal);
     try {
-      for (const [control, why] of Object.entries(await this.probe(sandbox))) this.accept(control, why);
+      const { memoryMiB, diskMiB, egress } = this.template;
+      const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
+      const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
+      for (const [control, why] of Object.entries(found)) this.accept(control, why);
       this.proven = true;
     } finally {
       void sandbox.release();
     }
   }
 
-  private async probe(sandbox: ClaimedSandbox): Promise<Record<string, string>> {
-    const { memoryMiB, diskMiB, egress } = this.template;
-    const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
-    const run = {
-      kind: 'program' as const,
-      code: await readFile(PROBE, 'utf8'),
-      stdin: JSON.stringify({ ...limits, pod: { internet: egress.length > 0 } }),
-    };
-    const printed: string[] = [];
-    const results: RunResult[] = [];
-    const end = await sandbox.execute(
-      { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [run] },
-      {
-        output: (_run, stream, text) => stream === 'stdout' && printed.push(text),
-        display: () => undefined,
-        result: (_run, one) => results.push(one),
-      },
-      AbortSignal.timeout(PROBE_TIMEOUT_MS),
-    );
-    const [result] = results;
-    if (result?.exit === 'ok') return JSON.parse(printed.join('') + result.stdout) as Record<string, string>;
-    if (end.ended === 'lost') throw new EtudeError('SANDBOX_UNAVAILABLE', end.message, { metadata: { exit: end.exit } });
-    throw this.missing('probe', `its check ended with ${result?.exit}: ${result?.stderr}`);
-  }
-
   private accept(control: string, why: string): void {
-    if (!this.deps.allowMissing.includes(control)) throw this.missing(control, why);
-    this.deps.log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
-  }
-
-  private missing(control: string, why: string): EtudeError {
-    return new EtudeError(
+    if (this.deps.allowMissing.includes(control)) {
+      this.deps.log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
+      return;
+    }
+    throw new EtudeError(
       'SANDBOX_CONTROL_MISSING',
-      `the sandbox control "${control}" is not enforced in pods of the template "${this.name}": ${why}. To run without it, set ${SETTING}=${control}.`,
+      `the sandbox control "${control}" is not enforced in pods of the template "${this.name}": ${why}. To run without it, set ${ALLOW_MISSING}=${control}.`,
       { metadata: { control, template: this.name } },
     );
   }

@@ -1,7 +1,7 @@
 import { until } from '@etude/test-support/until';
 import { asyncProperty, assert as property, array, constantFrom, nat, oneof, record, constant } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cut, KubeServerFixture, refuse } from './kube-server-fixture.js';
+import { cut, KubeServerFixture, refuse } from '../../test/kubernetes/kube-server-fixture.js';
 import { type PodChange, PodWatch, type PodWatchOptions } from './pod-watch.js';
 
 const never = new AbortController().signal;

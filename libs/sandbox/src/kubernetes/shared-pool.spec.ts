@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { KubernetesDriver } from './kubernetes-driver.js';
 import type { PoolSettings } from './pool-settings.js';
 import { SandboxTemplates } from './sandbox-template.js';
-import { SimulatedCluster } from './simulated-cluster-fixture.js';
+import { SimulatedCluster } from '../../test/kubernetes/simulated-cluster-fixture.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const SHAPE = { template: 'default', memoryMiB: 16, diskMiB: 1 };

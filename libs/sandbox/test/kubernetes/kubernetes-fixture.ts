@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import { DrivenSandboxes } from '../driven-sandboxes.js';
+import { DrivenSandboxes } from '../../src/driven-sandboxes.js';
 import type { StartedSandboxes } from '../sandbox-fixture.js';
-import { KubernetesDriver } from './kubernetes-driver.js';
-import { type SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
+import { KubernetesDriver } from '../../src/kubernetes/kubernetes-driver.js';
+import { type SandboxTemplate, SandboxTemplates } from '../../src/kubernetes/sandbox-template.js';
 
 /** Set by the run that has a cluster. */
 const fromRun = (name: string): string => {

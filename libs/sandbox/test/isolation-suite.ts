@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LocalSandboxesOptions } from '../local-sandboxes.js';
-import { program, useSandboxes } from '../sandbox-fixture.js';
+import type { LocalSandboxesOptions } from '../src/local-sandboxes.js';
+import { program, useSandboxes } from './sandbox-fixture.js';
 
 /** The walls around code, tried from inside. */
 export function isolationSuite(options?: LocalSandboxesOptions): void {

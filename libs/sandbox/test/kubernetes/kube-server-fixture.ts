@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { KubeApi, type KubeApiLimits } from './kube-api.js';
-import { KubeClient, plainConfig } from './kube-client.js';
+import { KubeApi, type KubeApiLimits } from '../../src/kubernetes/kube-api.js';
+import { KubeClient, plainConfig } from '../../src/kubernetes/kube-client.js';
 
 interface StoredPod {
   readonly name: string;

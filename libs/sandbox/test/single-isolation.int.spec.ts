@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { isolationSuite } from './testing/isolation-suite.js';
+import { isolationSuite } from './isolation-suite.js';
 
 describe('with a bubblewrap for each', () => {
   isolationSuite({ warm: 1, concurrencyMax: 2, isolation: 'single' });

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Display, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, SandboxExecution } from '../sandbox-driver.js';
+import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, SandboxExecution } from '../../src/sandbox-driver.js';
 import { command, program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
 
 const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };

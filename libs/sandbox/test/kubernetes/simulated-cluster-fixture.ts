@@ -1,9 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SupervisorFrame } from '../frame-channel.js';
-import type { PodApi, PodManifest } from './kube-api.js';
-import type { BindOutcome, OpenLink, PodConnection } from './pod-link.js';
-import type { PodView } from './pod-view.js';
-import { type PodChange, type PodFeed, PodStore } from './pod-watch.js';
+import type { SupervisorFrame } from '../../src/frames.js';
+import type { PodApi, PodManifest } from '../../src/kubernetes/kube-api.js';
+import type { BindOutcome, OpenLink, PodConnection } from '../../src/kubernetes/pod-link.js';
+import type { PodView } from '../../src/kubernetes/pod-view.js';
+import { type PodChange, type PodFeed, PodStore } from '../../src/kubernetes/pod-watch.js';
 
 interface SimulatedPod {
   view: PodView;

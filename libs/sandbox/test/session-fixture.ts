@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Display, RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
 import { onTestFinished } from 'vitest';
-import type { ClaimedSandbox, SandboxFiles } from './sandbox-driver.js';
+import type { ClaimedSandbox, SandboxFiles } from '../src/sandbox-driver.js';
 import { type Fixture, requestOf } from './sandbox-fixture.js';
 
 /** What a run of a session came to: all it printed, and its rich outputs. */

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { arch } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
-import type { SupervisorFrame } from './frame-channel.js';
-import { encodeFrame, FrameReader } from './frames.js';
-import { seccompFilter } from './seccomp.js';
+import { encodeFrame, FrameReader, type SupervisorFrame } from '../src/frames.js';
+import { seccompFilter } from '../src/seccomp.js';
 
 /** The token of every supervisor that is started here, and the claim that most tests use. */
 export const TOKEN = 'a token';

@@ -1,9 +1,44 @@
-import { nestCommand } from './bubblewrap-command.js';
+import { type BubblewrapOptions, nestCommand, singleCommand } from './bubblewrap-command.js';
 import { BubblewrapProcess, FIRST_FREE_FD } from './bubblewrap-process.js';
-import { FrameChannel, type SupervisorFrame } from './frame-channel.js';
-import type { SandboxShape } from './sandbox-driver.js';
-import type { SandboxLink, SandboxSource } from './sandbox-link.js';
-import type { SourceSettings } from './single-source.js';
+import { FrameChannel, type SupervisorFrame } from './frames.js';
+import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
+
+export interface SourceSettings extends BubblewrapOptions {
+  readonly bundle: Buffer;
+  /** The system call filter; null where there is none for this machine. */
+  readonly seccomp: Buffer | null;
+  readonly uid: number | undefined;
+}
+
+/** One bubblewrap, and one start of Python, per sandbox. For machines that allow no namespaces inside bubblewrap. */
+export class SingleSource implements SandboxSource {
+  private readonly live = new Set<BubblewrapProcess>();
+
+  constructor(private readonly settings: SourceSettings) {}
+
+  open(shape: SandboxShape): SandboxLink {
+    const { bundle, uid, seccomp, missing } = this.settings;
+    const filtered = seccomp !== null && !missing.has('syscalls');
+    const process = new BubblewrapProcess({ command: singleCommand(this.settings, shape), bundle, pipes: filtered ? 1 : 0, uid });
+    if (filtered) process.hand(FIRST_FREE_FD, seccomp);
+    this.live.add(process);
+    void process.gone.then(() => this.live.delete(process));
+    return {
+      get alive() {
+        return process.alive;
+      },
+      gone: process.gone,
+      send: (frame) => process.channel.send(frame),
+      receive: () => process.channel.receive(),
+      complaint: () => process.complaint(),
+      destroy: () => process.destroy(),
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.live].map((process) => process.destroy()));
+  }
+}
 
 /** Sandboxes that one nest opens before it is replaced. Each has a pipe of its own from the start; starting a nest costs as much as ten sandboxes. */
 const SLOTS = 96;

@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
+import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
 import { program, requestOf } from './sandbox-fixture.js';
 
 const never = () => new AbortController().signal;

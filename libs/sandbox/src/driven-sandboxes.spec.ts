@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Slots } from './slots.js';
+import { Slots } from './driven-sandboxes.js';
 
 const never = () => new AbortController().signal;
 
-describe('slots', () => {
+describe('driven-sandboxes', () => {
   it('pass to who waits longest', async () => {
     const slots = new Slots(1, 10);
     const order: number[] = [];

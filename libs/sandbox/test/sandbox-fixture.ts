@@ -1,8 +1,8 @@
 import { SandboxLimits, type ExecutionRequest, type RunResult, type SandboxRun } from '@etude/contracts/sandbox';
 import { afterAll, beforeAll } from 'vitest';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
-import type { SandboxDriver } from './sandbox-driver.js';
+import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
+import type { SandboxDriver } from '../src/sandbox-driver.js';
 
 let executions = 0;
 

@@ -9,7 +9,7 @@ import { useSkill } from '@etude/domain/skills/proof/use-skill';
 import { NO_GROUND, verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { LocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.js';
+import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
 import { call, program, requestOf } from './sandbox-fixture.js';
 import { SupervisorProcess } from './supervisor-fixture.js';
 

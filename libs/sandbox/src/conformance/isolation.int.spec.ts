@@ -1,3 +1,0 @@
-import { isolationSuite } from '../testing/isolation-suite.js';
-
-isolationSuite();

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { EtudeError } from '@etude/contracts/errors';
+import type { SandboxLimits } from '@etude/contracts/sandbox';
+import { RunAssembly } from './run-assembly.js';
+import type { ClaimedSandbox } from './sandbox-driver.js';
+
+const PROBE = new URL('../runner/probe.py', import.meta.url);
+
+/** The setting that names the controls which may be missing. */
+export const ALLOW_MISSING = 'ETUDE_SANDBOX_ALLOW_MISSING';
+
+/**
+ * Tries every wall from inside of a sandbox.
+ *
+ * @param more fields of the probe's input beside the limits
+ * @returns control name to what was found instead; empty where every wall stands
+ * @throws EtudeError SANDBOX_UNAVAILABLE where the sandbox is lost, SANDBOX_CONTROL_MISSING where the probe itself fails
+ */
+export async function probe(
+  sandbox: ClaimedSandbox,
+  limits: SandboxLimits,
+  signal: AbortSignal,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Record<string, string>> {
+  const runs = new RunAssembly();
+  const code = await readFile(PROBE, 'utf8');
+  const run = { kind: 'program' as const, code, stdin: JSON.stringify({ ...limits, ...more }) };
+  const request = { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [run] };
+  const end = await sandbox.execute(request, runs, signal);
+  const [result] = runs.results;
+  if (result?.exit === 'ok') return JSON.parse(result.stdout) as Record<string, string>;
+  if (end.ended === 'lost') throw new EtudeError('SANDBOX_UNAVAILABLE', end.message, { metadata: { exit: end.exit } });
+  throw new EtudeError('SANDBOX_CONTROL_MISSING', `the check of the sandbox's controls failed: ${result?.stderr || result?.exit}`, {
+    metadata: { control: 'probe' },
+  });
+}
