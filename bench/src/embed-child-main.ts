@@ -1,4 +1,4 @@
-import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 
 /** One embedder in a process of its own, measured: one JSON line. `embed-child-main lexical|sentence`. */
 const WORDS = 'read the lines of a file and count how often each word occurs then print them sorted by number'.split(' ');

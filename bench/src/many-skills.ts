@@ -5,7 +5,7 @@ import type { ProofSigner } from '@etude/domain/ports/proof-signer';
 import { NOTHING_FOUND, signProof } from '@etude/domain/skills/proof/proof';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { openMemory } from '@etude/memory/open-memory';
-import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { spread } from './figures.js';
 
 const ACTIONS = [

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { openMemory, type MemoryPlace } from '@etude/memory/open-memory';
 import type { Memory } from '@etude/memory/memory';
-import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { findQdrant, startQdrant } from '@etude/test-support/qdrant';
 import { factsData, USERS } from './facts-data.js';
 import { factsLoad } from './facts-load.js';

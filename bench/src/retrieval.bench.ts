@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { type Half, halfOf } from '@etude/domain/evaluation/retrieval/halves';
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { round, summaryLine } from './figures.js';
 import { readCorpus, readQueries } from './retrieval/beir-files.js';
 import { type Answer, askStore, fillStore } from './retrieval/candidates.js';

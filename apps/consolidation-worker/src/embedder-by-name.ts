@@ -1,7 +1,7 @@
 import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { embedderFrom, type EmbedderConfig } from '@etude/model/embedder-config';
+import { type EmbedderConfig, embedderFrom } from '@etude/model/model-config';
 
 /** @throws EtudeError FAILED_PRECONDITION where its files, its key or its dimension are not there */
 export async function embedderByName(config: EmbedderConfig, model: string, dimension: number | null): Promise<Embedder> {

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { embedderFrom } from '@etude/model/embedder-config';
+import { embedderFrom } from '@etude/model/model-config';
 import { loadConfig } from '@etude/platform/config';
 import { createLogger } from '@etude/platform/logging';
 import { runMain } from '@etude/platform/run-service';

@@ -1,8 +1,7 @@
 import { RolloutRun } from '@etude/contracts/queues';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
-import { embedderFrom } from '@etude/model/embedder-config';
-import { chatModelFrom } from '@etude/model/model-config';
+import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
 import type { HealthCheck } from '@etude/platform/health';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';

@@ -1,7 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import type { AnalyserTask, ThreadAnswer } from './analyser-child-main.js';
-import { pythonAnalyser } from './find-in-python.js';
-import { findSecrets } from './find-secrets.js';
+import { findSecrets, pythonAnalyser } from './find-in-text.js';
 
 const findInPython = pythonAnalyser();
 // The first text costs most of a second: it is none of anybody's.

@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Chunk, ParsedDocument, Section } from './document.js';
-import { packed, splitBlock, splitBlocks } from './split-text.js';
 
 export interface ChunkOptions {
   /** Of a chunk's text; its headings are not counted. At least 100. */
@@ -60,4 +59,105 @@ function textsOf(text: string, charsMax: number): string[] {
     '\n\n',
     charsMax,
   );
+}
+
+/** Behind the end of a sentence; abbreviations end one too now and then, which only moves a cut. */
+const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’」』]*\s*|\n/gu;
+
+/** A block of a section's text: a paragraph, a list, a table, or code with its fences. */
+export interface TextBlock {
+  readonly text: string;
+  /** The fence's own opening line; null for everything but code. */
+  readonly fence: string | null;
+}
+
+/** Paragraphs are parted by empty lines, but for those inside of code. */
+export function splitBlocks(text: string): TextBlock[] {
+  const blocks: TextBlock[] = [];
+  let lines: string[] = [];
+  let fence: { readonly ticks: string; readonly line: string } | null = null;
+  const flush = () => {
+    if (lines.length > 0) blocks.push({ text: lines.join('\n'), fence: fence?.line ?? null });
+    lines = [];
+    fence = null;
+  };
+  for (const line of text.split('\n')) {
+    const ticks = /^`{3,}/.exec(line)?.[0];
+    if (fence) {
+      lines.push(line);
+      if (line === fence.ticks) flush();
+    } else if (ticks) {
+      flush();
+      fence = { ticks, line };
+      lines.push(line);
+    } else if (line.trim() === '') flush();
+    else lines.push(line);
+  }
+  flush();
+  return blocks;
+}
+
+/** Pieces of at most `charsMax`: whole lines of code and tables with fence or head again, whole sentences of prose. */
+export function splitBlock(block: TextBlock, charsMax: number): string[] {
+  if (block.text.length <= charsMax) return [block.text];
+  if (block.fence !== null) return splitCode(block.text, block.fence, charsMax);
+  const lines = block.text.split('\n');
+  if (lines.length > 2 && lines.filter((line) => line.includes(' | ')).length > lines.length / 2) return splitTable(lines, charsMax);
+  return packed(sentencesOf(block.text), '', charsMax).map((piece) => piece.trim());
+}
+
+function splitCode(text: string, fence: string, charsMax: number): string[] {
+  const ticks = /^`+/.exec(fence)?.[0] ?? '```';
+  const lines = text.split('\n').slice(1);
+  if (lines.at(-1) === ticks) lines.pop();
+  const room = charsMax - fence.length - ticks.length - 2;
+  if (room < charsMax / 4) return packed(sentencesOf(text), '', charsMax);
+  return packed(lines, '\n', room).map((piece) => `${fence}\n${piece}\n${ticks}`);
+}
+
+function splitTable([head = '', ...rows]: readonly string[], charsMax: number): string[] {
+  const room = charsMax - head.length - 1;
+  if (room < charsMax / 2) return packed([head, ...rows], '\n', charsMax);
+  return packed(rows, '\n', room).map((piece) => `${head}\n${piece}`);
+}
+
+function sentencesOf(text: string): string[] {
+  const sentences: string[] = [];
+  let start = 0;
+  for (const match of text.matchAll(SENTENCE_END)) {
+    sentences.push(text.slice(start, match.index + match[0].length));
+    start = match.index + match[0].length;
+  }
+  if (start < text.length) sentences.push(text.slice(start));
+  return sentences;
+}
+
+/** As many parts together as fit; one that does not fit by itself is cut at spaces, and if need be anywhere. */
+export function packed(parts: readonly string[], separator: string, charsMax: number): string[] {
+  const pieces: string[] = [];
+  let piece: string | null = null;
+  for (const part of parts.flatMap((whole) => (whole.length > charsMax ? cutAtSpaces(whole, charsMax) : [whole]))) {
+    if (piece !== null && piece.length + separator.length + part.length <= charsMax) piece += separator + part;
+    else {
+      if (piece !== null) pieces.push(piece);
+      piece = part;
+    }
+  }
+  if (piece !== null) pieces.push(piece);
+  return pieces;
+}
+
+function cutAtSpaces(text: string, charsMax: number): string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  while (text.length - start > charsMax) {
+    const space = text.slice(start, start + charsMax).lastIndexOf(' ');
+    let end = start + (space > charsMax / 2 ? space + 1 : charsMax);
+    // Never through the middle of a surrogate pair.
+    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? '')) end -= 1;
+    pieces.push(text.slice(start, end));
+    start = end;
+  }
+  pieces.push(text.slice(start));
+  return pieces;
 }

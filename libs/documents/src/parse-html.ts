@@ -1,5 +1,5 @@
 import { type DefaultTreeAdapterTypes, defaultTreeAdapter, parse, parseFragment, type TreeAdapter } from 'parse5';
-import { decodeText } from './decode-text.js';
+import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
 import { nestedTooDeep, type ParseContext } from './parse-limits.js';
 import { fenced, SectionBuilder, tableRow } from './section-builder.js';

@@ -1,7 +1,7 @@
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
-import { decodeText } from './decode-text.js';
+import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
 import { textOfHtml } from './parse-html.js';
 import { nestedTooDeep, type ParseContext } from './parse-limits.js';

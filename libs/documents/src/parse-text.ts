@@ -1,7 +1,84 @@
-import { decodeText } from './decode-text.js';
 import type { ParsedDocument } from './document.js';
-import type { ParseContext } from './parse-limits.js';
+import { type ParseContext, unreadable } from './parse-limits.js';
 import { SectionBuilder } from './section-builder.js';
+
+const BOMS = [
+  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
+  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
+  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
+] as const;
+
+/** Everything below space but tab and line end, and DEL: nothing that is read or searched for. */
+// oxlint-disable-next-line no-control-regex -- these are what is taken out
+const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
+
+/** Controls, and what stands for no character: bytes that are no text decode to these. */
+const NO_CHARACTERS = /[\p{Cn}\p{Co}]|(?![\t\n\f\r])\p{Cc}/gu;
+/** Logs with colours in them have fewer. */
+const NO_CHARACTERS_SHARE = 0.3;
+/** As much of a text tells what it is. */
+const LOOKED_AT_CHARS = 1_000_000;
+
+/**
+ * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
+ *
+ * @throws EtudeError INVALID_ARGUMENT where the bytes are no such text; it says around which byte
+ */
+export function decodeText(bytes: Uint8Array, name: string): string {
+  const bom = BOMS.find((known) => known.bytes.every((byte, i) => bytes[i] === byte));
+  const encoding = bom?.encoding ?? 'utf-8';
+  if (!bom && bytes.subarray(0, 8_192).includes(0)) {
+    throw unreadable(name, 'holds zero bytes: it is no text, or UTF-16 without a byte order mark; save it as UTF-8');
+  }
+  const text = decode(bytes, encoding, name);
+  requireCharacters(text, name);
+  return cleanText(text);
+}
+
+function requireCharacters(text: string, name: string): void {
+  const looked = text.slice(0, LOOKED_AT_CHARS);
+  const readable = looked.replaceAll(NO_CHARACTERS, '').length;
+  if (looked.length - readable <= looked.length * NO_CHARACTERS_SHARE) return;
+  throw unreadable(name, 'is mostly control characters and characters that do not exist: it is no text');
+}
+
+/** Line ends to `\n`, controls out. */
+export function cleanText(text: string): string {
+  return text
+    .replaceAll(/\r\n?|\f|\u2028/g, '\n')
+    .replaceAll('\u2029', '\n\n')
+    .replaceAll(CONTROLS, '');
+}
+
+function decode(bytes: Uint8Array, encoding: (typeof BOMS)[number]['encoding'], name: string): string {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch (error) {
+    const at = encoding === 'utf-8' ? ` (around byte ${firstInvalidByte(bytes)})` : '';
+    throw unreadable(name, `is not valid ${encoding.toUpperCase()}${at}; save it as UTF-8`, error);
+  }
+}
+
+/** The longest beginning that is valid, by halving: a stream decoder accepts a character that is cut at the end. */
+function firstInvalidByte(bytes: Uint8Array): number {
+  let valid = 0;
+  let invalid = bytes.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidStart(bytes.subarray(0, middle))) valid = middle;
+    else invalid = middle;
+  }
+  return valid;
+}
+
+function isValidStart(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const TITLE_CHARS_MAX = 100;
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MediaType } from '../src/document.js';
-import { mediaTypeOf } from '../src/media-type.js';
+import { type MediaType, mediaTypeOf } from '../src/document.js';
 import { parseDocument } from '../src/parse-document.js';
 
 const signal = new AbortController().signal;

@@ -3,9 +3,8 @@ import { pack } from 'tar-stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { ZipFile } from 'yazl';
-import { checkPath, type FolderFile, filesOfFolder } from '../src/skill-folder/file-collector.js';
-import { type ArchiveFormat, filesOfArchive } from '../src/skill-folder/read-archive.js';
-import { zipOf } from '../src/skill-folder/write-zip.js';
+import { checkPath, filesOfFolder, type FolderFile } from '../src/skill-folder/file-collector.js';
+import { type ArchiveFormat, filesOfArchive, zipOf } from '../src/skill-folder/read-archive.js';
 
 type TarEntry = Parameters<ReturnType<typeof pack>['entry']>[0] & { data?: string | Buffer };
 

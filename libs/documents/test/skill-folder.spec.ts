@@ -2,8 +2,7 @@ import { Skill } from '@etude/contracts/memory';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { parseDocument } from 'yaml';
-import { type FolderFile, filesOfFolder } from '../src/skill-folder/file-collector.js';
-import { findSkills } from '../src/skill-folder/find-skills.js';
+import { filesOfFolder, findSkills, type FolderFile } from '../src/skill-folder/file-collector.js';
 import { folderFromSkill, readSkill } from '../src/skill-folder/skill-folder.js';
 import type { SkillParts } from '../src/skill-folder/skill-parts.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CachedEmbedder } from './cached-embedder.js';
-import { embedderConfig, embedderFrom } from './embedder-config.js';
+import { embedderConfig, embedderFrom } from './model-config.js';
 
 const LOCAL = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
 const NOWHERE = { ETUDE_EMBEDDER_PATH: '/nowhere' };

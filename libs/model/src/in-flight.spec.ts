@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InFlight } from './in-flight.js';
+import { InFlight } from './transport.js';
 
 const never = () => new AbortController().signal;
 

@@ -1,8 +1,163 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import { areAnchors, calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
-import { connectionConfig, connectionOf, DEFAULT_BASE_URL, text, wrongSetting } from './connection-config.js';
-import { embedderConfig } from './embedder-config.js';
-import { OpenAiChatModel } from './openai-chat.js';
-import type { OpenAiChatOptions } from './openai-chat.js';
+import { CachedEmbedder } from './cached-embedder.js';
+import { OpenAiChatModel, type OpenAiChatOptions } from './openai-chat.js';
+import { DEFAULT_FOLDER, missingFiles } from './sentence/sentence-embedder.js';
+
+export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
+
+export const httpUrl = () => z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL, usually ending with /v1' });
+export const text = () =>
+  z
+    .string()
+    .trim()
+    .transform((value) => (value === '' ? undefined : value))
+    .optional();
+const milliseconds = (defaultMs: number) => z.coerce.number().int().min(1).max(86_400_000).default(defaultMs);
+
+/** Which server is asked, and how patiently: for chat and for embeddings. */
+export const connectionConfig = z.object({
+  OPENAI_BASE_URL: httpUrl().default(DEFAULT_BASE_URL),
+  OPENAI_API_KEY: text(),
+  /** Calls under way at once, per process. */
+  ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
+  /** Calls in all for one answer, the first included. */
+  ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
+  /** All waiting between them together. */
+  ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
+  ETUDE_MODEL_IDLE_TIMEOUT_MS: milliseconds(300_000),
+  ETUDE_MODEL_CALL_TIMEOUT_MS: milliseconds(900_000),
+  ETUDE_MODEL_PROXY_URL: httpUrl().optional(),
+});
+
+export function connectionOf(config: z.infer<typeof connectionConfig>) {
+  return {
+    concurrency: config.ETUDE_MODEL_CONCURRENCY,
+    limits: { idleTimeoutMs: config.ETUDE_MODEL_IDLE_TIMEOUT_MS, callTimeoutMs: config.ETUDE_MODEL_CALL_TIMEOUT_MS },
+    retry: { attemptsMax: config.ETUDE_MODEL_ATTEMPTS_MAX, waitTotalMaxMs: config.ETUDE_MODEL_WAIT_MAX_MS },
+    ...(config.ETUDE_MODEL_PROXY_URL ? { proxyUrl: config.ETUDE_MODEL_PROXY_URL } : {}),
+  };
+}
+
+export const wrongSetting = (field: string, description: string) =>
+  new EtudeError('FAILED_PRECONDITION', `${field} ${description}.`, { violations: [{ field, description }] });
+
+const fraction = () => z.coerce.number().min(0).max(1).optional();
+
+/** The slice of a service's settings that says what makes its vectors. All services of one memory need the same. */
+export const embedderConfig = connectionConfig.extend({
+  /** Which of the two that are built in; `auto`: the sentence model where its files are. Without effect beside ETUDE_EMBEDDING_MODEL. */
+  ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
+  /** Folder with the files of the sentence model; unset: `.etude/cache/embedder` of the checkout. */
+  ETUDE_EMBEDDER_PATH: text(),
+  /** Processor threads of the sentence model, per process. */
+  ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
+  /** A model of an OpenAI-compatible server; unset: an embedder that is built in. */
+  ETUDE_EMBEDDING_MODEL: text(),
+  ETUDE_EMBEDDING_DIMENSION: z.coerce.number().int().min(1).max(65_536).optional(),
+  ETUDE_EMBEDDING_BASE_URL: httpUrl().optional(),
+  ETUDE_EMBEDDING_API_KEY: text(),
+  ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
+  ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
+  ETUDE_EMBEDDING_CACHE_ENTRIES: z.coerce.number().int().min(0).max(1_000_000).default(10_000),
+  ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
+  /** Unset: those of the embedder's own profile. `etude memory calibrate` fits the cosines. */
+  ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
+  ETUDE_EMBEDDING_COSINE_UNRELATED: fraction(),
+  ETUDE_EMBEDDING_COSINE_SAME_TASK: fraction(),
+  ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
+});
+export type EmbedderConfig = z.infer<typeof embedderConfig>;
+
+export interface EmbedderNotes {
+  /** Told once, where the settings leave the choice and the better embedder is not there. */
+  readonly warn?: (message: string) => void;
+}
+
+/**
+ * The embedder that the settings name, with its cache: the one function by which every service gets one.
+ *
+ * ETUDE_EMBEDDING_MODEL first, else ETUDE_EMBEDDER. Opens no connection and loads no weights yet.
+ * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or anchors do not rise
+ */
+export async function embedderFrom(config: EmbedderConfig, notes: EmbedderNotes = {}): Promise<Embedder> {
+  const embedder = withProfile(await chosen(config, notes), config);
+  const { ETUDE_EMBEDDING_CACHE_ENTRIES: entriesMax, ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytesMax } = config;
+  return entriesMax > 0 && bytesMax > 0 ? new CachedEmbedder(embedder, { entriesMax, bytesMax }) : embedder;
+}
+
+// Clients and runtimes are loaded where they are used: the first costs 20 MiB, the second 60.
+async function chosen(config: EmbedderConfig, { warn }: EmbedderNotes): Promise<Embedder> {
+  if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
+  if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
+  const folder = config.ETUDE_EMBEDDER_PATH ?? DEFAULT_FOLDER;
+  const missing = missingFiles(folder);
+  if (missing.length === 0) {
+    const { SentenceEmbedder } = await import('./sentence/sentence-embedder.js');
+    return new SentenceEmbedder({ folder, threads: config.ETUDE_EMBEDDER_THREADS });
+  }
+  const what = `${missing.join(', ')} of the sentence model ${missing.length === 1 ? 'is' : 'are'} not in ${folder}`;
+  if (config.ETUDE_EMBEDDER === 'sentence')
+    throw wrongSetting('ETUDE_EMBEDDER', `is sentence, but ${what}; fetch them ("etude embedder fetch" does), or set it to lexical`);
+  warn?.(`${what}: memory goes by words alone, and misses the same wish in other words. "etude embedder fetch" brings them.`);
+  return new LexicalEmbedder();
+}
+
+async function openAiEmbedder(config: EmbedderConfig, model: string): Promise<Embedder> {
+  const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
+  if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
+  const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
+  // A key goes only to the server that it was given for.
+  const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
+  if (baseUrl === DEFAULT_BASE_URL && !apiKey)
+    throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
+  const { OpenAiEmbedder } = await import('./openai-embedder.js');
+  return new OpenAiEmbedder({
+    ...connectionOf(config),
+    baseUrl,
+    apiKey,
+    model,
+    dimension,
+    batchSize: config.ETUDE_EMBEDDING_BATCH_SIZE,
+    textCharsMax: config.ETUDE_EMBEDDING_TEXT_MAX_CHARS,
+    settings: { baseUrl: 'ETUDE_EMBEDDING_BASE_URL', apiKey: 'ETUDE_EMBEDDING_API_KEY', model: 'ETUDE_EMBEDDING_MODEL' },
+  });
+}
+
+/** Of models that everybody uses, so that nobody has to look it up. */
+const DIMENSIONS: Readonly<Record<string, number>> = {
+  'text-embedding-3-small': 1_536,
+  'text-embedding-3-large': 3_072,
+  'text-embedding-ada-002': 1_536,
+};
+
+/** What the settings say about a model wins over what its profile says. */
+function withProfile(embedder: Embedder, config: EmbedderConfig): Embedder {
+  const anchors = anchorsOf(config);
+  const { ETUDE_EMBEDDING_DENSE_WEIGHT: denseWeight } = config;
+  if (!anchors && denseWeight === undefined) return embedder;
+  const profile: EmbedderProfile = {
+    ...embedder.profile,
+    ...(denseWeight === undefined ? {} : { denseWeight }),
+    ...(anchors ? { calibrate: calibration(anchors) } : {}),
+  };
+  return { profile, embed: (texts, signal) => embedder.embed(texts, signal) };
+}
+
+function anchorsOf(config: EmbedderConfig): CosineAnchors | null {
+  const { ETUDE_EMBEDDING_COSINE_SAME_TASK: sameTask, ETUDE_EMBEDDING_COSINE_SAME_WORDS: sameWords } = config;
+  const { ETUDE_EMBEDDING_COSINE_UNRELATED: unrelated } = config;
+  if (sameTask === undefined && sameWords === undefined && unrelated === undefined) return null;
+  if (sameTask === undefined) throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'is not set, but another cosine is; set all');
+  if (sameWords === undefined) throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_WORDS', 'is not set, but another cosine is; set all');
+  const anchors = { unrelated: unrelated ?? (sameTask * 3) / 7, sameTask, sameWords };
+  if (!areAnchors(anchors))
+    throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'must lie between ETUDE_EMBEDDING_COSINE_UNRELATED and _SAME_WORDS');
+  return anchors;
+}
 
 const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per million tokens').default(0);
 

@@ -3,7 +3,7 @@ import type { ConformanceAnswer } from '@etude/domain/testing/chat-model-conform
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '@etude/test-support/until';
 import { OpenAiChatModel } from './openai-chat.js';
-import type { ScriptInput } from './script-schema.js';
+import type { ScriptInput } from './script.js';
 import { startScriptedModel } from './scripted-server.js';
 
 type Rule = NonNullable<ScriptInput['rules']>[number];

@@ -1,16 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import OpenAI, { APIConnectionError, APIError } from 'openai';
-import { abortError } from './abort.js';
-import type { Progress } from './body-pump.js';
-import { pumpBody } from './body-pump.js';
-import type { CallLimits } from './call-watch.js';
-import { CallWatch } from './call-watch.js';
-import { InFlight } from './in-flight.js';
-import type { RetryPolicy, RetryTimers } from './retry.js';
-import { RETRY_POLICY, withRetries } from './retry.js';
-import type { ServerContext } from './server-errors.js';
-import { faultError, quoted, retryAfterMs, serverName } from './server-errors.js';
-import { Transport } from './transport.js';
+import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
+import { faultError, quoted, retryAfterMs, type ServerContext, serverName } from './server-errors.js';
+import { abortError, InFlight, type Progress, pumpBody, Transport } from './transport.js';
 
 export interface ConnectionOptions {
   /** Up to and with `/v1`. */
@@ -142,4 +134,82 @@ function faultOf(error: APIError) {
     ...(after === undefined ? {} : { retryAfterMs: after }),
     ...(location ? { location } : {}),
   };
+}
+
+export interface CallLimits {
+  /** Longest silence of the server, before and inside its answer. */
+  readonly idleTimeoutMs: number;
+  /** From the request to the end of its answer. */
+  readonly callTimeoutMs: number;
+}
+
+/** Ends one HTTP exchange when its caller aborts, the server falls silent, or it takes too long. */
+export class CallWatch {
+  /** Why the exchange was ended here; null where it was not, or by the caller. */
+  expired: 'idle' | 'call' | null = null;
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #idle: NodeJS.Timeout;
+  readonly #call: NodeJS.Timeout;
+  readonly #abort = () => this.#controller.abort(this.#caller.reason);
+
+  constructor(caller: AbortSignal, limits: CallLimits) {
+    this.#caller = caller;
+    this.#idle = setTimeout(() => this.#expire('idle'), limits.idleTimeoutMs);
+    this.#call = setTimeout(() => this.#expire('call'), limits.callTimeoutMs);
+    caller.addEventListener('abort', this.#abort, { once: true });
+    if (caller.aborted) this.#abort();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Bytes came. */
+  touch(): void {
+    this.#idle.refresh();
+  }
+
+  end(): void {
+    clearTimeout(this.#idle);
+    clearTimeout(this.#call);
+    this.#caller.removeEventListener('abort', this.#abort);
+  }
+
+  #expire(why: 'idle' | 'call'): void {
+    this.expired = why;
+    this.#controller.abort();
+  }
+}
+
+const LIST_CHARS_MAX = 4 * 1024 * 1024;
+const LIST_TIMEOUT_MS = 5_000;
+
+/**
+ * The first model that a server lists, or `default`, which single-model servers take, where no list comes within 5 s.
+ *
+ * Asked once: it is the chat call that matters, and that one says why a server can't be used.
+ * @throws an AbortError
+ */
+export async function firstModel(connection: OpenAiConnection, signal: AbortSignal): Promise<string> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
+  const list = await connection.once(listed, bounded).catch(() => {
+    if (signal.aborted) throw abortError(signal);
+    return '';
+  });
+  return firstId(list) ?? 'default';
+}
+
+async function listed({ client, signal, text }: Exchange): Promise<string> {
+  return text(await client.models.list({ signal }).asResponse(), LIST_CHARS_MAX);
+}
+
+function firstId(text: string): string | null {
+  try {
+    const { data } = JSON.parse(text) as { data?: Array<{ id?: unknown }> };
+    const id = Array.isArray(data) ? data[0]?.id : undefined;
+    return typeof id === 'string' && id !== '' ? id : null;
+  } catch {
+    return null;
+  }
 }

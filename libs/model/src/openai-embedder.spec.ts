@@ -2,8 +2,7 @@ import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conf
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask, chatModel, impatient, json, never, rawServer } from '../test/raw-server.js';
 import { CachedEmbedder } from './cached-embedder.js';
-import { OpenAiEmbedder } from './openai-embedder.js';
-import type { OpenAiEmbedderOptions } from './openai-embedder.js';
+import { OpenAiEmbedder, type OpenAiEmbedderOptions } from './openai-embedder.js';
 import { startScriptedModel } from './scripted-server.js';
 
 const MODEL = { model: 'words', dimension: 256 };

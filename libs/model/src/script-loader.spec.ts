@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadScript, parseScript } from './script-loader.js';
+import { loadScript, parseScript } from './script.js';
 
 const complaint = (text: string) => {
   try {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { checkScript } from './script-loader.js';
+import { checkScript, type ScriptInput } from './script.js';
 import { filled, ScriptMatcher } from './script-matching.js';
-import type { ScriptInput } from './script-schema.js';
-import { conversationOf } from './scripted-request.js';
+import { conversationOf } from './scripted-answer.js';
 
 function asking(script: ScriptInput) {
   const matcher = new ScriptMatcher(checkScript(script));

@@ -1,6 +1,50 @@
-import type { Match } from './script-matching.js';
-import { filled } from './script-matching.js';
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { type Conversation, filled, type Match } from './script-matching.js';
 import { approximateTokens, callChars } from './token-count.js';
+
+const Part = z.looseObject({ text: z.string().optional() });
+const Message = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(z.union([z.string(), Part])), z.null()]).optional(),
+});
+
+export const ChatBody = z.looseObject({
+  model: z.string().default(''),
+  messages: z.array(Message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
+});
+export type ChatBody = z.infer<typeof ChatBody>;
+
+export const EmbeddingsBody = z.looseObject({
+  model: z.string().default(''),
+  input: z.union([z.string().transform((text) => [text]), z.array(z.string())]),
+  encoding_format: z.enum(['float', 'base64']).default('float'),
+});
+
+export const digestOf = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+
+/** How the answer is to be sent makes no other conversation. */
+export function conversationOf(request: ChatBody): Conversation {
+  const body = { ...request, stream: undefined, stream_options: undefined };
+  return {
+    model: body.model,
+    messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })),
+    digest: digestOf(body),
+  };
+}
+
+/** About four characters a token, messages and tools together. */
+export function inputTokensOf(body: ChatBody): number {
+  const tools = body['tools'] === undefined ? '' : JSON.stringify(body['tools']);
+  return approximateTokens(body.messages.reduce((sum, message) => sum + textOf(message.content).length, tools.length));
+}
+
+function textOf(content: ChatBody['messages'][number]['content']): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => (typeof part === 'string' ? part : (part.text ?? ''))).join('');
+}
 
 export interface ScriptedReply {
   readonly id: string;
@@ -93,4 +137,27 @@ function pieces(text: string): string[] {
   return Array.from({ length: Math.ceil(characters.length / PIECE_CHARS) }, (_, i) =>
     characters.slice(i * PIECE_CHARS, (i + 1) * PIECE_CHARS).join(''),
   );
+}
+
+/** A vector of length 1 from the words of a text: texts with the same words are near each other. It is no model. */
+export function wordVector(text: string, dimension: number): Float32Array {
+  const vector = new Float32Array(dimension);
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [''];
+  for (const word of words) {
+    const hash = createHash('sha256').update(word).digest();
+    const at = hash.readUInt32LE(0) % dimension;
+    vector[at] = (vector[at] ?? 0) + ((hash[4] ?? 0) % 2 === 0 ? 1 : -1);
+  }
+  const length = Math.hypot(...vector);
+  // Words may cancel each other out; a vector of nothing has no direction.
+  if (length === 0) vector[0] = 1;
+  return length === 0 ? vector : vector.map((value) => value / length);
+}
+
+/** As the protocol writes it: numbers, or base64 of little-endian floats. */
+export function wireVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
+  if (format === 'float') return [...vector];
+  const bytes = Buffer.alloc(vector.length * 4);
+  vector.forEach((value, i) => bytes.writeFloatLE(value, i * 4));
+  return bytes.toString('base64');
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { loadScript } from './script-loader.js';
+import { loadScript } from './script.js';
 import { startScriptedModel } from './scripted-server.js';
 
 const USAGE = 'usage: scripted-main --script FILE [--port N] [--host ADDRESS] [--check]   (port 0, the default: any free one)';

@@ -1,16 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import type { Match } from './script-matching.js';
-import { ScriptMatcher } from './script-matching.js';
-import type { Script } from './script-schema.js';
-import { completion, replyOf, streamEvents } from './scripted-answer.js';
-import type { ScriptedReply } from './scripted-answer.js';
-import { ScriptedCalls } from './scripted-calls.js';
-import type { ScriptedCall } from './scripted-calls.js';
-import { wireVector, wordVector } from './scripted-embedding.js';
-import type { ChatBody as ChatRequestBody } from './scripted-request.js';
-import { ChatBody, conversationOf, digestOf, EmbeddingsBody, inputTokensOf } from './scripted-request.js';
+import { type Match, type ScriptedCall, ScriptedCalls, ScriptMatcher } from './script-matching.js';
+import type { Script } from './script.js';
+import {
+  ChatBody,
+  type ChatBody as ChatRequestBody,
+  completion,
+  conversationOf,
+  digestOf,
+  EmbeddingsBody,
+  inputTokensOf,
+  replyOf,
+  type ScriptedReply,
+  streamEvents,
+  wireVector,
+  wordVector,
+} from './scripted-answer.js';
 import { approximateTokens } from './token-count.js';
 
 /** Answers requests of the protocol from a script and keeps a list of them. */

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ScriptInput } from './script-schema.js';
+import type { ScriptInput } from './script.js';
 import { startScriptedModel } from './scripted-server.js';
 
 async function start(script: ScriptInput) {

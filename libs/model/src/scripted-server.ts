@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { checkScript, loadScript } from './script-loader.js';
-import type { ScriptInput } from './script-schema.js';
-import type { ScriptedCall } from './scripted-calls.js';
+import { checkScript, loadScript, type ScriptInput } from './script.js';
+import type { ScriptedCall } from './script-matching.js';
 import { ScriptedModel } from './scripted-model.js';
 
 export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {

@@ -2,6 +2,16 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { CallWatch } from './openai-connection.js';
+
+/** What an aborted call throws, whatever the caller gave as reason; the reason is its `cause`. */
+export function abortError(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  const error = new Error('the call of the model was aborted', { cause: reason });
+  error.name = 'AbortError';
+  return error;
+}
 
 /** Of an error page or JSON; more is not read. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
@@ -135,5 +145,109 @@ function parsedObject(text: string): Record<string, unknown> | null {
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
     return null;
+  }
+}
+
+/** `enough`: all that is needed came, the rest may follow briefly. `done`: the end came. `full`: more is not wanted. */
+export type Progress = 'more' | 'enough' | 'done' | 'full';
+
+/** How long the rest of an answer may take once enough of it came, and the end of a body once its answer is done. */
+const REST_MS = 2_000;
+
+/**
+ * Feeds a body's text to `push` until that has what it needs or the body ends, well or broken off: what came decides.
+ *
+ * @throws the signal's AbortError when the watch ends the exchange
+ */
+export function pumpBody(body: Readable, watch: CallWatch, push: (text: string) => Progress): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let rest: NodeJS.Timeout | undefined;
+  const finish = (progress: Progress) => {
+    clearTimeout(rest);
+    watch.signal.removeEventListener('abort', abort);
+    body.off('data', hear).off('end', end).off('close', end);
+    if (progress === 'done') drain(body);
+    else body.destroy();
+  };
+  const end = () => {
+    finish('full');
+    resolve();
+  };
+  const abort = () => {
+    finish('full');
+    reject(watch.signal.reason);
+  };
+  const hear = (text: string) => {
+    watch.touch();
+    const progress = push(text);
+    if (progress === 'more') return;
+    if (progress === 'enough') {
+      rest ??= setTimeout(end, REST_MS);
+      return;
+    }
+    finish(progress);
+    resolve();
+  };
+  body.setEncoding('utf8');
+  // An error closes the body too; the listener stays, since tearing down may raise more of them.
+  body.on('error', ignoreBroken).on('data', hear).on('end', end).on('close', end);
+  watch.signal.addEventListener('abort', abort, { once: true });
+  if (watch.signal.aborted) abort();
+  return promise;
+}
+
+function ignoreBroken(): void {}
+
+/** Lets the connection be used again: its body must end. One that doesn't is closed. */
+function drain(body: Readable): void {
+  const timer = setTimeout(() => body.destroy(), REST_MS);
+  timer.unref();
+  body.once('close', () => clearTimeout(timer));
+  body.resume();
+}
+
+/** Bounds how many calls run at once; the others wait in order. */
+export class InFlight {
+  readonly #max: number;
+  readonly #waiting: Array<() => void> = [];
+  #running = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Resolves with the function that gives the place back. @throws AbortError when `signal` aborts while waiting. */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw abortError(signal);
+    if (this.#running < this.#max) this.#running++;
+    else await this.#turn(signal);
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#leave();
+    };
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const take = () => {
+        signal.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = () => {
+        this.#waiting.splice(this.#waiting.indexOf(take), 1);
+        reject(abortError(signal));
+      };
+      this.#waiting.push(take);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  /** The place goes to the next in line, so the number running stays. */
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running--;
   }
 }

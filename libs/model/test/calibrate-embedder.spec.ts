@@ -5,7 +5,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/built-in-pairs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calibrateEmbedder } from '../src/calibrate-embedder.js';
-import { readPairs } from '../src/read-pairs.js';
+import { readPairs } from '../src/calibrate-main.js';
 
 async function pairsFile(content: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'pairs-'));

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { modelConfig } from '../src/model-config.js';
-import { parseScript } from '../src/script-loader.js';
-import { ScriptRule } from '../src/script-schema.js';
+import { parseScript, ScriptRule } from '../src/script.js';
 
 const page = (name: string) => readFile(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
 

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { OpenAiChatModel } from '../src/openai-chat.js';
-import type { OpenAiChatOptions } from '../src/openai-chat.js';
+import { OpenAiChatModel, type OpenAiChatOptions } from '../src/openai-chat.js';
 
 export interface RawRequest {
   readonly path: string;

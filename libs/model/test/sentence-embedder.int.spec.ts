@@ -3,8 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SentenceEmbedder } from '../src/sentence/sentence-embedder.js';
-import { DEFAULT_FOLDER, missingFiles } from '../src/sentence/sentence-files.js';
+import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from '../src/sentence/sentence-embedder.js';
 
 /** The setting is read here as a service's `main.ts` reads it. */
 const folder = process.env['ETUDE_EMBEDDER_PATH'] ?? DEFAULT_FOLDER;

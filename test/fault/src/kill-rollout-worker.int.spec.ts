@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { openMemory } from '@etude/memory/open-memory';
-import { embedderConfig, embedderFrom } from '@etude/model/embedder-config';
+import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import type { TestProcess } from '@etude/test-support/processes';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';

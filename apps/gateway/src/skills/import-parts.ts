@@ -1,5 +1,5 @@
 import type { ImportSkillRequest, ImportSkillRequest_Head } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { type FolderFile, filesOfFolder, FOLDER_LIMITS, type FolderFiles, tooLarge } from '@etude/documents/skill-folder/file-collector';
+import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FolderFiles, tooLarge } from '@etude/documents/skill-folder/file-collector';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, type ArchiveFormat, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { invalidField } from '../wire/validation.js';
 

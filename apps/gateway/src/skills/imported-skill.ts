@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import type { FolderFile } from '@etude/documents/skill-folder/file-collector';
-import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
+import type { FolderFile, FoundFolder } from '@etude/documents/skill-folder/file-collector';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
 import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';
 import { skillDigest } from '@etude/domain/skills/content-digest';

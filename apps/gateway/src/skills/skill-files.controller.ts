@@ -2,7 +2,7 @@ import type { ExportSkillRequest, ImportSkillRequest, Skills } from '@etude/cont
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { findSkills } from '@etude/documents/skill-folder/find-skills';
+import { findSkills } from '@etude/documents/skill-folder/file-collector';
 import { folderFromSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import { hasHiddenTests, skillDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';

@@ -1,4 +1,4 @@
-import type { Glyphs, PdfPageText } from './read-pages.js';
+import type { Glyphs, PdfPageText } from './parse-pdf.js';
 
 /** One line of a column, in the font of most of its characters. */
 export interface Line extends Glyphs {

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { canonicalFiles } from './canonical-folder.js';
-import { byPath, type FolderFile } from './file-collector.js';
-import type { FoundFolder } from './find-skills.js';
+import { byPath, type FolderFile, type FoundFolder } from './file-collector.js';
 import { extrasOf, saidIn } from './said-in-folder.js';
 import { CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './skill-parts.js';
 

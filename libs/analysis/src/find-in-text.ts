@@ -1,0 +1,155 @@
+import { type Diagnostic, PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
+import { SECRET_RULE_PREFIX, type SkillFinding } from '@etude/contracts/skill-proof';
+import { lintSource } from '@secretlint/core';
+import { creator } from '@secretlint/secretlint-rule-preset-recommend';
+
+type Severity = SkillFinding['severity'];
+
+/** What Ruff looks for: flake8-bandit but for assertions, names that do not exist, arguments shared between calls, and `API_KINDS`. */
+export const RUFF_RULES = { select: ['S', 'TID251', 'F821', 'F822', 'F823', 'B006', 'B009', 'B010', 'PLE', 'E9'], ignore: ['S101'] };
+
+/**
+ * How much a rule of Ruff weighs, by its name. An error keeps a skill from being approved automatically: code that runs other code,
+ * starts processes or unpacks objects that run code, and text that is no Python. What is not named here is a warning.
+ */
+export const RUFF_SEVERITY: Readonly<Record<string, Severity>> = {
+  'invalid-syntax': 'error',
+  'exec-builtin': 'error',
+  'suspicious-eval-usage': 'error',
+  'suspicious-pickle-usage': 'error',
+  'suspicious-marshal-usage': 'error',
+  'unsafe-yaml-load': 'error',
+  'start-process-with-a-shell': 'error',
+  'start-process-with-no-shell': 'error',
+  'subprocess-popen-with-shell-equals-true': 'error',
+  'subprocess-without-shell-equals-true': 'error',
+  'call-with-shell-equals-true': 'error',
+  'unix-command-wildcard-injection': 'error',
+  'suspicious-non-cryptographic-random-usage': 'info',
+  'suspicious-xml-element-tree-usage': 'info',
+  'hashlib-insecure-hash-function': 'info',
+  'try-except-pass': 'info',
+  'try-except-continue': 'info',
+  'hardcoded-temp-file': 'info',
+};
+
+const words = (text: string) => text.trim().split(/\s+/);
+
+interface ApiKind {
+  readonly severity: Severity;
+  readonly message: string;
+  /** Modules and their members; a module stands for all that is in it. */
+  readonly apis: readonly string[];
+}
+
+/** Modules that Ruff has no rule of its own for; it finds them by any name that they are imported under. */
+export const API_KINDS: Readonly<Record<string, ApiKind>> = {
+  'network-use': {
+    severity: 'warning',
+    message: 'uses the network, which a sandbox does not have',
+    apis: words(`
+      socket socketserver _socket ssl urllib.request http.client http.server xmlrpc wsgiref ftplib smtplib poplib
+      imaplib nntplib telnetlib webbrowser asyncore asynchat smtpd asyncio.open_connection asyncio.start_server
+      asyncio.open_unix_connection asyncio.start_unix_server asyncio.streams multiprocessing.connection
+      logging.handlers urllib3 requests httpx aiohttp websockets websocket paramiko pycurl boto3 botocore grpc
+      pymongo redis psycopg psycopg2
+    `),
+  },
+  'process-start': {
+    severity: 'error',
+    message: 'starts processes, or signals them',
+    apis: words(`
+      subprocess _posixsubprocess posix pty multiprocessing asyncio.create_subprocess_exec
+      asyncio.create_subprocess_shell asyncio.subprocess concurrent.futures.ProcessPoolExecutor os.system os.popen
+      os.fork os.forkpty os.posix_spawn os.posix_spawnp os.kill os.killpg
+    `),
+  },
+  'dynamic-code': {
+    severity: 'error',
+    message: 'reaches code that is not in the text',
+    apis: ['builtins', 'importlib', 'imp', 'runpy', 'code', 'codeop', 'ctypes', 'cffi', 'pkgutil', 'zipimport', 'dill', 'cloudpickle'],
+  },
+  'environment-use': {
+    severity: 'warning',
+    message: 'depends on the environment that it runs in',
+    apis: ['os.environ', 'os.getenv', 'os.putenv'],
+  },
+};
+
+/** Names by which code gets at functions without saying which; Ruff has no rule for them. */
+export const HIDDEN_NAMES = /\b(?:__import__|__builtins__|__globals__|__subclasses__|__loader__|__code__)\b/g;
+
+export const SECRETLINT = 'secretlint';
+export const RUFF = 'ruff';
+
+export type FindInText = (text: string) => Promise<readonly SkillFinding[]>;
+
+/**
+ * Ruff, loaded once. A text that is nested too deep throws, and leaves its memory in no state to go on with.
+ *
+ * Preview, because only there functions are found that are passed on and not called, as in `map(eval, lines)`; it also names
+ * rules instead of numbering them.
+ */
+export function pythonAnalyser(): FindInText {
+  const banned = Object.entries(API_KINDS).flatMap(([kind, { apis }]) => apis.map((api) => [api, { msg: kind }] as const));
+  const options = {
+    'target-version': 'py314',
+    lint: {
+      preview: true,
+      'explicit-preview-rules': true,
+      ...RUFF_RULES,
+      'flake8-tidy-imports': { 'banned-api': Object.fromEntries(banned) },
+    },
+  };
+  const workspace = new Workspace(options, PositionEncoding.Utf32);
+  return async (code) => {
+    const diagnostics = workspace.check(unsuppressed(code)) as Diagnostic[];
+    return [...diagnostics.map(findingOf), ...hiddenNames(code)];
+  };
+}
+
+/** The same text, at the same places, without the comments by which code would ask not to be looked at. */
+function unsuppressed(code: string): string {
+  return code
+    .replaceAll(/noqa/gi, 'n0qa')
+    .replaceAll(/(#[^\S\n]*)(?:ruff|isort|flake8|pylint)(?=[^\S\n]*:)/gi, (all) => all.replace(/\w/g, '_'));
+}
+
+function findingOf({ code, message, start_location: { row } }: Diagnostic): SkillFinding {
+  const rule = code ?? 'invalid-syntax';
+  const kind = rule === 'banned-api' ? /^(.+) is banned: (\S+)$/s.exec(message) : null;
+  const api = kind && API_KINDS[kind[2]!];
+  if (api) return { analyser: RUFF, rule: kind[2]!, severity: api.severity, line: row, message: `${kind[1]} ${api.message}` };
+  return { analyser: RUFF, rule, severity: RUFF_SEVERITY[rule] ?? 'warning', line: row, message };
+}
+
+/** Python reads names in this normal form: letters that look otherwise are the same name. */
+function hiddenNames(code: string): SkillFinding[] {
+  return code.split('\n').flatMap((line, index) =>
+    [...new Set(line.normalize('NFKC').match(HIDDEN_NAMES))].map((name) => ({
+      analyser: 'etude',
+      rule: 'dynamic-code',
+      severity: 'error' as const,
+      line: index + 1,
+      message: `\`${name}\` reaches code that is not in the text`,
+    })),
+  );
+}
+
+const RULES = [{ id: '@secretlint/secretlint-rule-preset-recommend', rule: creator, options: {} }];
+
+/** Keys and passwords in a text. A message names the kind of secret and never shows it. */
+export async function findSecrets(text: string): Promise<readonly SkillFinding[]> {
+  const { messages } = await lintSource({
+    // Of the same length, so that a comment that turns a rule off is none.
+    source: { filePath: '/skill.py', content: text.replaceAll(/secretlint-/gi, 'secretlint_'), contentType: 'text', ext: '.py' },
+    options: { noPhysicFilePath: true, maskSecrets: true, config: { rules: RULES } },
+  });
+  return messages.map(({ ruleId, messageId, message, loc }) => ({
+    analyser: SECRETLINT,
+    rule: `${SECRET_RULE_PREFIX}${ruleId.replace(/^.*secretlint-rule-/, '')}`,
+    severity: 'error',
+    line: loc.start.line,
+    message: message.includes('*') ? `found a secret: ${messageId}` : message,
+  }));
+}
