@@ -1,5 +1,5 @@
 import type { SemanticMemory } from '@etude/domain/ports/memory';
-import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
+import { isErased } from '@etude/memory/upkeep/erasure-marks';
 
 /** For a run that goes on while somebody is erased: what it learned of them is dropped, and the rest is applied. */
 export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {

@@ -1,7 +1,7 @@
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memory';
 import { SCOPE, skillOf } from '@etude/domain/testing/memory-records';
-import type { AppliedWrites } from '@etude/memory/layers/applied-writes';
+import type { AppliedWrites } from '@etude/memory/memory';
 import { expect, it } from 'vitest';
 import { type MemoryWriteDeps, memoryWriteProcessor } from './memory-write.processor.js';
 

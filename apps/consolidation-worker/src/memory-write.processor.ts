@@ -1,10 +1,9 @@
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
-import type { AppliedWrite } from '@etude/memory/layers/applied-writes';
+import type { AppliedWrite, Memory } from '@etude/memory/memory';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
-import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
-import type { Memory } from '@etude/memory/memory';
+import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import type { Producer } from '@etude/queue/jobs/producer';

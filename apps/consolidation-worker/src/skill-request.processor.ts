@@ -14,7 +14,7 @@ import { skillDigest } from '@etude/domain/skills/content-digest';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { requestedSkill } from '@etude/domain/skills/proof/write-skill';
 import { writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
-import { isErased } from '@etude/memory/layers/upkeep/erasure-marks';
+import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import { leaseEndOf } from '@etude/queue/jobs/lease';

@@ -1,10 +1,22 @@
-import { EtudeError } from '@etude/contracts/errors';
-import { memoryOver, type MemoryDeps } from './layers/memory-over-store.js';
+import { RecordEpisodicLayer } from './layers/episodic-layer.js';
+import { sharedEmbedding } from './layers/indexed-texts.js';
+import { recallMemory } from './layers/memory-recall.js';
+import { getRecord } from './layers/memory-search.js';
+import { RecordProceduralLayer } from './layers/procedural-layer.js';
+import { RecordAppliedWrites } from './layers/repeats.js';
+import { RecordSemanticLayer, type SemanticOptions } from './layers/semantic-layer.js';
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
 import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
 import type { RecordStore, StoreOptions } from './record-store.js';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.js';
+import { guardedStore } from './upkeep/erasure-marks.js';
+import { RecordUpkeep } from './upkeep/record-upkeep.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Clock } from '@etude/domain/ports/clock';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ChatModel } from '@etude/domain/ports/model';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
 /** Where memory is kept. */
 export type MemoryPlace =
@@ -57,4 +69,48 @@ function given(config: MemoryConfig, name: 'ETUDE_MEMORY_PATH' | 'ETUDE_QDRANT_U
   const value = config[name];
   if (value !== undefined) return value;
   throw new EtudeError('FAILED_PRECONDITION', `${name} is not set, and ETUDE_MEMORY_ADAPTER is ${config.ETUDE_MEMORY_ADAPTER}; set it`);
+}
+
+export interface MemoryDeps extends SemanticOptions {
+  /** Its model and dimension are kept with the vectors; another one is refused later. */
+  readonly embedder: Embedder;
+  /** How old a record is, for the ranking; the system's by default. */
+  readonly clock?: Clock;
+  /** Orders the best hits where a search asks for it. */
+  readonly chatModel?: ChatModel;
+  /** See `LayerDeps`. */
+  readonly proofChecker?: ProofChecker;
+}
+
+/** The three layers and their upkeep over one store, which is closed with them. */
+export function memoryOver(
+  bare: RecordStore,
+  { embedder, clock = { now: Date.now }, chatModel, proofChecker, ...options }: MemoryDeps,
+): Memory {
+  const store = guardedStore(bare);
+  const deps = {
+    store,
+    embedder: sharedEmbedding(embedder),
+    clock,
+    ...(chatModel === undefined ? {} : { chatModel }),
+    ...(proofChecker === undefined ? {} : { proofChecker }),
+  };
+  const episodic = new RecordEpisodicLayer(deps);
+  const semantic = new RecordSemanticLayer(deps, options);
+  const procedural = new RecordProceduralLayer(deps);
+  return {
+    store,
+    episodic,
+    semantic,
+    procedural,
+    appliedWrites: new RecordAppliedWrites({ store, episodic, procedural }),
+    upkeep: new RecordUpkeep(deps),
+    get: (scope, layer, id) => getRecord(store, scope, layer, id),
+    recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural }, scope, request, how),
+    check: () => store.check(),
+    async close() {
+      await semantic.close();
+      await store.close();
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';
-import { RecordUpkeep } from '../src/layers/upkeep/record-upkeep.js';
+import { RecordUpkeep } from '../src/upkeep/record-upkeep.js';
 import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';

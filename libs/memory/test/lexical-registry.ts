@@ -1,5 +1,5 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { LayerDeps } from '../src/layers/layer-deps.js';
+import type { LayerDeps } from '../src/layers/records.js';
 import { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
 import type { RecordStore } from '../src/record-store.js';
 

@@ -43,7 +43,7 @@ describe('a SQLite store’s file', () => {
   it('is refused from a later version, and from before the first release, with the way out', async () => {
     for (const [header, way] of [
       ['user_version = 2', /later version of Etude.*layout 2.*reads 1.*Stop every service.*install/s],
-      [`application_id = ${0x4574_7564}`, /before the first release.*Export it.*start anew/s],
+      ['application_id = 1165260132', /before the first release.*Export it.*start anew/s],
     ] as const) {
       const { store, path } = await opened();
       await store.close();

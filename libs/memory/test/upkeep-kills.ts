@@ -1,18 +1,15 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { ChildProcessByStdio } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ImportReport } from '../src/layers/memory-upkeep.js';
-import { LAYERS } from '../src/layers/upkeep/owned-records.js';
-import type { Memory } from '../src/memory.js';
-import type { MemoryPlace } from '../src/open-memory.js';
-import { openMemory } from '../src/open-memory.js';
+import type { ImportReport, Memory } from '../src/memory.js';
+import { LAYERS } from '../src/upkeep/owned-records.js';
+import { type MemoryPlace, openMemory } from '../src/open-memory.js';
 import { temporaryDirectory } from './temporary-memory.js';
 import { exportOf, linesOf, live, otherEmbedder, TENANT } from './upkeep-samples.js';
 

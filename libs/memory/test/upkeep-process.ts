@@ -2,9 +2,8 @@ import { isRetryable } from '@etude/contracts/errors';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { createReadStream, writeFileSync, appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { isErased } from '../src/layers/upkeep/erasure-marks.js';
-import type { MemoryPlace } from '../src/open-memory.js';
-import { openMemory } from '../src/open-memory.js';
+import { isErased } from '../src/upkeep/erasure-marks.js';
+import { type MemoryPlace, openMemory } from '../src/open-memory.js';
 import { live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 /**

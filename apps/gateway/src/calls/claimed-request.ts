@@ -1,6 +1,6 @@
 import type { Scope } from '@etude/contracts/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest, earlierResult, noteResult, type RequestClaim } from '@etude/memory/layers/request-claims';
+import { claimRequest, earlierResult, noteResult, type RequestClaim } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { optionalRequestId } from '../wire/resource-name.js';
 

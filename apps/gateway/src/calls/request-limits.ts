@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { REQUEST_LINES_MAX } from '@etude/memory/layers/upkeep/import-lines';
+import { REQUEST_LINES_MAX } from '@etude/memory/upkeep/import-lines';
 import { invalidField } from '../wire/validation.js';
 
 const MIB = 1024 * 1024;

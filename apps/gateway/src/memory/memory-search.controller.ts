@@ -10,7 +10,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { readableSkills } from '@etude/memory/layers/readable-skills';
+import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';

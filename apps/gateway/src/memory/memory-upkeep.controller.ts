@@ -11,7 +11,7 @@ import type {
 import type { GrpcController, ServerCall } from '@etude/contracts/grpc';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
-import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/layers/upkeep/import-lines';
+import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/upkeep/import-lines';
 import { hasRole } from '@etude/platform/auth';
 import { type ErasureSubject, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { Metadata } from '@grpc/grpc-js';

@@ -7,7 +7,7 @@ import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { GONE } from '@etude/domain/skills/life/skill-life';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import type { ProposeSkill } from '@etude/memory/layers/upkeep/proposed-skill';
+import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
 import { contextOf } from '../calls/call-context.js';
 import { requireAuthor } from '../skills/skill-author.js';
 import type { SkillRegistration } from '../skills/skill-registration.js';

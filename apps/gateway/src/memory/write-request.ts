@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest } from '@etude/memory/layers/request-claims';
+import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { optionalRequestId } from '../wire/resource-name.js';
 

@@ -12,7 +12,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
 import { revokedBy, revokeSource } from '@etude/domain/skills/life/revoke-source';
 import { skillStats } from '@etude/domain/skills/life/usage';
-import { learnedRecords } from '@etude/memory/layers/fact-revision';
+import { learnedRecords } from '@etude/memory/layers/fact-records';
 import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';

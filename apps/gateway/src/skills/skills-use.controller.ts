@@ -13,7 +13,7 @@ import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import { misspelledOf } from '@etude/domain/skills/proof/call-arguments';
 import { notFoundBut, notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
-import { claimRequest, earlierRequest } from '@etude/memory/layers/request-claims';
+import { claimRequest, earlierRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import type { Metadata } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';

@@ -1,17 +1,15 @@
-import type { Episode, Scope, Transition } from '@etude/contracts/memory';
-import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
-import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { EpisodicLayer, LayerQuery } from '../memory.js';
 import type { Change, MemoryRecord, RecordFilter, StoredRecord } from '../record-store.js';
-import { episodeRecord, transitionRecord } from './episodic-records.js';
-import { noteRecords } from './episode-notes.js';
-import { everyRecord } from './every-record.js';
-import type { LayerDeps } from './layer-deps.js';
+import { insertsOf } from './indexed-texts.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { insertsOf } from './record-inserts.js';
-import { parseBody } from './stored-body.js';
+import { bodyOf, everyRecord, type LayerDeps, parseBody } from './records.js';
+import type { Episode, Scope, Transition } from '@etude/contracts/memory';
+import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from '@etude/domain/retrieval/entries';
+import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
 const LAYER = 'episodic';
+
 /** Records may be of several MiB each. */
 const PAGE = 16;
 
@@ -98,4 +96,50 @@ export class RecordEpisodicLayer implements EpisodicLayer {
 
 function episodeIn(record: StoredRecord): Episode {
   return parseBody<Episode>(record).value;
+}
+
+export function transitionRecord(transition: Transition): MemoryRecord {
+  const { id, scope, rolloutId } = transition;
+  const { title, text, sources, createdAt, worth } = transitionEntry(transition);
+  const fields = { id, rollout: rolloutId };
+  const named = { layer: 'episodic', kind: 'transition', key: id, scope } as const;
+  return { ...named, createdAt, worth, shown: true, fields, title, text, sources, body: bodyOf(transition) };
+}
+
+export function episodeRecord(episode: Episode): MemoryRecord {
+  const { id, scope, rolloutId, skillsUsed } = episode;
+  const { title, text, sources, createdAt, worth } = episodeEntry(episode);
+  const fields = { id, rollout: rolloutId, ...(skillsUsed.length === 0 ? {} : { skill: skillNames(skillsUsed) }) };
+  const named = { layer: 'episodic', kind: 'episode', key: id, scope } as const;
+  return { ...named, createdAt, worth, shown: true, fields, title, text, sources, body: bodyOf(episode) };
+}
+
+/** With and without the version: `name@2` is a use of `name`. */
+function skillNames(used: readonly string[]): readonly string[] {
+  return [...new Set(used.flatMap((skill) => [skill, skill.replace(/@\d+$/, '')]))];
+}
+
+/** The summary or the reflection of an episode, as the semantic layer keeps it. */
+export interface EpisodeNote {
+  /** Of the episode. */
+  readonly id: string;
+  readonly scope: Scope;
+  readonly rolloutId: string;
+  readonly text: string;
+  /** As of the episode. */
+  readonly touched?: Episode['touched'];
+  readonly createdAt: number;
+}
+
+/** Semantic records of what an episode teaches; an empty text is none. */
+export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {
+  const { id, scope, rolloutId, createdAt, touched } = episode;
+  return episodeEntries(episode).flatMap(({ kind, title, text, worth, sources }) => {
+    if (kind !== 'summary' && kind !== 'reflection') return [];
+    const told = (kind === 'summary' ? episode.summary : episode.reflection) ?? '';
+    const note: EpisodeNote = { id, scope, rolloutId, text: told, createdAt, ...(touched === undefined ? {} : { touched }) };
+    const shared = { layer: 'semantic', kind, key: id, scope, createdAt, worth, shown: true } as const;
+    const fields = { id, rollout: rolloutId };
+    return [{ ...shared, fields, title, text, sources, body: bodyOf(note) }];
+  });
 }

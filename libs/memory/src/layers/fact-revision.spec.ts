@@ -3,11 +3,10 @@ import { episodeOf, factOf, SCOPE } from '@etude/domain/testing/memory-records';
 import { beforeEach, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
-import { episodeRecord } from './episodic-records.js';
-import { learnedRecords } from './fact-revision.js';
-import { insertsOf } from './record-inserts.js';
+import { episodeRecord } from './episodic-layer.js';
+import { factOfRecord, factRecord, learnedRecords } from './fact-records.js';
+import { insertsOf } from './indexed-texts.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
-import { factOfRecord, factRecord } from './semantic-records.js';
 
 const embedder = new LexicalEmbedder();
 const other = { ...SCOPE, tenant: 'globex' };

@@ -1,7 +1,7 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { ISOLATION_CLOCK, layersIsolation } from '../../test/layers-isolation.js';
 import { modelStore } from '../../test/model-store.js';
-import { memoryOver } from './memory-over-store.js';
+import { memoryOver } from '../open-memory.js';
 
 layersIsolation(
   'a plain array',

@@ -1,15 +1,19 @@
+import type { LayerQuery, Memory, ProceduralLayer, RecallRequest, Recollection } from '../memory.js';
+import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { recollect } from '@etude/domain/recall/recollect';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import type { FoundSkill } from '@etude/domain/skills/life/find-skill';
+import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
-import type { Memory, RecallRequest, Recollection } from '../memory.js';
-import { readableSkills } from './readable-skills.js';
 
 const FACTS = 5;
+
 const EXPERIENCES = 3;
+
 const PROCEDURES = 3;
+
 const TOKENS_MAX = 2_000;
+
 /** A summary stands for its episode, and that is an experience. */
 const KNOWLEDGE = ['fact', 'chunk', 'reflection'] as const;
 
@@ -42,4 +46,24 @@ export async function recallMemory(
   );
   if (scope.agent !== null && offered.length > 0) await procedural.countOffers(offered.map(({ skill }) => keyOf(skill)));
   return { facts: of('semantic'), experiences: of('episodic'), procedures: shown, tokens, missing };
+}
+
+/**
+ * Skills that a reader may use, best first: its own, the user's, and what is shared with the tenant and with everybody. Without an agent: of
+ * every agent of the tenant, and what is everybody's. Without a user only what is nobody's in particular.
+ */
+export async function readableSkills(
+  procedural: Pick<ProceduralLayer, 'search'>,
+  scope: ReadScope,
+  query: LayerQuery,
+): Promise<readonly FoundSkill[]> {
+  const { tenant, agent, user = null } = scope;
+  if (agent !== null) return searchSkills(procedural, { tenant, agent, user }, query);
+  const everyAgents = { ...viewOf({ tenant, agent: '' }, user), agent: null };
+  const everybodys = viewOf({ tenant: GLOBAL_TENANT, agent: TENANT_AGENT }, null);
+  const found = await Promise.all([everyAgents, everybodys].map((view) => procedural.search(view, query)));
+  return found
+    .flat()
+    .toSorted((a, b) => b.score - a.score)
+    .slice(0, query.limit);
 }

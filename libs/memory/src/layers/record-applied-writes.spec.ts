@@ -6,7 +6,7 @@ import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { RecordEpisodicLayer } from './episodic-layer.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
-import { RecordAppliedWrites } from './record-applied-writes.js';
+import { RecordAppliedWrites } from './repeats.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const WRITES = [

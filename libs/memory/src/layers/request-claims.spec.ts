@@ -2,7 +2,7 @@ import { factOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { claimRequest, earlierResult, noteResult } from './request-claims.js';
+import { claimRequest, earlierResult, noteResult } from './repeats.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
 
 const scope = { tenant: 'acme', agent: 'scout', user: 'ann' };

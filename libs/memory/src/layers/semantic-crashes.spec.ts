@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { mendDocuments } from './semantic-documents.js';
+import { mendDocuments } from './documents.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };

@@ -7,21 +7,15 @@ import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery, SemanticLayer, StoredFact } from '../memory.js';
 import type { StoredRecord } from '../record-store.js';
-import { markApplied, wasApplied } from './applied-marker.js';
-import { untilTaken } from './collisions.js';
-import type { LayerDeps } from './layer-deps.js';
+import { markApplied, wasApplied } from './repeats.js';
+import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { OwnerTurns } from './owner-turns.js';
-import { indexedTextsOf } from './record-texts.js';
-import { AccessCounts, type LogFailure } from './semantic-access.js';
-import { type JudgeFigures, PairJudge } from './semantic-judging.js';
-import { RELATED_MIN } from './semantic-surroundings.js';
-import { listDocuments, removeDocument, storeDocument, wholeDocument } from './semantic-documents.js';
-import { historyOf } from './semantic-history.js';
-import { mergeDuplicates, type MergeReport } from './semantic-merging.js';
-import { factOfRecord, factRecord, knownFact, LAYER } from './semantic-records.js';
-import { type FactWrite, notedFactId, takeFact, type TakenFact } from './semantic-writes.js';
-import { embedTexts } from './text-vectors.js';
+import { embedTexts, indexedTextsOf } from './indexed-texts.js';
+import { AccessCounts, type LogFailure } from './fact-access.js';
+import { type JudgeFigures, PairJudge } from './fact-judge.js';
+import { factOfRecord, factRecord, historyOf, knownFact, LAYER, RELATED_MIN } from './fact-records.js';
+import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
+import { type FactWrite, mergeDuplicates, type MergeReport, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
   /** Decides which similar facts contradict each other; without it both stay, unless they name one subject. */

@@ -1,6 +1,6 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { expect, it } from 'vitest';
-import { sharedEmbedding } from './shared-embedding.js';
+import { sharedEmbedding } from './indexed-texts.js';
 
 function counted() {
   const inner = new LexicalEmbedder();

@@ -6,7 +6,7 @@ import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';
 import { storeWithOthers } from '../../test/store-with-others.js';
-import { memoryOver } from './memory-over-store.js';
+import { memoryOver } from '../open-memory.js';
 
 const clock = { now: () => NEW_YEAR };
 const BY = { by: 'ann', reason: '', at: NEW_YEAR + 100 };

@@ -24,13 +24,9 @@ import {
 } from '@etude/domain/skills/life/skill-life';
 import { namesThatReturn } from '@etude/domain/skills/life/register-skill';
 import type { Change, RecordStore } from '../record-store.js';
-import { untilTaken } from './collisions.js';
-import type { LayerDeps } from './layer-deps.js';
-import { ownedSkills, versionsOfKeys } from './owned-skills.js';
+import { type LayerDeps, untilTaken } from './records.js';
+import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { placeToReturn } from './skill-room.js';
-import { dependentsOf } from './skill-registry-reads.js';
-import { skillUpdate } from './skill-records.js';
-import type { StoredSkill } from './stored-skill.js';
 
 /**
  * All moves of a call in one write: one unit where the store has transactions, else in their order, so that a repeat finds those that

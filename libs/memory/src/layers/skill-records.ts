@@ -1,12 +1,21 @@
+import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { bodyOf, everyRecord, parseBody } from './records.js';
+import { errorCode, type ErrorCode } from '@etude/contracts/errors';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
+import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { skillEntry } from '@etude/domain/retrieval/entries';
+import { requireScope } from '@etude/domain/retrieval/scopes';
+import { mayCall } from '@etude/domain/skills/life/call-graph';
+import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { markedCode } from '@etude/domain/skills/life/marks';
-import type { Change, MemoryRecord } from '../record-store.js';
-import { bodyOf } from './stored-body.js';
-import type { StoredSkill } from './stored-skill.js';
+import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
+import { afterOffers } from '@etude/domain/skills/life/usage';
 
 /** Enough for any version, so that keys sort as versions do. */
 const VERSION_DIGITS = 10;
+
 /** Sorts before all that is in a name or an agent's id, and behind the space. */
 const BEHIND = '!';
 
@@ -53,4 +62,158 @@ export function skillUpdate({ record, taken }: Pick<StoredSkill, 'record' | 'tak
 function pathsTo(category: string): readonly string[] {
   const parts = category.split('.');
   return parts.map((_, i) => parts.slice(0, i + 1).join('.'));
+}
+
+export interface StoredSkill {
+  readonly record: StoredRecord;
+  readonly skill: Skill;
+  readonly taken: readonly string[];
+}
+
+export function openedSkill(record: StoredRecord): StoredSkill {
+  const { value, taken } = parseBody<Skill>(record);
+  return { record, skill: value, taken };
+}
+
+const LAYER = 'procedural';
+
+const PAGE = 64;
+
+type VersionName = Omit<SkillKey, 'digest'>;
+
+const userOf = ({ scope }: Skill) => scope.user ?? '';
+
+type SkillFilter = Omit<RecordFilter, 'kinds'>;
+
+/** What exactly this owner has; of every user where the owner names none. In the order of their keys. */
+export async function* ownedRecords(store: RecordStore, owner: SkillOwner, filter: SkillFilter): AsyncGenerator<StoredRecord> {
+  const { tenant, agent, user } = owner;
+  const view = requireScope(user === undefined ? { tenant, agent } : viewOf(owner, user));
+  for await (const record of everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE }))
+    if (user === undefined || record.scope.user === user) yield record;
+}
+
+/** The same at once, oldest first, and of equal numbers nobody's last. */
+export async function ownedSkills(store: RecordStore, owner: SkillOwner, filter: SkillFilter): Promise<readonly StoredSkill[]> {
+  const found: StoredSkill[] = [];
+  for await (const record of ownedRecords(store, owner, filter)) found.push(openedSkill(record));
+  return found.toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
+}
+
+/** The newest of the reader's own; where there are none, of nobody's, and then of any user. */
+export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
+  const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
+  const isBefore = (a: Skill, b: Skill) => {
+    if (placeOf(a) !== placeOf(b)) return placeOf(a) < placeOf(b);
+    return userOf(a) === userOf(b) ? a.version > b.version : userOf(a) < userOf(b);
+  };
+  return skills.reduce<Skill | null>((first, skill) => (first === null || isBefore(skill, first) ? skill : first), null);
+}
+
+/** The versions that these keys of one tenant name, in the order of the keys; undefined where there is none. A key without a user is nobody's. */
+export async function versionsOfKeys(
+  store: RecordStore,
+  tenant: string,
+  keys: readonly VersionName[],
+): Promise<ReadonlyArray<StoredSkill | undefined>> {
+  const scope = requireScope({ tenant, agent: null });
+  const names = keys.map((key) => skillKey({ ...key, user: key.user ?? null }));
+  const stored = new Map((await store.load(scope, LAYER, 'skill', [...new Set(names)])).map((record) => [record.key, openedSkill(record)]));
+  return names.map((name) => stored.get(name));
+}
+
+type ListOptions = Parameters<ProceduralMemory['list']>[1];
+
+/** The newest version of each owner, see `ProceduralMemory.list`. Keys sort by name, agent, user and version. */
+export async function listedSkills(store: RecordStore, scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
+  requireScope(scope);
+  const { limit } = options;
+  if (!(limit > 0)) return [];
+  const filter = { kinds: ['skill'], where: whereOf(options) } as const;
+  const listed: Skill[] = [];
+  for await (const record of everyRecord(store, scope, LAYER, filter, { size: Math.min(limit * 2, PAGE), ...startOf(options) })) {
+    const { skill } = openedSkill(record);
+    const last = listed.at(-1);
+    if (last !== undefined && isSameLine(last, skill)) listed.pop();
+    else if (listed.length === limit) break;
+    listed.push(skill);
+  }
+  return listed;
+}
+
+function isSameLine(a: Skill, b: Skill): boolean {
+  return a.name === b.name && a.scope.agent === b.scope.agent && a.scope.user === b.scope.user;
+}
+
+function startOf({ afterName, afterAgent, afterUser }: ListOptions): { readonly afterKey?: string } {
+  if (afterName === undefined) return {};
+  if (afterAgent === undefined) return { afterKey: keyBehind(afterName) };
+  return { afterKey: afterUser === undefined ? keyBehind(afterName, afterAgent) : keyBehind(afterName, afterAgent, afterUser ?? '') };
+}
+
+function whereOf({ status, category }: ListOptions): Fields {
+  return { ...(status === undefined ? {} : { status }), ...(category === undefined ? {} : { category }) };
+}
+
+/** Skills of everybody may be called in any tenant. */
+export async function dependentsOf(
+  store: RecordStore,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
+  { all = false }: { readonly all?: boolean } = {},
+): Promise<readonly Skill[]> {
+  requireScope({ tenant: key.tenant, agent: key.agent });
+  const tenants = key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant];
+  const found = await Promise.all(tenants.map((tenant) => dependentsIn(store, tenant, key, all)));
+  return found.flat();
+}
+
+async function dependentsIn(
+  store: RecordStore,
+  tenant: string,
+  key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
+  all: boolean,
+): Promise<Skill[]> {
+  const found: Skill[] = [];
+  const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: [...IN_USE] }) } } as const;
+  for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
+    const { skill } = openedSkill(record);
+    if (mayCall(skill, key)) found.push(skill);
+  }
+  return found;
+}
+
+/** Versions are counted first, since the store does that without reading them. */
+export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number): Promise<number> {
+  const { tenant, agent, user } = owner;
+  const where = { status: NOT_GONE };
+  const owners = { tenant, agent, ...(user === undefined ? {} : { user }) };
+  if ((await store.count(owners, LAYER, { kinds: ['skill'], where })) === 0) return 0;
+  const names = new Set<string>();
+  for await (const { fields } of ownedRecords(store, owner, { where })) {
+    if (typeof fields.name === 'string') names.add(fields.name);
+    if (names.size >= countMax) break;
+  }
+  return names.size;
+}
+
+/** One write per tenant; what changed meanwhile, or has no room, is not counted. */
+export async function countOffers(store: RecordStore, offers: readonly SkillOffer[]): Promise<void> {
+  for (const [tenant, ofTenant] of Map.groupBy(offers, (offer) => offer.tenant)) {
+    requireScope({ tenant, agent: null });
+    const found = await versionsOfKeys(store, tenant, ofTenant);
+    const byVersion = Map.groupBy(ofTenant.keys(), (at) => found[at]?.record.key);
+    const changes = [...byVersion.values()].flatMap((places) => {
+      const stored = found[places[0]!];
+      const offered = places.map((at) => ofTenant[at]!);
+      return stored === undefined ? [] : [skillUpdate(stored, afterOffers(stored.skill, offered))];
+    });
+    if (changes.length > 0) await store.write(tenant, changes).catch(unlessUnwritable);
+  }
+}
+
+const UNWRITABLE: ReadonlySet<ErrorCode> = new Set(['MEMORY_FULL', 'MEMORY_UNAVAILABLE']);
+
+/** Who is shown a skill, or loads it, reads: that goes on where nothing can be written. */
+function unlessUnwritable(error: unknown): void {
+  if (!UNWRITABLE.has(errorCode(error))) throw error;
 }

@@ -4,11 +4,9 @@ import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { createHash } from 'node:crypto';
 import type { Change, StoredRecord } from '../record-store.js';
-import { markApplied } from './applied-marker.js';
-import type { LayerDeps } from './layer-deps.js';
-import { ownedRecords } from './owned-skills.js';
-import { skillKey } from './skill-records.js';
-import type { StoredSkill } from './stored-skill.js';
+import { markApplied } from './repeats.js';
+import type { LayerDeps } from './records.js';
+import { ownedRecords, skillKey, type StoredSkill } from './skill-records.js';
 
 const LAYER = 'procedural';
 /** A version whose place was taken and that is not there after this was lost with its writer. */

@@ -8,7 +8,7 @@ import { modelStore } from '../../test/model-store.js';
 import { storeWithOthers } from '../../test/store-with-others.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
-import { insertsOf } from './record-inserts.js';
+import { insertsOf } from './indexed-texts.js';
 import { skillRecord } from './skill-records.js';
 
 const embedder = new LexicalEmbedder();

@@ -1,9 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { createHash } from 'node:crypto';
 import type { MemoryRecord } from '../record-store.js';
-import { pointId } from './point-ids.js';
-import { is } from './record-conditions.js';
-import type { PartSet } from './record-payload.js';
+import { pointId } from './collections.js';
+import { is, type PartSet } from './record-payload.js';
 import { type Condition, NOBODY, type TenantPoints } from './tenant-points.js';
 
 /** In UTF-8; what is longer is cut. */

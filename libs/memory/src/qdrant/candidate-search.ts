@@ -1,10 +1,18 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Candidate, Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
-import { compareCodePoints, decodeText } from './exact-text.js';
-import { denseOf, type PointVectors, requireVector, type SparseVector, weightName } from './point-vectors.js';
+import { compareCodePoints, decodeText } from './record-payload.js';
+import {
+  countedIn,
+  denseOf,
+  type PointVectors,
+  requireVector,
+  type SparseVector,
+  surplusOf,
+  weightName,
+  type WordedCounts,
+} from './point-vectors.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
-import { countedIn, surplusOf, type WordedCounts } from './word-statistics.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Equal values are ordered here, so more are asked for than wanted. */

@@ -2,7 +2,6 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { createHash } from 'node:crypto';
 import type { Schemas } from '@qdrant/js-client-rest';
 import { RECORD_FIELDS } from '../record-store.js';
-import { pointId } from './point-ids.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
@@ -144,4 +143,17 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
   await server.ask(`prepare ${collection}`, (client) =>
     client.upsert(collection, { points: [point], update_mode: 'insert_only', wait: true }),
   );
+}
+
+/**
+ * The id of what has these names: a UUID of version 8 from SHA-256, the same at every writer.
+ *
+ * Not version 5: with SHA-1 somebody could make two names with one id.
+ */
+export function pointId(...names: ReadonlyArray<string | number>): string {
+  const bytes = createHash('sha256').update(JSON.stringify(names)).digest().subarray(0, 16);
+  bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8(((bytes[8] ?? 0) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareCodePoints, decodeText, encodeText } from './exact-text.js';
+import { compareCodePoints, decodeText, encodeText } from './record-payload.js';
 
 /** Any code units, halves of surrogate pairs too. */
 const anything = fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 30 }).map((units) => String.fromCharCode(...units));

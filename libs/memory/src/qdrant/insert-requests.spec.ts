@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { insertRequests } from './insert-requests.js';
-import { PointVectors } from './point-vectors.js';
+import { insertRequests, PointVectors } from './point-vectors.js';
 
 /** What a server takes as the body of a request, unless it was told otherwise. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;

@@ -1,8 +1,9 @@
+import type { IndexedText, StoreOptions } from '../record-store.js';
+import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
+import type { Point, TenantPoints } from './tenant-points.js';
 import { EtudeError } from '@etude/contracts/errors';
 import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
 import { createHmac } from 'node:crypto';
-import type { IndexedText, StoreOptions } from '../record-store.js';
-import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
 
 export interface SparseVector {
   readonly indices: readonly number[];
@@ -104,4 +105,95 @@ export function requireVector(vector: Float32Array, { name, dimension }: Model):
     'EMBEDDING_LENGTH_WRONG',
     `a vector for ${name} has ${vector.length} numbers instead of ${dimension} finite ones; check the embedder's settings`,
   );
+}
+
+/** Estimated, half of what Qdrant takes. */
+const BYTES_MAX = 16 * 1024 * 1024;
+
+const BYTES_PER_CHAR = 3;
+
+const BYTES_PER_NUMBER = 22;
+
+/** Its number and its weight in the vector, and both once more in the payload. */
+const BYTES_PER_WORD = 64;
+
+/** Points in their order, as many in each request as its body may hold. */
+export function* insertRequests<T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(
+  points: readonly T[],
+): Generator<readonly T[]> {
+  let some: T[] = [];
+  let bytes = 0;
+  for (const each of points) {
+    if (bytes > BYTES_MAX) {
+      yield some;
+      some = [];
+      bytes = 0;
+    }
+    some.push(each);
+    bytes += bytesOf(each.point);
+  }
+  if (some.length > 0) yield some;
+}
+
+function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
+  const { content } = payload;
+  const chars = typeof content === 'string' ? content.length * BYTES_PER_CHAR : 0;
+  return Object.values(vector).reduce<number>((sum, each) => sum + bytesOfVector(each), chars);
+}
+
+/** Of several dense ones, or of words. */
+function bytesOfVector(vector: unknown): number {
+  if (Array.isArray(vector)) return vector.flat().length * BYTES_PER_NUMBER;
+  return (vector as SparseVector).indices.length * BYTES_PER_WORD;
+}
+
+/** Of many it need not be known to the last one how many they are. */
+const MANY = 1_000;
+
+const KEPT_MS = 10_000;
+
+/** How many records with words a tenant has in each layer, as the server counts them, for a while where they are many. */
+export class WordedCounts {
+  readonly #kept = new Map<string, { readonly count: number; readonly until: number }>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** null where it has to be asked for. */
+  kept({ tenant }: TenantPoints, collection: string): number | null {
+    const kept = this.#kept.get(`${collection} ${tenant}`);
+    if (kept !== undefined && kept.until > this.#now()) return kept.count;
+    this.#kept.delete(`${collection} ${tenant}`);
+    return null;
+  }
+
+  keep({ tenant }: TenantPoints, collection: string, count: number): void {
+    if (count >= MANY) this.#kept.set(`${collection} ${tenant}`, { count, until: this.#now() + KEPT_MS });
+  }
+}
+
+/**
+ * How many records with words a tenant has, with those that it has deleted: a server counts them until it writes their segment anew. In
+ * the weight of the word that all records have, ln((N + 1) / (df + 1/2)), df is just that.
+ */
+export function countedIn(anchorScore: number, presenceScore: number): number {
+  return Math.round(Math.exp(allIn(anchorScore) - presenceScore) - 0.5);
+}
+
+/**
+ * How much a server that counts records of all tenants gives each word too much.
+ *
+ * The weight of a word is ln((N + 1) / (df + 1/2)). df is the tenant's, since its words have numbers of their own, and N is
+ * that of the collection: so with n records of the tenant every word has ln((N + 1) / (n + 1)) too much, whichever it is. N as
+ * the server counts it is seen in the score of the anchor: one point that has a word of its own, so df = 1 and the weight 1.
+ */
+export function surplusOf(anchorScore: number, worded: number): number {
+  return allIn(anchorScore) - Math.log(worded + 1);
+}
+
+/** ln(N + 1) */
+function allIn(anchorScore: number): number {
+  return anchorScore + Math.log(1.5);
 }

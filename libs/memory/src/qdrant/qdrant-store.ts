@@ -17,16 +17,14 @@ import type {
 import { BodyParts } from './body-parts.js';
 import { searchCandidates } from './candidate-search.js';
 import { type CollectionNames, collectionNames, vectorName } from './collections.js';
-import { denseOf, PointVectors } from './point-vectors.js';
+import { denseOf, PointVectors, WordedCounts } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
-import { filterConditions, is } from './record-conditions.js';
-import { partsIn, recordId, revisionIn } from './record-payload.js';
+import { filterConditions, is, partsIn, recordId, revisionIn } from './record-payload.js';
 import { RecordReader } from './record-reader.js';
 import { RecordWrites } from './record-writes.js';
 import { serverAbilities, type ServerAbilities, StoreModels } from './store-models.js';
 import { purge, reconcile, sizeOf, tenantsOf } from './store-upkeep.js';
 import { TenantPoints } from './tenant-points.js';
-import { WordedCounts } from './word-statistics.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Collections are named after it: several stores can share a server. */

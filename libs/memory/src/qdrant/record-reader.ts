@@ -2,8 +2,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { RecordKind, StoredRecord } from '../record-store.js';
 import { type BodyParts, damaged } from './body-parts.js';
 import type { CollectionNames } from './collections.js';
-import { compareCodePoints, decodeText } from './exact-text.js';
-import { partsIn, recordId, recordOf, revisionIn } from './record-payload.js';
+import { compareCodePoints, decodeText, partsIn, recordId, recordOf, revisionIn } from './record-payload.js';
 import type { Condition, Conditions, FoundPoint, TenantPoints } from './tenant-points.js';
 
 /** Whole records; most are a few KiB, none in a point is above 256. */

@@ -1,19 +1,30 @@
+import type { Change, StoreOptions, VectorModel } from '../record-store.js';
+import type { BodyParts } from './body-parts.js';
+import { type CollectionNames, vectorName, WORDS } from './collections.js';
+import { denseOf, insertRequests, type PointVectors } from './point-vectors.js';
+import {
+  contentOf,
+  hasMark,
+  is,
+  markOf,
+  marksIn,
+  ownerPayload,
+  type PartSet,
+  partsIn,
+  recordId,
+  revisionIn,
+  STATE,
+} from './record-payload.js';
+import type { Conditions, FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
+import { errorCode } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 import { randomUUID } from 'node:crypto';
-import type { Change, StoreOptions, VectorModel } from '../record-store.js';
-import type { BodyParts } from './body-parts.js';
-import { type CollectionNames, WORDS } from './collections.js';
-import { insertRequests } from './insert-requests.js';
-import { denseOf, type PointVectors } from './point-vectors.js';
-import { is } from './record-conditions.js';
-import type { PartSet } from './record-payload.js';
-import { contentOf, hasMark, markOf, marksIn, ownerPayload, partsIn, recordId, revisionIn, STATE } from './record-payload.js';
-import { deleteStale, staleNames } from './stale-vectors.js';
-import type { FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
 
 type Insert = Extract<Change, { do: 'insert' }>;
+
 type Replace = Extract<Change, { do: 'replace' }>;
+
 type Swap = Exclude<Change, Insert>;
 
 export interface WriteDeps {
@@ -27,6 +38,7 @@ export interface WriteDeps {
 }
 
 const INSERTS_PER_REQUEST = 1_000;
+
 const STATES_PER_REQUEST = 1_000;
 
 /** A change on its way: its point, its content, and the mark that says who made it. */
@@ -219,4 +231,30 @@ function runOfInserts(changes: readonly Change[], from: number): Insert[] {
     run.push(change);
   }
   return run;
+}
+
+/**
+ * Names of vectors that a point may have and its successor has not.
+ *
+ * Before 1.19 Qdrant leaves them where the point is in a segment that it wrote anew: the old words would find the new record, and a
+ * move to another model would pass over it. So they are taken away before a point is replaced, those of models, and after it, all:
+ * before, so that none stays where a writer dies in between, since a record without vectors is found by whoever makes them; after, since
+ * they may have been made in between.
+ */
+export function staleNames(vector: Point['vector'], models: readonly VectorModel[]): readonly string[] {
+  return [WORDS, ...models.map(({ name }) => vectorName(name))].filter((name) => !(name in vector));
+}
+
+/** One by one: the model of one may have been dropped meanwhile. */
+export async function deleteStale(
+  points: TenantPoints,
+  collection: string,
+  names: readonly string[],
+  conditions: Conditions,
+): Promise<void> {
+  for (const name of names) {
+    await points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {
+      if (errorCode(error) !== 'NOT_FOUND') throw error;
+    });
+  }
 }

@@ -2,10 +2,8 @@ import { embedderSetting } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
-import type { CollectionNames } from './collections.js';
-import { dropVector, ensureCollections, ensureMetaCollection, ensureVector } from './collections.js';
-import { decodeText, encodeText } from './exact-text.js';
-import { pointId } from './point-ids.js';
+import { type CollectionNames, dropVector, ensureCollections, ensureMetaCollection, ensureVector, pointId } from './collections.js';
+import { decodeText, encodeText } from './record-payload.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 /** Of what is in the collections. A store of another one is refused. */

@@ -4,8 +4,7 @@ import type { RecordKind, StoreReport } from '../record-store.js';
 import { type BodyParts } from './body-parts.js';
 import { ANCHOR_TENANT, type CollectionNames, LAYERS, vectorName } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
-import { is } from './record-conditions.js';
-import { type PartSet, partsIn } from './record-payload.js';
+import { is, type PartSet, partsIn } from './record-payload.js';
 import { TenantPoints } from './tenant-points.js';
 
 const TENANTS_PER_REQUEST = 10_000;

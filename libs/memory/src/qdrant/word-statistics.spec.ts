@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QdrantServer } from './qdrant-server.js';
 import { TenantPoints } from './tenant-points.js';
-import { countedIn, surplusOf, WordedCounts } from './word-statistics.js';
+import { countedIn, surplusOf, WordedCounts } from './point-vectors.js';
 
 const server = new QdrantServer({ url: 'http://127.0.0.1:9', timeoutMs: 1_000 });
 const [acme, beta] = ['acme', 'beta'].map((tenant) => TenantPoints.of(server, tenant)) as [TenantPoints, TenantPoints];

@@ -1,13 +1,10 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { StoreQuery } from '../record-store.js';
-import { kindCodes, layerCode } from './record-codes.js';
-import type { Condition } from './record-conditions.js';
-import { filterCondition, looksUp, searchCondition } from './record-conditions.js';
+import { type Condition, filterCondition, kindCodes, layerCode, looksUp, searchCondition } from './record-rows.js';
 import { codeTable, TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 import { chanceDistanceOf, CODE_BITS, codeDistanceOf } from './vector-code.js';
-import type { VectorBytes } from './vectors.js';
-import { cosineOf, recordOfVector } from './vectors.js';
+import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
 
 /** Of sqlite-vec. */
 const NEIGHBOURS_MAX = 4_096;

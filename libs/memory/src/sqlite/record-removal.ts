@@ -1,20 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryLayer } from '@etude/contracts/task';
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
 import { rewriteFile } from './file-rewrite.js';
-import { LateChanges } from './late-changes.js';
-import { kindCodes } from './record-codes.js';
-import { filterCondition, layerCondition } from './record-conditions.js';
-import { deleteFields } from './record-rows.js';
-import { removeTexts } from './record-writes.js';
+import { deleteFields, filterCondition, kindCodes, layerCondition } from './record-rows.js';
+import { LateChanges, removeTexts } from './record-writes.js';
 import type { StoreFile, WholeFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Of one transaction, so that others can write in between. */
 const BATCH = 200;
+
 /** Of one step that merges word lists. */
 const MERGE_PAGES = 64;
+
 /** Between two steps: this process renews its locks, other processes write. */
 const PAUSE_MS = 5;
 

@@ -16,15 +16,13 @@ import type {
   StoreReport,
   VectorModel,
 } from '../record-store.js';
-import { kindCode } from './record-codes.js';
-import { RecordReads } from './record-reads.js';
+import { kindCode } from './record-rows.js';
+import { RecordReads, searchRecords } from './record-reads.js';
 import { RecordRemoval } from './record-removal.js';
-import { searchRecords } from './record-search.js';
 import { applyChanges, prepareChange, StaleChange } from './record-writes.js';
 import { gone, StoreFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
-import { VectorModels } from './vector-models.js';
-import { deleteVectors, insertVectors, vectorBytes } from './vectors.js';
+import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
   /** Created, with its directory, where there is none. */

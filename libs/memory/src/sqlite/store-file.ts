@@ -2,14 +2,13 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { StatementSync } from 'node:sqlite';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Owners, StoreOptions } from '../record-store.js';
 import { isBeingRewritten } from './file-rewrite.js';
 import { isBusy, memoryError } from './sqlite-errors.js';
-import { checkIdentity, ensureSchema } from './store-identity.js';
+import { checkIdentity, ensureSchema } from './store-schema.js';
 import { TenantRows } from './tenant-rows.js';
 
 export interface FileOptions extends StoreOptions {

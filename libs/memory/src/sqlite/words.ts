@@ -1,8 +1,6 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { TermCounts } from '@etude/domain/retrieval/bm25';
-import { bm25Weight, COUNT_MAX, idf, queryTerms } from '@etude/domain/retrieval/bm25';
-import type { Condition } from './record-conditions.js';
-import { layerCode } from './record-codes.js';
+import { bm25Weight, COUNT_MAX, idf, queryTerms, type TermCounts } from '@etude/domain/retrieval/bm25';
+import { type Condition, layerCode } from './record-rows.js';
 import { COUNT_COLUMNS } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 

@@ -1,0 +1,238 @@
+import type { MemoryRecord, Owners, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { LAYER } from './fact-records.js';
+import { insertsOf } from './indexed-texts.js';
+import { bodyOf, everyRecord, type LayerDeps, parseBody, untilTaken } from './records.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+
+const BATCH = 64;
+
+const NAMED_MAX = 100;
+
+/** One content of a document, cut in one way. */
+interface Edition {
+  readonly document: DocumentRecord;
+  readonly chunks: readonly DocumentChunk[];
+  readonly digest: string;
+}
+
+export type DocumentOutcome = 'added' | 'replaced' | 'unchanged';
+
+/**
+ * The new chunks first, then the document that names their content, then the old chunks go: cut off anywhere, a repeat finishes
+ * it, and `mendDocuments` takes back what nobody repeats.
+ *
+ * @throws EtudeError INVALID_ARGUMENT where the chunks are not those of the document; an AbortError between batches
+ */
+export async function storeDocument(
+  deps: LayerDeps,
+  document: DocumentRecord,
+  chunks: readonly DocumentChunk[],
+  signal?: AbortSignal,
+): Promise<DocumentOutcome> {
+  requireChunks(document, chunks);
+  const { store } = deps;
+  const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
+  const known = await loadDocument(store, document.scope, document.id);
+  const named = await othersOfName(store, document);
+  const isKnown = known !== null && digestOf(known) === edition.digest;
+  if (isKnown && named.length === 0 && (await isWhole(store, edition))) return 'unchanged';
+  await insertChunks(deps, edition, signal);
+  await putDocument(deps, edition);
+  for (const other of named) await removeWhole(store, other);
+  await removeStaleChunks(store, document);
+  // Somebody who stored another content meanwhile may have taken these for stale.
+  await insertChunks(deps, edition, signal);
+  // … or stored it behind this one: then these are the stale ones.
+  await removeStaleChunks(store, document);
+  if (isKnown && named.length === 0) return 'unchanged';
+  return known === null && named.length === 0 ? 'added' : 'replaced';
+}
+
+export async function listDocuments(
+  store: RecordStore,
+  scope: ReadScope,
+  { limit, afterKey }: { readonly limit: number; readonly afterKey?: string },
+): Promise<readonly DocumentRecord[]> {
+  requireScope(scope);
+  const page = { order: 'key', limit, ...(afterKey === undefined ? {} : { afterKey }) } as const;
+  return limit > 0 ? (await store.find(scope, LAYER, { kinds: ['document'] }, page)).map(documentOf) : [];
+}
+
+/** The document where all of its chunks are there and none of another edition; null also while one is being stored. */
+export async function wholeDocument(store: RecordStore, scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
+  const record = await loadDocument(store, requireScope(scope), id);
+  if (record === null) return null;
+  const document = documentOf(record);
+  return (await isWhole(store, { document, chunks: [], digest: digestOf(record) })) ? document : null;
+}
+
+/** Whether there was one. */
+export async function removeDocument(store: RecordStore, scope: ReadScope, id: string): Promise<boolean> {
+  const record = await loadDocument(store, requireScope(scope), id);
+  if (record === null) return false;
+  await removeWhole(store, record);
+  return true;
+}
+
+/** Takes away chunks whose document is not there, or has another content by now. Answers a sentence for each document. */
+export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
+  const ids = new Map<string, StoredRecord>();
+  for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, { kinds: ['chunk'] }, { size: 500 })) {
+    const id = record.fields.document;
+    // One that names no document is found by no document, and by no search for one: it stays, and keeps nobody from the others.
+    if (typeof id === 'string' && !ids.has(id)) ids.set(id, record);
+  }
+  const mended: string[] = [];
+  for (const [id, { scope }] of ids) {
+    const removed = await removeStaleChunks(store, { id, scope });
+    if (removed > 0) mended.push(`took away ${removed} chunks of document ${id} that an import had left behind`);
+  }
+  return mended;
+}
+
+function requireChunks(document: DocumentRecord, chunks: readonly DocumentChunk[]): void {
+  requireScope(wholeTenant(document.scope));
+  chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
+  const isInOrder =
+    chunks.length === document.chunks && chunks.every(({ documentId, index }, at) => documentId === document.id && index === at);
+  const isOwn = chunks.every(({ scope }) => scope.agent === document.scope.agent && scope.user === document.scope.user);
+  if (isInOrder && isOwn) return;
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    `the ${chunks.length} chunks are not the ${document.chunks} of document ${document.id}, in order and of the same owner; pass all that the parser gave`,
+  );
+}
+
+/** Those that are there already are not embedded again. */
+async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
+  const { chunks, document } = edition;
+  const { id, scope } = document;
+  for (let start = 0; start < chunks.length; start += BATCH) {
+    signal?.throwIfAborted();
+    const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(edition, chunk));
+    const keys = records.map(({ key }) => key);
+    const there = new Set((await deps.store.load(scope, LAYER, 'chunk', keys)).map(({ key }) => key));
+    const missing = records.filter(({ key }) => !there.has(key));
+    if (missing.length > 0) await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
+  }
+  if ((await countChunks(deps.store, edition)) >= chunks.length) return;
+  throw new EtudeError('ABORTED', `document ${id} was removed while it was being stored; store it again`);
+}
+
+/** All of its chunks are there, and none of an older edition. */
+async function isWhole(store: RecordStore, edition: Edition): Promise<boolean> {
+  const { id, scope, chunks } = edition.document;
+  const all = await store.count(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id } });
+  return all === chunks && (await countChunks(store, edition)) === chunks;
+}
+
+async function putDocument({ store, embedder }: LayerDeps, edition: Edition): Promise<void> {
+  const { document, digest } = edition;
+  const record = documentRecord(edition);
+  await untilTaken(`document ${document.id}`, async () => {
+    const known = await loadDocument(store, document.scope, document.id);
+    if (known !== null && digestOf(known) === digest) return true;
+    const changes = known === null ? await insertsOf(embedder, [record]) : [{ do: 'update', record, revision: known.revision } as const];
+    return (await store.write(document.scope.tenant, changes))[0] ? true : null;
+  });
+}
+
+async function removeWhole(store: RecordStore, { key, scope }: StoredRecord): Promise<void> {
+  await store.remove(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: key } });
+  await store.remove(ownersOf(scope), LAYER, { kinds: ['document'], where: { id: key } });
+}
+
+/** Asked again for the document right before, so that what another one stored meanwhile stays. */
+async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<DocumentRecord, 'id' | 'scope'>): Promise<number> {
+  const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
+  const digests = new Set<string>();
+  for await (const page of store.each(ownersOf(scope), LAYER, filter)) for (const record of page) digests.add(digestOf(record));
+  const current = await loadDocument(store, scope, id);
+  let removed = 0;
+  for (const digest of digests) {
+    if (current !== null && digestOf(current) === digest) continue;
+    removed += await store.remove(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id, digest } });
+  }
+  return removed;
+}
+
+async function loadDocument(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
+  return (await store.load(scope, LAYER, 'document', [id]))[0] ?? null;
+}
+
+async function othersOfName(store: RecordStore, { id, name, scope }: DocumentRecord): Promise<readonly StoredRecord[]> {
+  const filter = { kinds: ['document'], where: { name: [nameKey(name)] } } as const;
+  const found = await store.find(scope, LAYER, filter, { order: 'newest', limit: NAMED_MAX });
+  return found.filter((record) => record.key !== id && record.scope.agent === scope.agent && record.scope.user === scope.user);
+}
+
+function countChunks(store: RecordStore, { document: { id, scope }, digest }: Edition): Promise<number> {
+  return store.count(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id, digest } });
+}
+
+function ownersOf({ tenant, agent, user }: DocumentRecord['scope']): Owners {
+  return { tenant, agent, user };
+}
+
+function digestOf({ fields }: StoredRecord): string {
+  // One without a digest is of no edition.
+  return typeof fields.digest === 'string' ? fields.digest : '';
+}
+
+function documentOf(record: StoredRecord): DocumentRecord {
+  return parseBody<DocumentRecord>(record).value;
+}
+
+/** The same bytes that a newer parser cuts otherwise are another edition. */
+function editionDigest({ digest, title }: DocumentRecord, chunks: readonly DocumentChunk[]): string {
+  return contentDigest([digest, title, chunks.map(({ text, headings }) => [text, headings])]);
+}
+
+const INDEX_DIGITS = 6;
+
+/** Nothing is known of how well it serves. */
+const WORTH = 1;
+
+/** `digest` is of the content and of how it was cut. */
+export interface OfEdition<D> {
+  readonly document: D;
+  readonly digest: string;
+}
+
+export function nameKey(name: string): string {
+  return `document ${name}`;
+}
+
+export function documentRecord({ document, digest }: OfEdition<DocumentRecord>): MemoryRecord {
+  const { id, scope, name, title, createdAt } = document;
+  const fields = { id, name: nameKey(name), digest };
+  const named = { layer: LAYER, kind: 'document', key: id, scope } as const;
+  return { ...named, createdAt, worth: WORTH, shown: false, fields, title, text: name, sources: [name], body: bodyOf(document) };
+}
+
+/** Its title is searched with its text. */
+export function chunkRecord(
+  { document: { id: document, name, title }, digest }: OfEdition<Pick<DocumentRecord, 'id' | 'name' | 'title'>>,
+  chunk: DocumentChunk,
+): MemoryRecord {
+  const { id, scope, index, headings, text, createdAt } = chunk;
+  const key = `${document}#${digest.slice(0, 16)}#${String(index).padStart(INDEX_DIGITS, '0')}`;
+  const named = { layer: LAYER, kind: 'chunk', key, scope } as const;
+  const shownTitle = [title, ...headings].filter((part, at, parts) => part !== '' && part !== parts[at - 1]).join(' › ');
+  const fields = { id, document, digest };
+  return {
+    ...named,
+    createdAt,
+    worth: WORTH,
+    shown: true,
+    fields,
+    title: shownTitle,
+    text,
+    sources: [name],
+    body: bodyOf({ ...chunk, title }),
+  };
+}

@@ -1,0 +1,142 @@
+import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
+import type { Episode, Fact, Scope } from '@etude/contracts/memory';
+import { isCurrent } from '@etude/domain/facts/fact-changes';
+import type { KnownFact } from '@etude/domain/facts/fact-plan';
+import { factKeys } from '@etude/domain/facts/fact-keys';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { factEntry } from '@etude/domain/retrieval/entries';
+import { factTime } from '@etude/domain/retrieval/reinforce';
+import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
+
+export const LAYER = 'semantic';
+
+/** A fact with the record that holds it. */
+export interface StoredKnownFact extends KnownFact {
+  readonly record: StoredRecord;
+  readonly takenInOrder: readonly string[];
+}
+
+/**
+ * `status`: absent, `superseded` or `archived`; `name`: the fact that took its place, so that the chain is found backwards;
+ * `subject`: the values that it shares with facts that say the same or have its subject, see `factKeys`.
+ */
+export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
+  const { id, scope, category, supersededBy } = fact;
+  const { title, text, sources, createdAt, worth } = factEntry(fact);
+  const shown = isCurrent(fact);
+  const fields = {
+    category,
+    subject: [...new Set([firstLifeKey(id), ...factKeys(fact)])],
+    ...(shown ? {} : { status: 'superseded' }),
+    ...(supersededBy === undefined ? {} : { name: supersededBy }),
+  };
+  const named = { layer: LAYER, kind: 'fact', key: id, scope } as const;
+  return { ...named, createdAt, worth, shown, fields, title, text, sources, body: bodyOf(fact, taken) };
+}
+
+export function factOfRecord(record: StoredRecord): Fact {
+  return parseBody<Fact>(record).value;
+}
+
+export function knownFact(record: StoredRecord, similarity: number): StoredKnownFact {
+  const { value: fact, taken } = parseBody<Fact>(record);
+  return { record, fact, taken: new Set(taken), takenInOrder: taken, similarity };
+}
+
+/** Stays with a fact whose text is changed, so that its id is never given to another. */
+function firstLifeKey(id: string): string {
+  return `text:${id.split('.', 1)[0]}`;
+}
+
+/** Calibrated similarity from which on two facts may have to do with each other. */
+export const RELATED_MIN = 0.6;
+
+const NEAR_MAX = 16;
+
+const KEYED_MAX = 100;
+
+/** Similarities of current facts of the same tenant, by id. Their owners are looked at when they are loaded. */
+export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector }: IndexedText): Promise<ReadonlyMap<string, number>> {
+  const query = { kinds: ['fact'], shown: true, vector, text: vector === null ? text : '', limit: NEAR_MAX } as const;
+  const { dense, words } = await deps.store.search(scope, LAYER, query);
+  const similar = [...words, ...dense].map(({ key, cosine }) => [key, deps.embedder.profile.calibrate(cosine)] as const);
+  return new Map(similar.filter(([, similarity]) => similarity >= RELATED_MIN));
+}
+
+/** Facts of exactly this owner that may be the same, or contradict it, as they are stored now; superseded ones among them. */
+export async function surroundingFacts(
+  { store }: LayerDeps,
+  fact: Fact,
+  similar: ReadonlyMap<string, number>,
+): Promise<readonly StoredKnownFact[]> {
+  const { scope } = fact;
+  const subject = factKeys(fact);
+  const filter = { kinds: ['fact'], where: { subject } } as const;
+  const [keyed, near] = await Promise.all([
+    store.find(scope, LAYER, filter, { order: 'newest', limit: KEYED_MAX }),
+    similar.size === 0 ? [] : store.load(scope, LAYER, 'fact', [...similar.keys()]),
+  ]);
+  const records = new Map([...keyed, ...near].map((record) => [record.key, record]));
+  return [...records.values()]
+    .filter((record) => record.scope.agent === scope.agent && record.scope.user === scope.user)
+    .map((record) => knownFact(record, similar.get(record.key) ?? 0));
+}
+
+const CHAIN_MAX = 1_000;
+
+const PAGE = 100;
+
+/** Everything that took the place of the fact, or whose place it took, however often; newest first. */
+export async function historyOf(store: RecordStore, scope: ReadScope, id: string): Promise<readonly Fact[]> {
+  const found = new Map<string, StoredRecord>();
+  const seen = new Set([id]);
+  for (let asked = [id]; asked.length > 0 && found.size < CHAIN_MAX;) {
+    const [named, before] = await Promise.all([
+      store.load(scope, LAYER, 'fact', asked),
+      store.find(scope, LAYER, { kinds: ['fact'], where: { name: asked } }, { order: 'newest', limit: PAGE }),
+    ]);
+    const records = [...named, ...before];
+    for (const record of records) found.set(record.key, record);
+    const linked = records.flatMap((record) => [record.key, factOfRecord(record).supersededBy ?? record.key]);
+    asked = [...new Set(linked)].filter((key) => !seen.has(key));
+    for (const key of asked) seen.add(key);
+  }
+  return found.has(id) ? [...found.values()].map(factOfRecord).toSorted(newestFirst) : [];
+}
+
+/** Of one time, what is still true comes first. */
+function newestFirst(a: Fact, b: Fact): number {
+  return factTime(b) - factTime(a) || Number(isCurrent(b)) - Number(isCurrent(a));
+}
+
+/** Episodes and facts of a store, as revoking a source reads and changes them. Archived facts are changed too: they may come back. */
+export function learnedRecords(store: RecordStore): LearnedRecords {
+  return {
+    episodes: (tenant) => episodesOf(store, tenant),
+    facts: (tenant) => factsOf(store, tenant),
+    reviseFacts: (tenant, change) => reviseFacts(store, tenant, change),
+  };
+}
+
+async function* episodesOf(store: RecordStore, tenant: string): AsyncGenerator<Episode> {
+  for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
+    for (const record of page) yield parseBody<Episode>(record).value;
+}
+
+async function* factsOf(store: RecordStore, tenant: string): AsyncGenerator<Fact> {
+  for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
+    for (const record of page) yield parseBody<Fact>(record).value;
+}
+
+async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
+  for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
+    await updateEach(store, page, (record) => {
+      const { value: fact, taken } = parseBody<Fact>(record);
+      const changed = isCurrent(fact) ? change(fact) : null;
+      if (changed === null) return null;
+      const next = factRecord(changed, taken);
+      // What was archived stays so.
+      return record.shown ? next : { ...next, shown: false, fields: record.fields };
+    });
+}

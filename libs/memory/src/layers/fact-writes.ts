@@ -1,0 +1,157 @@
+import type { FactOutcome } from '../memory.js';
+import type { Change, IndexedText, RecordStore, StoredRecord } from '../record-store.js';
+import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
+import { embedTexts, indexedTextsOf } from './indexed-texts.js';
+import { everyRecord, type LayerDeps, untilTaken, withTaken } from './records.js';
+import { markApplied } from './repeats.js';
+import type { Fact } from '@etude/contracts/memory';
+import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { requireScope } from '@etude/domain/retrieval/scopes';
+
+export interface TakenFact {
+  readonly fact: Fact;
+  readonly outcome: FactOutcome;
+  /** By this write, whatever its outcome. */
+  readonly isAdded: boolean;
+  readonly replaced: readonly string[];
+  /** Current facts that a model may find to contradict it. */
+  readonly undecided: readonly KnownFact[];
+}
+
+export interface FactWrite {
+  readonly writeId: string;
+  readonly fact: Fact;
+  /** The text of the fact with its vector. */
+  readonly indexed: IndexedText;
+  /** Whether the write is noted by itself; or by its caller, with others. */
+  readonly note: boolean;
+}
+
+/**
+ * Takes in what is told: inserts it where it is new, then changes what it stands for or takes the place of, then notes that it is
+ * done. All is planned from what is stored, so that a repeat goes on wherever a crash came between.
+ */
+export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }: FactWrite): Promise<TakenFact> {
+  const { tenant } = fact.scope;
+  const told: Told = { fact, writeId };
+  const similar = await similarFacts(deps, fact.scope, indexed);
+  let isAdded = false;
+  return untilTaken(`fact ${JSON.stringify(fact.text.slice(0, 60))}`, async () => {
+    const plan = planFact(told, await surroundingFacts(deps, fact, similar));
+    if (plan.insert !== null) {
+      const [inserted] = await deps.store.write(tenant, [{ do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] }]);
+      isAdded ||= inserted === true;
+      return inserted ? finish(deps, told, similar, { isAdded, note }) : null;
+    }
+    return writePlan(deps, told, plan, { isAdded, note });
+  });
+}
+
+type Finish = { readonly isAdded: boolean; readonly note: boolean };
+
+/** Looks again with the fact in its place, and so sees who was as fast. */
+async function finish(deps: LayerDeps, told: Told, similar: ReadonlyMap<string, number>, how: Finish): Promise<TakenFact | null> {
+  return writePlan(deps, told, planFact(told, await surroundingFacts(deps, told.fact, similar)), how);
+}
+
+/** null where somebody was faster. */
+async function writePlan(deps: LayerDeps, told: Told, plan: FactPlan, { isAdded, note }: Finish): Promise<TakenFact | null> {
+  if (plan.kept === null) return null;
+  const changes = await changesOf(deps, plan);
+  const marker = note ? [notedFact(told, plan.kept)] : [];
+  const done = changes.length + marker.length === 0 ? [] : await deps.store.write(told.fact.scope.tenant, [...changes, ...marker]);
+  if (changes.some((_, at) => done[at] !== true)) return null;
+  const { kept: fact, replaced, undecided } = plan;
+  return { fact, outcome: outcomeOf(plan, isAdded), isAdded, replaced, undecided };
+}
+
+function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutcome {
+  if (replaced.length > 0) return 'superseded';
+  if (isAdded) return 'added';
+  return isTaken ? 'unchanged' : 'reinforced';
+}
+
+/** Texts are embedded again only where a wording came in. */
+export async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise<readonly Change[]> {
+  return Promise.all(
+    changes.map(async ({ known, fact, taken }) => {
+      const { record, takenInOrder } = known as StoredKnownFact;
+      const next = factRecord(fact, taken.reduce<readonly string[]>(withTaken, takenInOrder));
+      const texts = indexedTextsOf(next);
+      const { revision } = record;
+      if (texts.join('\n') === indexedTextsOf(record).join('\n')) return { do: 'update', record: next, revision };
+      return { do: 'replace', record: next, indexed: await embedTexts(deps.embedder, texts), revision };
+    }),
+  );
+}
+
+/** The fact that a noted write came to; null where it was no single fact. */
+export async function notedFactId(store: RecordStore, tenant: string, writeId: string): Promise<string | null> {
+  const [record] = await store.load({ tenant, agent: null }, LAYER, 'applied', [writeId]);
+  return record?.sources[0] ?? null;
+}
+
+function notedFact({ fact: { scope, createdAt }, writeId }: Told, kept: Fact): Change {
+  const change = markApplied(LAYER, scope, writeId, createdAt);
+  return { ...change, record: { ...change.record, sources: [kept.id] } };
+}
+
+export interface MergeReport {
+  readonly looked: number;
+  /** Records that went into another one of the same fact. */
+  readonly merged: number;
+  readonly superseded: number;
+}
+
+const PAGE = 64;
+
+/** Looks at each current fact once more, as if it had just been told: what was written in the same instant finds itself. */
+export async function mergeDuplicates(
+  deps: LayerDeps,
+  scope: ReadScope,
+  { since, signal }: { readonly since?: number; readonly signal?: AbortSignal } = {},
+): Promise<MergeReport> {
+  requireScope(scope);
+  const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
+  const report = { looked: 0, merged: 0, superseded: 0 };
+  let page: StoredRecord[] = [];
+  const lookAtPage = async () => {
+    const indexed = await embedTexts(
+      deps.embedder,
+      page.map(({ text }) => text),
+      signal,
+    );
+    for (const [at, record] of page.entries()) {
+      signal?.throwIfAborted();
+      const { merged, superseded } = await lookAgain(deps, factOfRecord(record), indexed[at]!);
+      report.looked += 1;
+      report.merged += merged;
+      report.superseded += superseded;
+    }
+    page = [];
+  };
+  for await (const record of everyRecord(deps.store, scope, LAYER, filter, { size: PAGE })) {
+    page.push(record);
+    if (page.length === PAGE) await lookAtPage();
+  }
+  await lookAtPage();
+  return report;
+}
+
+async function lookAgain(deps: LayerDeps, fact: Fact, indexed: IndexedText): Promise<{ merged: number; superseded: number }> {
+  const similar = await similarFacts(deps, fact.scope, indexed);
+  const writeId = `itself ${fact.id}`;
+  return untilTaken(`fact ${fact.id}`, async () => {
+    const around = await surroundingFacts(deps, fact, similar);
+    const known = around.map((one) => (one.fact.id === fact.id ? { ...one, taken: new Set([...one.taken, writeId]) } : one));
+    const self = known.find((one) => one.fact.id === fact.id);
+    if (self === undefined || !self.record.shown) return { merged: 0, superseded: 0 };
+    const plan = planFact({ fact: self.fact, writeId }, known);
+    const changes: readonly Change[] = await changesOf(deps, plan);
+    if (changes.length > 0 && (await deps.store.write(fact.scope.tenant, changes)).includes(false)) return null;
+    const left = plan.changes.filter((change) => !change.known.fact.supersededBy && change.fact.supersededBy !== undefined).length;
+    const superseded = plan.replaced.length + (plan.kept?.supersededBy === undefined ? 0 : 1);
+    return { merged: left - superseded, superseded };
+  });
+}

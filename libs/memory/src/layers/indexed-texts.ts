@@ -1,0 +1,103 @@
+import { type Change, type IndexedText, type MemoryRecord, RECORD_TEXTS_MAX, type RecordKind } from '../record-store.js';
+import type { EpisodeNote } from './episodic-layer.js';
+import { parseBody } from './records.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { DocumentChunk, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { episodeEntry, factEntry, searchableText, skillEntries, transitionEntry } from '@etude/domain/retrieval/entries';
+
+/** What a value is found by, by the kind of its record. A kind that is not here is never searched for. */
+const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string[] } = {
+  transition: (value: Transition) => [transitionEntry(value).indexed],
+  episode: (value: Episode) => [episodeEntry(value).indexed],
+  summary: (value: EpisodeNote) => [searchableText(value.text)],
+  reflection: (value: EpisodeNote) => [searchableText(value.text)],
+  fact: (value: Fact) => [factEntry(value).indexed, ...(value.wordings ?? [])],
+  chunk: ({ title = '', headings, text }: DocumentChunk) => [
+    searchableText([title, ...headings.filter((heading) => heading !== title), text].join('\n').trim()),
+  ],
+  skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
+};
+
+/** The texts of a record that are embedded and whose words are indexed, made from its body alone. */
+export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): readonly string[] {
+  const texts = TEXTS[record.kind];
+  return texts === undefined ? [] : texts(parseBody(record).value as never);
+}
+
+/**
+ * Texts with their vectors; null for what has no direction, such as a text without a word in it. Blank ones are not sent.
+ *
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
+ */
+export async function embedTexts(embedder: Embedder, texts: readonly string[], signal?: AbortSignal): Promise<readonly IndexedText[]> {
+  const told = texts.filter(isTold);
+  const vectors = told.length === 0 ? [] : await embedder.embed(told, signal);
+  requireVectors(embedder, vectors, told.length);
+  const remaining = vectors.values();
+  return texts.map((text) => ({ text, vector: isTold(text) ? directed(remaining.next().value) : null }));
+}
+
+function isTold(text: string): boolean {
+  return text.trim() !== '';
+}
+
+function directed(vector: Float32Array | undefined): Float32Array | null {
+  return vector?.some((value) => value !== 0) ? vector : null;
+}
+
+/** Whatever an embedder's types promise: some answer with holes. */
+function requireVectors(
+  { profile: { model, dimension } }: Embedder,
+  vectors: ReadonlyArray<Float32Array | null | undefined>,
+  texts: number,
+): void {
+  const isWrong = (vector: Float32Array | null | undefined) => vector?.length !== dimension || !vector.every(Number.isFinite);
+  const at = Array.from(vectors).findIndex(isWrong);
+  if (vectors.length === texts && at === -1) return;
+  throw new EtudeError(
+    'EMBEDDING_LENGTH_WRONG',
+    `${model} answered ${vectors.length} vectors for ${texts} texts, with ${at === -1 ? dimension : (vectors[at]?.length ?? 0)} numbers instead of ${dimension} finite ones; check the embedder's settings`,
+  );
+}
+
+/**
+ * Inserts of new records in their order, with the texts that they are found by; embedded in one call.
+ *
+ * @throws EtudeError INVALID_ARGUMENT for a record of too many texts, before anything is embedded
+ */
+export async function insertsOf(embedder: Embedder, records: readonly MemoryRecord[]): Promise<readonly Change[]> {
+  const texts = records.map(indexedTextsOf);
+  texts.forEach(({ length }, i) => requireFew(length, records[i]?.key ?? ''));
+  const indexed = await embedTexts(embedder, texts.flat());
+  let next = 0;
+  return records.map((record, i) => {
+    const start = next;
+    next += texts[i]?.length ?? 0;
+    return { do: 'insert', record, indexed: indexed.slice(start, next) };
+  });
+}
+
+function requireFew(texts: number, key: string): void {
+  if (texts <= RECORD_TEXTS_MAX) return;
+  throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${RECORD_TEXTS_MAX} texts at most, and ${key} has ${texts}`);
+}
+
+/** Recalling looks for one text in three layers at the same time: embeds it once for all that wait for it. */
+export function sharedEmbedding(embedder: Embedder): Embedder {
+  const waiting = new Map<string, Promise<readonly Float32Array[]>>();
+  return {
+    get profile() {
+      return embedder.profile;
+    },
+    async embed(texts, signal) {
+      const [only] = texts;
+      if (only === undefined || texts.length > 1 || signal !== undefined) return embedder.embed(texts, signal);
+      const known = waiting.get(only);
+      if (known !== undefined) return known;
+      const embedding = embedder.embed(texts).finally(() => waiting.delete(only));
+      waiting.set(only, embedding);
+      return embedding;
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import type { MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { Clock } from '@etude/domain/ports/clock';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import type { ChatModel } from '@etude/domain/ports/model';
+import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What every layer is made of. */
+export interface LayerDeps {
+  readonly store: RecordStore;
+  readonly embedder: Embedder;
+  readonly clock: Clock;
+  /** Orders the best hits where a search asks for it. */
+  readonly chatModel?: ChatModel;
+  /** Believes signatures under the proofs of skills, before they become what may be used; absent: who runs a skill looks at them. */
+  readonly proofChecker?: ProofChecker;
+}
+
+/** What stands in a record's body: the value, and the ids of the writes that changed it last. */
+export interface StoredBody<T> {
+  readonly value: T;
+  /** Oldest first. */
+  readonly taken: readonly string[];
+}
+
+/** A write that is repeated after so many others on the same record is told by its `applied` record alone. */
+export const TAKEN_MAX = 256;
+
+export function bodyOf(value: object, taken: readonly string[] = []): string {
+  return JSON.stringify(taken.length === 0 ? { value } : { value, taken });
+}
+
+/** @throws EtudeError MEMORY_UNAVAILABLE for what no layer has written */
+export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): StoredBody<T> {
+  try {
+    const { value, taken = [] } = JSON.parse(body) as { value: T; taken?: readonly string[] };
+    if (value !== undefined) return { value, taken };
+  } catch (cause) {
+    throw damaged(layer, kind, key, cause);
+  }
+  throw damaged(layer, kind, key, null);
+}
+
+export function withTaken(taken: readonly string[], writeId: string): readonly string[] {
+  return [...taken, writeId].slice(-TAKEN_MAX);
+}
+
+function damaged(layer: string, kind: string, key: string, cause: unknown): EtudeError {
+  const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a copy`;
+  return new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
+}
+
+const ATTEMPTS_MAX = 200;
+
+const WAIT_MS_MAX = 40;
+
+/**
+ * Reads, decides and writes again until nobody else was faster: `attempt` answers null where a revision it read had gone by.
+ * Waits, for a random time that grows, only after a collision.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE after 200 of them
+ */
+export async function untilTaken<T>(what: string, attempt: () => Promise<T | null>): Promise<T> {
+  for (let collisions = 0; collisions < ATTEMPTS_MAX; collisions += 1) {
+    if (collisions > 0) await sleep(Math.random() * Math.min(WAIT_MS_MAX, 2 ** collisions));
+    const done = await attempt();
+    if (done !== null) return done;
+  }
+  throw new EtudeError('MEMORY_UNAVAILABLE', `${what} was changed by others ${ATTEMPTS_MAX} times while it was being written; try again`);
+}
+
+/** Lets the writes of one owner pass one after the other; those of others at the same time. Of this process alone. */
+export class OwnerTurns {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  async take<T>({ tenant, agent, user }: Scope, work: () => Promise<T>): Promise<T> {
+    const owner = JSON.stringify([tenant, agent, user]);
+    const before = this.#last.get(owner) ?? Promise.resolve();
+    const turn = before.then(work, work);
+    this.#last.set(owner, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#last.get(owner) === turn) this.#last.delete(owner);
+    }
+  }
+}
+
+/** All that a reader sees, by key, read a page at a time. */
+export async function* everyRecord(
+  store: RecordStore,
+  scope: ReadScope,
+  layer: MemoryLayer,
+  filter: RecordFilter,
+  { size, afterKey }: { readonly size: number; readonly afterKey?: string },
+): AsyncGenerator<StoredRecord> {
+  for (let after = afterKey; ;) {
+    const page = await store.find(scope, layer, filter, { order: 'key', limit: size, ...(after === undefined ? {} : { afterKey: after }) });
+    yield* page;
+    after = page.at(-1)?.key;
+    if (page.length < size) return;
+  }
+}
+
+const UPDATE_ATTEMPTS_MAX = 20;
+
+/**
+ * Changes each of these records, of one tenant and layer, at the revision that it has by then.
+ *
+ * @param change null: this one stays as it is
+ * @returns how many were changed; what is gone by then, or always was faster, is not
+ */
+export async function updateEach(
+  store: RecordStore,
+  records: readonly StoredRecord[],
+  change: (record: StoredRecord) => MemoryRecord | null,
+): Promise<number> {
+  let changed = 0;
+  for (const record of records) if (await updateOne(store, record, change)) changed += 1;
+  return changed;
+}
+
+async function updateOne(
+  store: RecordStore,
+  record: StoredRecord,
+  change: (record: StoredRecord) => MemoryRecord | null,
+): Promise<boolean> {
+  const { tenant } = record.scope;
+  let current: StoredRecord | undefined = record;
+  for (let attempt = 0; attempt < UPDATE_ATTEMPTS_MAX && current !== undefined; attempt += 1) {
+    const changed = change(current);
+    if (changed === null) return false;
+    const [done] = await store.write(tenant, [{ do: 'update', record: changed, revision: current.revision }]);
+    if (done === true) return true;
+    [current] = await store.load({ tenant, agent: null }, record.layer, record.kind, [record.key]);
+  }
+  return false;
+}

@@ -1,0 +1,197 @@
+import type { AppliedWrite, AppliedWrites } from '../memory.js';
+import type { Change, RecordStore } from '../record-store.js';
+import type { RecordEpisodicLayer } from './episodic-layer.js';
+import type { RecordProceduralLayer } from './procedural-layer.js';
+import { bodyOf } from './records.js';
+import { EtudeError } from '@etude/contracts/errors';
+import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { StoreSkillOptions } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { createHash } from 'node:crypto';
+
+const KEY_CHARS_MAX = 1_024;
+
+/**
+ * The note that a write was applied. Its place is behind what the write changes, in the same list: where a crash came between,
+ * the repeat finds the write among those that the changed record has taken (`stored-body.ts`), and adds the note.
+ */
+export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
+  const record = {
+    layer,
+    kind: 'applied',
+    key: markerKey(writeId),
+    scope,
+    createdAt,
+    worth: 0,
+    shown: false,
+    fields: {},
+    title: '',
+    text: '',
+    sources: [],
+    body: bodyOf({}),
+  } as const;
+  return { do: 'insert', record, indexed: [] };
+}
+
+/** Ids are the tenant's, whichever of its agents a write was for. @throws EtudeError TENANT_MISSING */
+export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
+  const scope = requireScope({ tenant, agent: null });
+  return (await store.load(scope, layer, 'applied', [markerKey(writeId)])).length > 0;
+}
+
+function markerKey(writeId: string): string {
+  return writeId.length <= KEY_CHARS_MAX && writeId !== '' ? writeId : createHash('sha256').update(writeId).digest('hex');
+}
+
+/** Every claim's key starts so. */
+export const REQUEST = 'request.';
+
+export interface RequestClaim {
+  readonly layer: MemoryLayer;
+  /** Whose the record will be; the claim goes where it is erased with them. */
+  readonly scope: Scope;
+  /** Of the tenant, whichever of its agents and users used it. */
+  readonly requestId: string;
+  /** Of everything that makes the request, its owner included. */
+  readonly digest: string;
+  /** ms since 1970 */
+  readonly at: number;
+  /** What a repeat has to know of the first time, such as which version was meant. */
+  readonly note?: string;
+}
+
+export interface ClaimedRequest {
+  /** Somebody claimed the same before; whether they got to the end is what `earlierResult` says. */
+  readonly isRepeat: boolean;
+  /** Of the first claim. */
+  readonly note: string;
+}
+
+/**
+ * Takes a request id for one content of one owner, before anything is written; the same again may go on. Why before: of two that
+ * come at once only one goes on, and nothing of the one that was there is read for the other.
+ *
+ * @throws EtudeError ALREADY_EXISTS where it was used for something else, or by somebody else
+ */
+export async function claimRequest(
+  store: RecordStore,
+  { layer, scope, requestId, digest, at, note = '' }: RequestClaim,
+): Promise<ClaimedRequest> {
+  const whole = requireScope(wholeTenant(scope));
+  const change = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
+  const record = { ...change.record, sources: note === '' ? [digest] : [digest, note] };
+  const [isTaken] = await store.write(scope.tenant, [{ ...change, record }]);
+  if (isTaken) return { isRepeat: false, note };
+  const [known] = await store.load(whole, layer, 'applied', [record.key]);
+  if (known?.sources[0] === digest) return { isRepeat: true, note: known.sources[1] ?? '' };
+  throw usedForAnother(requestId);
+}
+
+/**
+ * What an earlier request with this id noted, without claiming it; null where there was none.
+ *
+ * @throws EtudeError ALREADY_EXISTS as `claimRequest`
+ */
+export async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
+  const { layer, scope, requestId, digest, at } = claim;
+  const { record } = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
+  if (known === undefined || known === null) return null;
+  if (known.sources[0] !== digest) throw usedForAnother(requestId);
+  return known.sources[1] ?? '';
+}
+
+/** Of a request that does several things, one of them; empty is all of it. No request id has a space in it, so no claim is called so. */
+const resultKey = (requestId: string, part: string) => `${REQUEST}${requestId} ${part}`;
+
+/**
+ * Notes what a claimed request came to, once all of it is written. It stands beside the claim, so that of one that died on its way
+ * there is none. What was noted first stays.
+ */
+export async function noteResult(
+  store: RecordStore,
+  { layer, scope, requestId, digest, at }: RequestClaim,
+  { part = '', result }: { readonly part?: string; readonly result: string },
+): Promise<void> {
+  const change = markApplied(layer, scope, resultKey(requestId, part), at);
+  await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, result] } }]);
+}
+
+/** What the request came to before; null where it has not come to its end. */
+export async function earlierResult(store: RecordStore, claim: RequestClaim, part = ''): Promise<string | null> {
+  const { layer, scope, requestId, digest, at } = claim;
+  const { record } = markApplied(layer, scope, resultKey(requestId, part), at);
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
+  return known?.sources[0] === digest ? (known.sources[1] ?? null) : null;
+}
+
+const usedForAnother = (requestId: string) =>
+  new EtudeError(
+    'ALREADY_EXISTS',
+    `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`,
+    { field: 'request_id' },
+  );
+
+interface Layers {
+  readonly store: RecordStore;
+  readonly episodic: RecordEpisodicLayer;
+  readonly procedural: RecordProceduralLayer;
+}
+
+/** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0025`. */
+export class RecordAppliedWrites implements AppliedWrites {
+  readonly #layers: Layers;
+
+  constructor(layers: Layers) {
+    this.#layers = layers;
+  }
+
+  async apply(...[tenant, writeId, write, options = {}]: Parameters<AppliedWrites['apply']>): Promise<AppliedWrite> {
+    requireScope({ tenant, agent: null });
+    requireOwn(tenant, scopeOf(write));
+    if (write.kind === 'skill') return this.#applySkill(writeId, write.skill, options);
+    if (write.kind === 'skill_use') return { applied: await this.#layers.procedural.applyUse(writeId, write), skill: null };
+    return { applied: await this.#applyInserts(writeId, write), skill: null };
+  }
+
+  async wasApplied(tenant: string, writeId: string): Promise<boolean> {
+    const { store } = this.#layers;
+    const found = await Promise.all([wasApplied(store, tenant, 'episodic', writeId), wasApplied(store, tenant, 'procedural', writeId)]);
+    return found.includes(true);
+  }
+
+  /** What follows a skill (verification) may be what was lost, so it is answered again. Storing it twice is storing it once. */
+  async #applySkill(writeId: string, skill: Skill, options: StoreSkillOptions): Promise<AppliedWrite> {
+    const { procedural, store } = this.#layers;
+    const stored = await procedural.store(skill, options);
+    const [applied = false] = await store.write(skill.scope.tenant, [markApplied('procedural', skill.scope, writeId, skill.createdAt)]);
+    return { applied, skill: stored };
+  }
+
+  async #applyInserts(writeId: string, write: Extract<MemoryWrite, { kind: 'transition' | 'episode' }>): Promise<boolean> {
+    const { episodic, store } = this.#layers;
+    const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.episode;
+    if (await wasApplied(store, scope.tenant, 'episodic', writeId)) return false;
+    const inserts: readonly Change[] =
+      write.kind === 'transition' ? await episodic.transitionChanges(write.transition) : await episodic.episodeChanges(write.episode);
+    const done = await store.write(scope.tenant, [...inserts, markApplied('episodic', scope, writeId, createdAt)]);
+    return done.at(-1) === true;
+  }
+}
+
+/** @throws EtudeError INVALID_ARGUMENT for a kind that is not known */
+function scopeOf(write: MemoryWrite): Scope {
+  switch (write.kind) {
+    case 'skill':
+      return write.skill.scope;
+    case 'transition':
+      return write.transition.scope;
+    case 'episode':
+      return write.episode.scope;
+    case 'skill_use':
+      return write.scope;
+    default:
+      throw new EtudeError('INVALID_ARGUMENT', 'a write to memory is of an unknown kind; upgrade this service');
+  }
+}

@@ -1,0 +1,123 @@
+import { idOf } from '../layers/memory-search.js';
+import { parseBody, updateEach } from '../layers/records.js';
+import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
+import type { MemoryRecord, Owners, RecordKind, RecordStore, StoredRecord } from '../record-store.js';
+import { LAYERS, OWNED_KINDS } from './owned-records.js';
+import type { Clock } from '@etude/domain/ports/clock';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { forgettingScore } from '@etude/domain/retrieval/forgetting';
+
+type Example = ArchiveReport['examples'][number];
+
+/** Documents were given to be looked things up in; they are removed, not forgotten. */
+export const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
+
+/** Behind the record's own status, where it has one. */
+export const ARCHIVED = 'archived';
+
+const EXAMPLES_MAX = 100;
+
+const OLDER_THAN_DAYS = 30;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Takes what scores below `scoreMax` out of what search shows. The mark stands behind the record's own status, so that the way back
+ * shows exactly what was shown before.
+ */
+export async function archiveRecords(
+  store: RecordStore,
+  clock: Clock,
+  owners: Owners,
+  policy: ArchivePolicy,
+  { dryRun }: { readonly dryRun: boolean },
+  signal?: AbortSignal,
+): Promise<ArchiveReport> {
+  const createdBefore = clock.now() - (policy.olderThanDays ?? OLDER_THAN_DAYS) * DAY_MS;
+  const filter = { shown: true, createdBefore, kinds: FORGETTABLE };
+  let [looked, archived, examples]: [number, number, readonly Example[]] = [0, 0, []];
+  for (const layer of policy.layers ?? LAYERS)
+    for await (const page of store.each(owners, layer, filter)) {
+      signal?.throwIfAborted();
+      looked += page.length;
+      const low = page.filter((record) => scoreOf(record, clock) < policy.scoreMax);
+      archived += dryRun ? low.length : await updateEach(store, low, (record) => (record.shown ? asArchived(record) : null));
+      examples = lowest([...examples, ...low.map((record) => exampleOf(record, clock))]);
+    }
+  return { looked, archived, examples };
+}
+
+/** Shows what was archived again; what was superseded or switched off since then stays hidden. */
+export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
+  const wanted = ids === undefined ? null : new Set(ids);
+  let restored = 0;
+  for (const layer of LAYERS)
+    for await (const page of store.each(owners, layer, { shown: false, where: { status: ARCHIVED } }))
+      restored += await updateEach(
+        store,
+        page.filter((record) => wanted === null || wanted.has(idOf(record)) || wanted.has(record.key)),
+        (record) => (isArchived(record) ? asRestored(record) : null),
+      );
+  return restored;
+}
+
+/** A skill that people archived has that status in its own right, and no mark behind it. */
+export function isArchived({ kind, shown, fields: { status } }: StoredRecord): boolean {
+  if (shown || status === undefined) return false;
+  return typeof status === 'string' ? status === ARCHIVED && kind !== 'skill' : status.at(-1) === ARCHIVED;
+}
+
+function asArchived(record: StoredRecord): MemoryRecord {
+  const { status = [] } = record.fields;
+  return { ...record, shown: false, fields: { ...record.fields, status: [...(typeof status === 'string' ? [status] : status), ARCHIVED] } };
+}
+
+function asRestored(record: StoredRecord): MemoryRecord {
+  const { status = [], ...others } = record.fields;
+  const own = typeof status === 'string' ? [] : status.slice(0, -1);
+  const [only] = own;
+  const fields = only === undefined ? others : { ...others, status: own.length === 1 ? only : own };
+  return { ...record, fields, shown: mayBeShown(record) };
+}
+
+function mayBeShown(record: StoredRecord): boolean {
+  const { value } = parseBody<{ validTo?: number; supersededBy?: string; status?: string }>(record);
+  if (record.kind === 'skill') return value.status === 'active';
+  return record.kind !== 'fact' || (value.validTo === undefined && value.supersededBy === undefined);
+}
+
+function scoreOf(record: StoredRecord, clock: Clock): number {
+  const { value } = parseBody<{ updatedAt?: number; accessCount?: number; support?: number; executionCount?: number }>(record);
+  const touchedAt = Math.max(record.createdAt, value.updatedAt ?? 0);
+  const uses = (value.accessCount ?? 0) + Math.max(0, (value.support ?? 1) - 1) + (value.executionCount ?? 0);
+  return forgettingScore({ worth: record.worth, ageMs: clock.now() - touchedAt, uses });
+}
+
+function exampleOf(record: StoredRecord, clock: Clock): Example {
+  return { layer: record.layer, scope: record.scope, id: idOf(record), title: record.title, score: scoreOf(record, clock) };
+}
+
+function lowest(examples: readonly Example[]): readonly Example[] {
+  return examples.toSorted((a, b) => a.score - b.score).slice(0, EXAMPLES_MAX);
+}
+
+export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string): Promise<MemoryStats> {
+  const counts = OWNED_KINDS.map(async ({ layer, kind }) => ({
+    layer,
+    kind,
+    records: await store.count({ tenant }, layer, { kinds: [kind] }),
+    archived: await countArchived(store, tenant, layer, kind),
+  }));
+  const [layers, size] = await Promise.all([Promise.all(counts), store.size()]);
+  return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, ...size };
+}
+
+async function countArchived(...[store, tenant, layer, kind]: [RecordStore, string, ...KindArgs]): Promise<number> {
+  const filter = { kinds: [kind], shown: false, where: { status: 'archived' } };
+  if (kind !== 'skill') return store.count({ tenant }, layer, filter);
+  let archived = 0;
+  for await (const page of store.each({ tenant }, layer, filter)) archived += page.filter(isArchived).length;
+  return archived;
+}
+
+type KindArgs = [(typeof OWNED_KINDS)[number]['layer'], (typeof OWNED_KINDS)[number]['kind']];

@@ -1,0 +1,159 @@
+import { untilTaken } from '../layers/records.js';
+import type { Change, MemoryRecord, Owners, RecordStore } from '../record-store.js';
+import { removeOwned } from './owned-records.js';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import { createHash } from 'node:crypto';
+
+/** An owner who was erased, and up to when. */
+export interface Forbidden {
+  readonly owners: Owners;
+  /** ms since 1970, exclusive */
+  readonly at: number;
+}
+
+/** Writes of these owners that were made before `at` are refused from now on. Durable when it returns; an earlier `at` changes nothing. */
+export async function forbid(store: RecordStore, owners: Owners, at: number): Promise<void> {
+  await untilTaken('the mark of an erasure', async () => {
+    const known = await loadMark(store, owners);
+    if (known !== undefined && known.createdAt >= at) return true;
+    const record = markRecord(owners, at);
+    const [done] = await store.write(owners.tenant, [
+      known === undefined ? { do: 'insert', record, indexed: [] } : { do: 'update', record, revision: known.revision },
+    ]);
+    return done === true ? true : null;
+  });
+}
+
+/** Up to when these very owners were erased; null where they never were. */
+export async function forbiddenAt(store: RecordStore, owners: Owners): Promise<number | null> {
+  return (await loadMark(store, owners))?.createdAt ?? null;
+}
+
+/** Who of these was erased after the record was made. Reads the store anew each time: see `GuardedStore` for why. */
+export async function findForbidden(
+  store: RecordStore,
+  tenant: string,
+  made: ReadonlyArray<{ readonly scope: Scope; readonly createdAt: number }>,
+): Promise<readonly Forbidden[]> {
+  if (made.length === 0) return [];
+  const oldest = new Map<string, { owners: Owners; createdAt: number }>();
+  for (const { scope, createdAt } of made)
+    for (const { key, owners } of marksOf(scope)) {
+      const known = oldest.get(key);
+      if (known === undefined || known.createdAt > createdAt) oldest.set(key, { owners, createdAt });
+    }
+  const marks = await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
+  return marks.flatMap(({ key, createdAt: at }) => {
+    const asked = oldest.get(key);
+    return asked !== undefined && asked.createdAt < at ? [{ owners: asked.owners, at }] : [];
+  });
+}
+
+const ERASED = 'erased';
+
+export function erasedError(): EtudeError {
+  return new EtudeError(
+    'ABORTED',
+    'the agent, user or tenant of this record was erased after the record was made; nothing of it is kept, make it anew if it shall be',
+    { metadata: { reason: ERASED } },
+  );
+}
+
+/** Whether a write was refused because its owner was erased: then it is done with, and is not tried again. */
+export function isErased(error: unknown): boolean {
+  return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
+}
+
+async function loadMark(store: RecordStore, owners: Owners) {
+  const [known] = await store.load({ tenant: owners.tenant, agent: null }, 'semantic', 'erasure', [markKey(owners)]);
+  return known;
+}
+
+/** That these owners were erased: what was made before `at` (ms since 1970) is not written any more. */
+export interface OwnerMark {
+  readonly key: string;
+  readonly owners: Owners;
+}
+
+/** Names neither agent nor user: the mark stays when they are gone. */
+export function markKey({ agent, user }: Owners): string {
+  const parts = [agent === undefined ? '' : `agent:${digestOf(agent)}`, user === undefined ? '' : `user:${userDigest(user)}`];
+  return parts.filter((part) => part !== '').join(' ') || 'tenant';
+}
+
+/** Every mark that speaks of a record of this scope. */
+export function marksOf({ tenant, agent, user }: Scope): readonly OwnerMark[] {
+  const all: Owners[] = [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }];
+  return all.map((owners) => ({ key: markKey(owners), owners }));
+}
+
+/** Its scope names only the tenant's own; erasing takes every kind of record but this one. */
+export function markRecord(owners: Owners, at: number): MemoryRecord {
+  return {
+    layer: 'semantic',
+    kind: 'erasure',
+    key: markKey(owners),
+    scope: { tenant: owners.tenant, agent: 'erased', user: null },
+    createdAt: at,
+    worth: 0,
+    shown: false,
+    fields: {},
+    title: '',
+    text: '',
+    sources: [],
+    body: JSON.stringify({ value: { at } }),
+  };
+}
+
+function userDigest(user: string | null): string {
+  return user === null ? 'nobody' : digestOf(user);
+}
+
+function digestOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex');
+}
+
+/**
+ * A store that takes in nothing of owners who were erased after it was made.
+ *
+ * Before a write the marks of its owners are read, and after it again: a write that began before the mark was there and ended when
+ * the erasure had passed takes itself back. Whatever is written before that second look began is found by the erasure, which starts
+ * after its mark. So neither of the two looks may be answered from a cache.
+ *
+ * A record that the erasure has yet to remove is gone for who would change it: what its owners tell anew is kept in a record of its own.
+ * @throws EtudeError ABORTED from `write`; see `isErased`
+ */
+export function guardedStore(store: RecordStore): RecordStore {
+  const write: RecordStore['write'] = (tenant, changes) => writeUnlessErased(store, tenant, changes);
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'write') return write;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+async function writeUnlessErased(store: RecordStore, tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
+  const all = changes.filter(({ record }) => record.kind !== 'erasure');
+  if (all.length === 0) return store.write(tenant, changes);
+  const made = all.filter((change) => change.do === 'insert').map(({ record }) => record);
+  const changed = all.filter((change) => change.do !== 'insert').map(({ record }) => record);
+  await refuseErased(store, tenant, made);
+  if (await removeForbidden(store, await findForbidden(store, tenant, changed))) return changes.map(() => false);
+  const done = await store.write(tenant, changes);
+  await refuseErased(store, tenant, made);
+  return done;
+}
+
+/** What a writer that was killed between its write and its second look has left goes with the refusal of its repeat. */
+async function refuseErased(store: RecordStore, tenant: string, made: Parameters<typeof findForbidden>[2]): Promise<void> {
+  if (await removeForbidden(store, await findForbidden(store, tenant, made))) throw erasedError();
+}
+
+/** Whether there was somebody. */
+async function removeForbidden(store: RecordStore, forbidden: readonly Forbidden[]): Promise<boolean> {
+  for (const { owners, at } of forbidden) await removeOwned(store, owners, { createdBefore: at });
+  return forbidden.length > 0;
+}

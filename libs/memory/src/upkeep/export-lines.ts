@@ -1,0 +1,211 @@
+import { idOf } from '../layers/memory-search.js';
+import { parseBody } from '../layers/records.js';
+import { type Owners, RECORD_FIELDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
+import { LAYERS, OWNED_KINDS } from './owned-records.js';
+import { EtudeError } from '@etude/contracts/errors';
+import { OwnerAgent, OwnerTenant, UserId } from '@etude/contracts/ids';
+import type { Skill } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
+import { promisify } from 'node:util';
+import { gunzip, gzipSync } from 'node:zlib';
+import { z } from 'zod';
+
+export interface ExportOptions {
+  /** Default all. */
+  readonly layers?: readonly MemoryLayer[];
+  /** Whether tests may be in it that only reviewers read; else there is no export of what has some. Default true. */
+  readonly hiddenTests?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A header, then one record per line, without vectors: they are made anew by whoever imports it. Marks of erasures stay here.
+ *
+ * One page of records is held at a time, and of that one line. What is written meanwhile may be in it or not.
+ *
+ * @throws EtudeError PERMISSION_DENIED for tests that may not be in it, before the first line where they are there by then
+ */
+export async function* exportRecords(
+  store: RecordStore,
+  owners: Owners,
+  { layers = LAYERS, hiddenTests = true, signal }: ExportOptions = {},
+): AsyncGenerator<string> {
+  if (!hiddenTests)
+    for await (const record of recordsOf(store, owners, layers, (layer) => TESTED_KINDS[layer], signal)) refuseHiddenTests(record);
+  const header: ExportHeader = { etude: 'memory', version: EXPORT_VERSION, tenant: owners.tenant };
+  yield JSON.stringify(header);
+  for await (const record of recordsOf(store, owners, layers, ownedKinds, signal)) {
+    if (!hiddenTests) refuseHiddenTests(record);
+    yield lineOf(record);
+  }
+}
+
+const ownedKinds = (layer: MemoryLayer) => OWNED_KINDS.filter((one) => one.layer === layer).map(({ kind }) => kind);
+
+async function* recordsOf(
+  store: RecordStore,
+  owners: Owners,
+  layers: readonly MemoryLayer[],
+  kindsOf: (layer: MemoryLayer) => readonly RecordKind[],
+  signal?: AbortSignal,
+): AsyncGenerator<StoredRecord> {
+  for (const layer of layers) {
+    const kinds = kindsOf(layer);
+    if (kinds.length === 0) continue;
+    for await (const page of store.each(owners, layer, { kinds })) {
+      signal?.throwIfAborted();
+      yield* page;
+    }
+  }
+}
+
+function lineOf({ scope: { agent, user }, layer, kind, key, ...record }: StoredRecord): string {
+  const { createdAt, worth, shown, fields, title, text, sources, body } = record;
+  const line = { layer, kind, key, agent, user, createdAt, worth, shown, fields, title, text, sources, body };
+  const plain = JSON.stringify(line);
+  if (plain.length <= PACKED_OVER_BYTES) return plain;
+  return JSON.stringify({ layer, kind, key, packed: gzipSync(plain).toString('base64') });
+}
+
+/** Kinds whose records may hold tests that only reviewers read. */
+export const TESTED_KINDS = { episodic: ['episode'], semantic: [], procedural: ['skill'] } as const;
+
+/** @throws EtudeError PERMISSION_DENIED where it holds tests that were made from a task's cases, some of which are hidden, or held-out ones */
+export function refuseHiddenTests(record: StoredRecord): void {
+  const { layer, kind, scope } = record;
+  if (!(TESTED_KINDS[layer] as readonly string[]).includes(kind) || !holdsHiddenTests(record)) return;
+  throw new EtudeError(
+    'PERMISSION_DENIED',
+    `An export of this would hold tests that only reviewers read: ${kind} ${idOf(record)} of "${scope.agent}" has some, held out or made from the cases of a task. Export with a key that has the role "reviewer", or only layers without such tests; "semantic" never has any.`,
+  );
+}
+
+function holdsHiddenTests(record: StoredRecord): boolean {
+  const { tests = [], heldOut = [], ...fields } = parseBody<Partial<Skill>>(record).value;
+  if (heldOut.length > 0) return true;
+  return tests.length > 0 && (record.kind === 'episode' || hasHiddenTests(fields));
+}
+
+/** Raised when older readers could no longer read what is written. */
+export const EXPORT_VERSION = 1;
+
+/** A longer line is refused before it is read. The largest bodies that are stored stay below it, packed. */
+export const LINE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** A longer line is packed, which its base64 makes at most a third longer than its bytes. */
+export const PACKED_OVER_BYTES = 1024 * 1024;
+
+/** What a packed line may unpack to. */
+export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
+
+const KEY_CHARS_MAX = 1_024;
+
+const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
+
+export type ExportHeader = z.infer<typeof ExportHeader>;
+
+const FieldValue = z.union([z.string(), z.array(z.string())]);
+
+const Fields = z.partialRecord(z.enum(RECORD_FIELDS), FieldValue);
+
+export const ExportLine = z.strictObject({
+  layer: z.enum(['episodic', 'semantic', 'procedural']),
+  kind: z.enum(['transition', 'episode', 'applied', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill']),
+  key: z.string().min(1).max(KEY_CHARS_MAX),
+  agent: OwnerAgent,
+  user: UserId.nullable(),
+  createdAt: z.number().int(),
+  worth: z.number().min(0).max(1),
+  shown: z.boolean(),
+  fields: Fields,
+  title: z.string(),
+  text: z.string(),
+  sources: z.array(z.string()),
+  /** JSON, byte for byte. */
+  body: z.string(),
+});
+
+export type ExportLine = z.output<typeof ExportLine>;
+
+const PackedLine = z.strictObject({ layer: z.string(), kind: z.string(), key: z.string(), packed: z.string() });
+
+/** @throws EtudeError INVALID_ARGUMENT for what is no export, FAILED_PRECONDITION for one of a newer version */
+export function readHeader(line: string): ExportHeader {
+  const header = z.looseObject({ etude: z.literal('memory'), version: z.number().int().min(1) }).safeParse(parseJson(line));
+  if (!header.success)
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      'line 1 is not the header of an export of memory; it should look like {"etude":"memory","version":1,"tenant":"acme"}',
+      { field: 'lines' },
+    );
+  if (header.data.version > EXPORT_VERSION)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `the export is of version ${header.data.version}, and this service reads up to ${EXPORT_VERSION}; upgrade it, or export with an older one`,
+    );
+  const known = ExportHeader.safeParse(header.data);
+  if (known.success) return known.data;
+  throw new EtudeError('INVALID_ARGUMENT', `the header of the export is wrong: ${reasonOf(known.error)}`, { field: 'lines' });
+}
+
+export interface UnpackedLine {
+  readonly line: ExportLine;
+  /** Characters of the line, unpacked. */
+  readonly chars: number;
+}
+
+/**
+ * @param bytesMax what it may unpack to, where it is packed
+ * @returns the line, or why it is none; `bytes`: what it was unpacked to, also where it is none
+ */
+export async function readLine(text: string, bytesMax: number): Promise<(UnpackedLine | { readonly refused: string }) & { bytes: number }> {
+  if (Buffer.byteLength(text) > LINE_BYTES_MAX) return { refused: `is longer than ${LINE_BYTES_MAX} bytes`, bytes: 0 };
+  const value = parseJson(text);
+  if (value === undefined) return { refused: 'is no JSON', bytes: 0 };
+  if (!isPacked(value)) return { ...asLine(value, text.length), bytes: 0 };
+  const packed = PackedLine.safeParse(value);
+  if (!packed.success) return { refused: reasonOf(packed.error), bytes: 0 };
+  const unpacked = await unpack(packed.data.packed, bytesMax);
+  if ('refused' in unpacked) return unpacked;
+  const { bytes } = unpacked;
+  return { ...asLine(parseJson(unpacked.text), unpacked.text.length), bytes };
+}
+
+function asLine(value: unknown, chars: number): UnpackedLine | { readonly refused: string } {
+  const parsed = ExportLine.safeParse(value);
+  return parsed.success ? { line: parsed.data, chars } : { refused: reasonOf(parsed.error) };
+}
+
+/** The first thing that is wrong, with its place. */
+export function reasonOf({ issues: [issue] }: z.ZodError): string {
+  return `${issue?.path.map(String).join('.') || '(root)'}: ${issue?.message ?? 'does not parse'}`;
+}
+
+/** undefined where it is none */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function isPacked(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'packed' in value;
+}
+
+const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);
+
+/** Beside this thread, and no further than `bytesMax`: then more `bytes` than that are answered. */
+async function unpack(packed: string, bytesMax: number): Promise<{ text: string; bytes: number } | { refused: string; bytes: number }> {
+  try {
+    const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: bytesMax });
+    return { text: plain.toString(), bytes: plain.byteLength };
+  } catch (error) {
+    const isTooLong = (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
+    return isTooLong
+      ? { refused: `unpacks to more than ${bytesMax} bytes`, bytes: bytesMax + 1 }
+      : { refused: 'cannot be unpacked', bytes: 0 };
+  }
+}

@@ -1,0 +1,430 @@
+import { gzipSync } from 'node:zlib';
+import { EtudeError } from '@etude/contracts/errors';
+import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
+import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { proofOf } from '@etude/domain/testing/skill-lives';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import type { MemoryRecord, RecordStore } from '../record-store.js';
+import { markApplied } from '../layers/repeats.js';
+import { chunkRecord, documentRecord } from '../layers/documents.js';
+import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
+import { RecordProceduralLayer } from '../layers/procedural-layer.js';
+import { insertsOf } from '../layers/indexed-texts.js';
+import { mendDocuments } from '../layers/documents.js';
+import { factRecord } from '../layers/fact-records.js';
+import { skillRecord } from '../layers/skill-records.js';
+import { bodyOf } from '../layers/records.js';
+import { guardedStore } from './erasure-marks.js';
+import type { ImportOptions } from './import-lines.js';
+import type { Proposal, ProposeSkill } from './imported-skill.js';
+import { RecordUpkeep } from './record-upkeep.js';
+
+const DAY_MS = 86_400_000;
+const MIB = 1024 * 1024;
+const HEADER = '{"etude":"memory","version":1,"tenant":"acme"}';
+const ALL = { tenant: 'acme', agent: null };
+const embedder = new LexicalEmbedder();
+
+let now: number;
+let store: RecordStore;
+let upkeep: RecordUpkeep;
+
+beforeEach(open);
+
+function open(): void {
+  now = NEW_YEAR;
+  store = guardedStore(modelStore());
+  upkeep = new RecordUpkeep({ store, embedder, clock: { now: () => now } });
+}
+
+const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
+
+async function exported(): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of upkeep.exportLines({ tenant: 'acme' })) lines.push(line);
+  return lines;
+}
+
+async function* given(lines: readonly string[]) {
+  yield* lines;
+}
+
+const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.importLines('acme', given([HEADER, ...lines]), options);
+const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).refused.map(({ reason }) => reason);
+
+const DIGEST = 'd'.repeat(64);
+const skillNow = async (name = 'sum_even') =>
+  (await new RecordProceduralLayer({ store, embedder, clock: { now: () => now } }).get(ALL, name))!;
+const document: DocumentRecord = {
+  id: 'd1',
+  scope: SCOPE,
+  name: 'ship.md',
+  title: 'Ships',
+  mediaType: 'text/markdown',
+  digest: 'e'.repeat(64),
+  bytes: 9,
+  chunks: 1,
+  createdAt: NEW_YEAR,
+};
+const chunk: DocumentChunk = {
+  id: 'd1.c0',
+  scope: SCOPE,
+  documentId: 'd1',
+  index: 0,
+  headings: ['Sails'],
+  page: null,
+  text: 'Set them.',
+  createdAt: NEW_YEAR,
+};
+const episode = episodeOf({ reflection: 'Look twice.', skillsUsed: ['a@2'] });
+const RECORDS: readonly MemoryRecord[] = [
+  transitionRecord(transitionOf()),
+  episodeRecord(episode),
+  ...noteRecords(episode),
+  factRecord(factOf(), ['w1']),
+  factRecord(factOf({ id: 'fact-2', text: 'It ended with none.', validTo: NEW_YEAR, supersededBy: 'fact-1' }), []),
+  documentRecord({ document, digest: DIGEST }),
+  chunkRecord({ document, digest: DIGEST }, chunk),
+  skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
+  skillRecord(skillOf({ status: 'archived', version: 2 }), []),
+  markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
+  claimOf([DIGEST, '3']),
+  claimOf([DIGEST, '{"name":"quad","version":1}'], 'request.r1 quad'),
+  claimOf([DIGEST, ''], 'request.r2 '),
+];
+
+/** As `claimRequest`, and `noteResult`, store it. */
+function claimOf(sources: readonly string[], key = 'request.r1'): MemoryRecord {
+  return { ...markApplied('procedural', SCOPE, key, NEW_YEAR).record, sources };
+}
+
+const parsed = (line: string) => JSON.parse(line) as unknown;
+
+/** As `exportLines` writes one. */
+function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: object = {}): string {
+  return JSON.stringify({ ...record, agent, user, ...change });
+}
+
+const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIGEST }, chunk), change);
+const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
+const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
+const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
+const toldAs = (name: string, description: string) =>
+  skillOf({ name, description, kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' });
+const packedLine = (line: string) => {
+  const { layer, kind, key } = JSON.parse(line) as Record<string, unknown>;
+  return JSON.stringify({ layer, kind, key, packed: gzipSync(line).toString('base64') });
+};
+
+const long = (id: string, mib: number) => packedLine(lineOf(transitionRecord(transitionOf({ id, feedback: 'x'.repeat(mib * MIB) }))));
+
+describe('what an import believes of a line', () => {
+  it('is lossless for records of every kind, archived ones too', async () => {
+    await write(...RECORDS);
+    now += 90 * DAY_MS;
+    const before = await exported();
+    expect(await upkeep.archive({ tenant: 'acme' }, { scoreMax: 1 }, { dryRun: false })).toMatchObject({ archived: 6 });
+    const archived = await exported();
+    for (const lines of [before, archived]) {
+      open();
+      now += 90 * DAY_MS;
+      expect(await taken(lines.slice(1))).toMatchObject({ added: RECORDS.length, refused: [] });
+      expect((await exported()).toSorted()).toEqual(lines.toSorted());
+    }
+    expect(await upkeep.restore({ tenant: 'acme' })).toBe(6);
+    expect((await exported()).map(parsed)).toEqual(before.map(parsed));
+  });
+
+  it('is no field that its body does not give', async () => {
+    const reasons = await reasonsOf(
+      chunkLine({ fields: { id: 'c1' } }),
+      chunkLine({ fields: { id: chunk.id, document: 'd2', digest: DIGEST } }),
+      chunkLine({ fields: { id: chunk.id, document: 'd1', digest: 'f'.repeat(64) } }),
+      chunkLine({ sources: [] }),
+      lineOf(documentRecord({ document, digest: DIGEST }), { fields: { id: 'd1', name: 'document other', digest: DIGEST } }),
+      lineOf(factRecord(factOf(), []), { fields: { category: 'general', status: 'archived' } }),
+      lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record, { fields: { name: 'x' } }),
+    );
+    expect(reasons).toEqual([
+      'fields.digest: has to be 64 hexadecimal digits',
+      'fields.document: is not what its body gives',
+      'key: is not the one that its body gives',
+      'sources: has to be the name of its document',
+      'fields.name: is not what its body gives',
+      'fields.status: is not what its body gives',
+      'fields.name: is not what its body gives',
+    ]);
+    expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
+  });
+
+  it('are no more sources than a note of a write or a claim of a request has', async () => {
+    const reasons = await reasonsOf(
+      lineOf(claimOf([DIGEST, '3', '4'])),
+      lineOf(claimOf([DIGEST, '3'], 'w1')),
+      lineOf(claimOf(['no digest', '3'])),
+      lineOf(claimOf([DIGEST, 'x'.repeat(1_001)])),
+    );
+    expect(reasons).toEqual(Array.from({ length: 4 }, () => 'sources: are more than a note of a write has'));
+  });
+
+  it('is no key that its body does not give', async () => {
+    const skills = [skillRecord(skillOf(), []), skillRecord(skillOf({ version: 2 }), [])];
+    const reasons = await reasonsOf(...skills.map((skill, i) => lineOf(skill, { key: `zzz ${i}` })));
+    expect(reasons).toEqual(['key: is not the one that its body gives', 'key: is not the one that its body gives']);
+    expect(await reasonsOf(lineOf(skillRecord(skillOf(), []), { shown: true }))).toEqual(['shown: is not what its body gives']);
+  });
+
+  it('is neither what search shows nor how it ranks', async () => {
+    const line = lineOf(factRecord(factOf(), []), { title: 'other', text: 'other', worth: 1, sources: ['other'], createdAt: 0 });
+    expect(await taken([line])).toMatchObject({ added: 1, refused: [] });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
+    expect(stored).toMatchObject(factRecord(factOf(), []));
+  });
+
+  it('finds facts by what this release finds them by', async () => {
+    expect(
+      await taken([lineOf(factRecord(factOf(), []), { fields: { category: 'general', subject: ['of another release'] } })]),
+    ).toMatchObject({
+      added: 1,
+    });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
+    expect(stored?.fields).toEqual(factRecord(factOf(), []).fields);
+  });
+
+  it('completes a body that leaves out what has a default', async () => {
+    const { id, scope, text, createdAt } = factOf({ category: 'general' });
+    expect(await taken([lineOf(factRecord(factOf(), []), { body: bodyOf({ id, scope, text, createdAt }) })])).toMatchObject({ added: 1 });
+    const [stored] = await store.load(ALL, 'semantic', 'fact', [id]);
+    expect(stored).toMatchObject({ worth: 1, sources: [`facts/${id}`], title: 'general' });
+    expect(JSON.parse(stored?.body ?? '')).toMatchObject({ value: { confidence: 1, support: 1 } });
+  });
+});
+
+describe('a skill of an import', () => {
+  it.each(['active', 'verified', 'pending_review'] as const)('is %s only with a proof for its content', async (status) => {
+    const forged = [undefined, proofOf(skillOf({ code: 'other' })), proofOf(skillOf(), { digest: 'f'.repeat(64) })];
+    const claims = forged.map((proof, i) => skillOf({ name: `s${i}`, status, ...(proof === undefined ? {} : { proof }) }));
+    expect(await taken(claims.map((skill) => lineOf(skillRecord(skill, []))))).toMatchObject({ added: 3, refused: [] });
+    for (const { name } of claims) {
+      expect(await skillNow(name)).toMatchObject({ status: 'candidate', statusReason: expect.stringContaining(`was ${status}`) as string });
+      expect(await skillNow(name)).not.toHaveProperty('proof');
+    }
+    const wrongDigest = skillOf({ status, digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) });
+    await taken([lineOf(skillRecord(wrongDigest, []))]);
+    expect(await skillNow()).toMatchObject({ status: 'candidate' });
+  });
+
+  it('is in use only with a proof that was signed here, where signatures are known', async () => {
+    upkeep = new RecordUpkeep({
+      store,
+      embedder,
+      clock: { now: () => now },
+      proofChecker: { isSigned: (_text, _id, sign) => sign === 'ours' },
+    });
+    await taken([signedWith('ours', 'ours'), signedWith('forged', 'garbage')].map((skill) => lineOf(skillRecord(skill, []))));
+    expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
+  });
+
+  it('keeps its life where it has one, also when it is shared', async () => {
+    const scope = { tenant: 'acme', agent: '@tenant', user: null };
+    const proven = skillOf({ status: 'active', scope, proof: proofOf(skillOf()) });
+    expect(await taken([lineOf(skillRecord(proven, []))])).toMatchObject({ added: 1 });
+    expect(await skillNow()).toEqual(proven);
+    const told = { ...skillOf({ name: 'told', kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' }) };
+    await taken([lineOf(skillRecord(told, []))]);
+    expect(await skillNow('told')).toEqual(told);
+  });
+
+  it('calls what its new tenant has', async () => {
+    const pin = { name: 'parse', tenant: 'beta', agent: 'coder', version: 1, digest: DIGEST };
+    await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
+    expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
+  });
+});
+
+describe('a skill that somebody proposes', () => {
+  const proposed: Proposal[] = [];
+  const proposeSkill: ProposeSkill = (proposal) => {
+    proposed.push(proposal);
+    return Promise.resolve('added');
+  };
+  const proposedBy = async (...skills: readonly Skill[]) => {
+    proposed.length = 0;
+    const report = await taken(linesOf(...skills), { proposeSkill });
+    return { ...report, skills: proposed.map(({ skill }) => skill) };
+  };
+
+  it('names the import that it came in with, the same for the same lines, and no tasks that it solved', async () => {
+    const skills = [skillOf({ name: 'a', examplePrompts: ['Sum it.'] }), skillOf({ name: 'b', untrusted: ['it was told'] })];
+    const first = await proposedBy(...skills);
+    expect(first.skills.map(({ name, cues, fingerprints, untrusted }) => ({ name, cues, fingerprints, untrusted }))).toEqual([
+      { name: 'a', cues: ['Sum it.'], fingerprints: [], untrusted: undefined },
+      { name: 'b', cues: [], fingerprints: [], untrusted: ['it was told'] },
+    ]);
+    const sources = first.skills.map((skill) => skill.sources);
+    expect(sources[0]).toEqual(['tasks/tabcdefgh', expect.stringMatching(/^imports\/i[0-9a-f]{32}$/)]);
+    expect(sources[1]).toEqual(sources[0]);
+    expect((await proposedBy(...skills)).skills.map((skill) => skill.sources)).toEqual(sources);
+    expect((await proposedBy(...skills.slice(1))).skills[0]?.sources).not.toEqual(sources[0]);
+  });
+
+  it('comes by version, and out of use where it is so where it came from', async () => {
+    const versions = (['deprecated', 'active', 'archived', 'rejected'] as const).map((status, i) =>
+      skillOf({ version: i + 1, status, statusReason: status === 'archived' ? 'harmful' : '', code: `def total(xs): return ${i}` }),
+    );
+    const again = skillOf({ version: 5, status: 'rejected', code: 'def total(xs): return 1', description: 'Other words.' });
+    const { unchanged, added } = await proposedBy(...versions.toReversed(), again);
+    expect({ unchanged, added }).toEqual({ unchanged: 1, added: 4 });
+    expect(proposed.map(({ skill, setAside }) => [skill.version, setAside])).toEqual([
+      [1, 'imported; was deprecated where it came from'],
+      [2, null],
+      [3, 'imported; was archived where it came from: harmful'],
+      [4, 'imported; was rejected where it came from'],
+    ]);
+  });
+
+  it('is a procedure in words as well, as long as one may be', async () => {
+    const words = 'x'.repeat(1_000_000);
+    const { skills, refused } = await proposedBy(toldAs('long', words), toldAs('longer', `${words}x`));
+    expect(skills).toMatchObject([{ name: 'long', kind: 'procedure', status: 'candidate' }]);
+    expect(refused).toMatchObject([{ line: 3, reason: 'body.value.description: must not have more than 1000000 characters' }]);
+  });
+
+  it('was never run and has no history', async () => {
+    const usage = { offered: 9, used: 9, fellBack: 0, lastUsedAt: NEW_YEAR, failures: [], outputs: [], nondeterministic: false };
+    const history = [{ at: NEW_YEAR, by: 'the boss', from: null, to: 'active', reason: 'approved' }] as const;
+    const said = skillOf({ executionCount: 1_000_000, successRate: 0.99, usage, history: [...history], origin: 'person' });
+    const { skills } = await proposedBy(said);
+    expect(skills).toMatchObject([{ executionCount: 0, successRate: 1, origin: 'import', status: 'candidate' }]);
+    for (const name of ['usage', 'history', 'proof']) expect(skills[0]).not.toHaveProperty(name);
+  });
+
+  it('keeps hidden what was made from tasks among its tests', async () => {
+    const { skills } = await proposedBy(skillOf({ name: 'learned', origin: 'rollout' }), skillOf({ name: 'told', origin: 'person' }));
+    expect(skills.map((skill) => [skill.name, skill.origin, hasHiddenTests(skill)])).toEqual([
+      ['learned', 'import', true],
+      ['told', 'import', false],
+    ]);
+  });
+
+  it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {
+    const many = Array.from({ length: 51 }, (_, i) => `t${i}`);
+    const large = linesOf(skillOf({ tags: many }), skillOf({ examplePrompts: ['x'.repeat(2_001)] }));
+    const { added, refused } = await taken(large, { proposeSkill });
+    expect({ added, refused: refused.map(({ line, reason }) => `${line} ${reason}`) }).toEqual({
+      added: 0,
+      refused: [
+        '2 body.value.tags: must not have more than 50 entries',
+        '3 body.value.examplePrompts: must not have more than 2000 characters in an entry',
+      ],
+    });
+    const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');
+    expect(await taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
+      added: 0,
+      refused: [{ line: 2, reason: 'only reviewers may' }],
+    });
+    const gone = new EtudeError('QUEUE_UNAVAILABLE', 'nobody answers');
+    await expect(taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(gone) })).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+    });
+  });
+});
+
+describe('numbers of an import', () => {
+  it('are times from 1970 to a day from now', async () => {
+    const reason = 'has to be a time in ms since 1970, at most a day from now';
+    expect(
+      await reasonsOf(
+        factLine({ createdAt: Number.MAX_SAFE_INTEGER }),
+        factLine({ createdAt: -1 }),
+        factLine({ validFrom: NEW_YEAR + DAY_MS + 1 }),
+        factLine({ validTo: Number.MAX_SAFE_INTEGER }),
+        factLine({ updatedAt: -1 }),
+        lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR + DAY_MS + 1).record),
+      ),
+    ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt', 'createdAt'].map((name) => `${name}: ${reason}`));
+    expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
+  });
+
+  it('are counts that every answer has room for', async () => {
+    const reasons = await reasonsOf(
+      lineOf(skillRecord(skillOf({ version: 2 ** 40 }), [])),
+      factLine({ support: -5 }),
+      lineOf(skillRecord(skillOf({ executionCount: 2 ** 31 }), [])),
+    );
+    expect(reasons).toEqual(['version', 'support', 'executionCount'].map((name) => `${name}: has to be 0 to 2147483647`));
+  });
+
+  it('of texts are counted before one is embedded', async () => {
+    const skill = skillRecord(skillOf({ cues: Array.from({ length: 1_100 }, (_, i) => `cue ${i}`) }), []);
+    expect(await reasonsOf(lineOf(skill))).toEqual(['body: is found by more than 1024 texts']);
+    const never = { profile: embedder.profile, embed: () => Promise.reject(new Error('embedded')) };
+    await expect(insertsOf(never, [skill])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('of levels are as many as can be read', async () => {
+    const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
+    const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
+    expect(await reasonsOf(line.replace(String.raw`\"X\"`, deep))).toEqual(['body: is nested too deep']);
+  });
+});
+
+describe('a store that believed a chunk without a document', () => {
+  it('is reconciled all the same', async () => {
+    const { fields: _, ...poisoned } = chunkRecord({ document, digest: DIGEST }, chunk);
+    await write({ ...poisoned, fields: { id: 'c1' } }, chunkRecord({ document: { ...document, id: 'd2' }, digest: DIGEST }, chunk));
+    expect(await mendDocuments(store, 'acme')).toEqual(['took away 1 chunks of document d2 that an import had left behind']);
+  });
+});
+
+describe('lines that were taken in before', () => {
+  it('are unchanged, whatever memory has counted since', async () => {
+    const fact = factOf();
+    const skill = skillOf();
+    await write(factRecord(fact, []), skillRecord(skill, []), transitionRecord(transitionOf()));
+    const lines = await exported();
+    open();
+    await write(
+      factRecord({ ...fact, accessCount: 3, support: 2, confidence: 1, episodes: ['e1', 'e2'], updatedAt: NEW_YEAR + 1, wordings: ['x'] }, [
+        'w',
+      ]),
+      skillRecord({ ...skill, status: 'active', executionCount: 1, successRate: 0.9, cues: ['a', 'b'], updatedAt: NEW_YEAR + 1 }, []),
+      transitionRecord(transitionOf()),
+    );
+    expect(await taken(lines.slice(1))).toMatchObject({ added: 0, unchanged: 3, refused: [] });
+  });
+
+  it('are refused with one reason where something else was told', async () => {
+    await write(factRecord(factOf(), []), factRecord(factOf({ id: 'fact-2' }), []));
+    const other = 'a fact of its key is there with other content; it was left as it is';
+    expect(await reasonsOf(factLine({ text: 'Not so.' }), factLine({ id: 'fact-2', category: 'other' }))).toEqual([other, other]);
+  });
+});
+
+describe('packed lines', () => {
+  it('are bounded together where a request is', async () => {
+    const lines = [long('a', 2), long('b', 2), factLine({})];
+    const failed = await taken(lines, { unpackedBytesMax: 3 * MIB }).catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('send fewer lines at once') });
+    expect(await taken(lines, { unpackedBytesMax: 5 * MIB })).toMatchObject({ refused: [] });
+    expect(await store.count({ tenant: 'acme' }, 'episodic', {})).toBe(2);
+  });
+
+  it('are refused one by one where one is too long or broken', async () => {
+    const line = JSON.parse(long('a', 1)) as { packed: string };
+    const bomb = gzipSync(Buffer.alloc(65 * MIB)).toString('base64');
+    const reasons = await reasonsOf(...[line.packed.slice(0, 40), bomb].map((packed) => JSON.stringify({ ...line, packed })), factLine({}));
+    expect(reasons).toEqual(['cannot be unpacked', `unpacks to more than ${64 * MIB} bytes`]);
+  });
+
+  it('are unpacked beside what others do', async () => {
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 1);
+    await taken(Array.from({ length: 20 }, (_, i) => long(`t${i}`, 2)));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThanOrEqual(20);
+  });
+});

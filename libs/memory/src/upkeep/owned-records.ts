@@ -1,0 +1,51 @@
+import { type Owners, RECORD_KINDS, type RecordFilter, type RecordKind, type RecordStore } from '../record-store.js';
+import type { MemoryLayer } from '@etude/contracts/task';
+
+export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
+
+/** Every layer and kind that holds data of owners: all but the marks of erasures, which hold none. */
+export const OWNED_KINDS: ReadonlyArray<{ readonly layer: MemoryLayer; readonly kind: RecordKind }> = LAYERS.flatMap((layer) =>
+  RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
+);
+
+/** Records by place, such as "memory.semantic.fact"; places without any are left out. */
+export type CountsByPlace = Readonly<Record<string, number>>;
+
+export async function removeOwned(
+  store: RecordStore,
+  owners: Owners,
+  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
+  signal?: AbortSignal,
+): Promise<CountsByPlace> {
+  return overKinds((layer, kind) => {
+    signal?.throwIfAborted();
+    return store.remove(owners, layer, { ...filter, kinds: [kind] });
+  });
+}
+
+export async function countOwned(
+  store: RecordStore,
+  owners: Owners,
+  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
+): Promise<CountsByPlace> {
+  return overKinds((layer, kind) => store.count(owners, layer, { ...filter, kinds: [kind] }));
+}
+
+export function addCounts(a: CountsByPlace, b: CountsByPlace): CountsByPlace {
+  const sum = { ...a };
+  for (const [place, count] of Object.entries(b)) sum[place] = (sum[place] ?? 0) + count;
+  return sum;
+}
+
+export function totalOf(counts: CountsByPlace): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+async function overKinds(act: (layer: MemoryLayer, kind: RecordKind) => Promise<number>): Promise<CountsByPlace> {
+  const counts: Record<string, number> = {};
+  for (const { layer, kind } of OWNED_KINDS) {
+    const count = await act(layer, kind);
+    if (count > 0) counts[`memory.${layer}.${kind}`] = count;
+  }
+  return counts;
+}

@@ -1,0 +1,320 @@
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { modelStore } from '../../test/model-store.js';
+import type { MemoryRecord, RecordStore } from '../record-store.js';
+import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
+import { insertsOf } from '../layers/indexed-texts.js';
+import { factRecord as factRecordOf } from '../layers/fact-records.js';
+import { skillRecord } from '../layers/skill-records.js';
+import { guardedStore, isErased } from './erasure-marks.js';
+import { RecordUpkeep } from './record-upkeep.js';
+
+const DAY_MS = 86_400_000;
+const embedder = new LexicalEmbedder();
+const ACME = { tenant: 'acme' };
+const BOB = { ...ACME, user: 'bob' };
+
+let now: number;
+let store: RecordStore;
+let upkeep: RecordUpkeep;
+
+beforeEach(() => {
+  now = NEW_YEAR;
+  [store, upkeep] = opened();
+});
+
+function opened(): [RecordStore, RecordUpkeep] {
+  const made = guardedStore(modelStore());
+  return [made, new RecordUpkeep({ store: made, embedder, clock: { now: () => now } })];
+}
+
+const factRecord = (part: Parameters<typeof factOf>[0] = {}): MemoryRecord => factRecordOf(factOf(part), []);
+
+const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
+const shownKeys = async () => {
+  const found = await Promise.all(
+    (['episodic', 'semantic', 'procedural'] as const).map((layer) =>
+      store.find({ tenant: 'acme', agent: null }, layer, { shown: true }, { order: 'key', limit: 100 }),
+    ),
+  );
+  return found.flat().map(({ key }) => key);
+};
+
+describe('erasing', () => {
+  const bobs = { tenant: 'acme', agent: 'coder', user: 'bob' };
+
+  it('removes exactly what the owner has, in every layer', async () => {
+    await write(
+      factRecord({ id: 'f1', scope: bobs }),
+      factRecord({ id: 'f2' }),
+      transitionRecord(transitionOf({ scope: bobs })),
+      skillRecord(skillOf({ scope: bobs }), []),
+      episodeRecord(episodeOf()),
+    );
+    expect(await upkeep.findErased(BOB)).toEqual({
+      'memory.semantic.fact': 1,
+      'memory.episodic.transition': 1,
+      'memory.procedural.skill': 1,
+    });
+    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.transition': 1, 'memory.procedural.skill': 1 });
+    expect(await upkeep.findErased(BOB)).toEqual({});
+    expect(await upkeep.findErased(ACME)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.episode': 1 });
+  });
+
+  it('cuts what others have recalled of the owner', async () => {
+    const item = { layer: 'semantic', kind: 'fact', title: 't', text: 'bob likes tea', score: 1, similarity: 1 } as const;
+    const recalled = [
+      { ...item, id: 'f1' },
+      { ...item, id: 'f2', text: 'kept' },
+    ];
+    await write(factRecord({ id: 'f1', scope: bobs }), factRecord({ id: 'f2' }), transitionRecord(transitionOf({ recalled })));
+    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
+    const [left] = await store.find({ tenant: 'acme', agent: null }, 'episodic', {}, { order: 'key', limit: 9 });
+    expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
+  });
+
+  it('refuses what was made before, and takes what is made after', async () => {
+    await upkeep.forbid(BOB, now);
+    const late = await write(factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })).catch((error: unknown) => error);
+    expect(isErased(late)).toBe(true);
+    expect(await write(factRecord({ id: 'f2', scope: bobs, createdAt: now }))).toEqual([true]);
+    expect(await write(factRecord({ id: 'f3', createdAt: now - 1 }))).toEqual([true]);
+    await upkeep.forbid({ tenant: 'acme', agent: 'coder' }, now);
+    expect(isErased(await write(factRecord({ id: 'f4', createdAt: now - 1 })).catch((error: unknown) => error))).toBe(true);
+    expect(await upkeep.findErased(BOB)).toEqual({});
+  });
+
+  it('takes back a write that ends after the erasure', async () => {
+    const plain = modelStore();
+    const racing = guardedStore({
+      ...plain,
+      async write(tenant, changes) {
+        if (changes[0]?.record.kind === 'fact') await new RecordUpkeep({ store: plain, embedder, clock: { now: () => now } }).erase(BOB);
+        return plain.write(tenant, changes);
+      },
+    });
+    const changes = await insertsOf(embedder, [factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })]);
+    expect(isErased(await racing.write('acme', changes).catch((error: unknown) => error))).toBe(true);
+    expect(await plain.count(ACME, 'semantic', { kinds: ['fact'] })).toBe(0);
+  });
+
+  it('takes nothing that was made since it began, however often it is repeated', async () => {
+    await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }));
+    const before = await upkeep.newFrom(BOB);
+    await upkeep.erase(BOB, { before });
+    now += 10_000;
+    await write(factRecord({ id: 'f2', scope: bobs, createdAt: now }));
+    expect(await upkeep.findErased(BOB, before)).toEqual({});
+    now += 1_000;
+    expect(await upkeep.erase(BOB, { before })).toEqual({});
+    expect(await shownKeys()).toEqual(['f2']);
+    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1 });
+  });
+
+  it('takes what is dated ahead, by a clock that is wrong or by somebody who is', async () => {
+    await write(
+      factRecord({ id: 'soon', scope: bobs, createdAt: now + 2_000 }),
+      factRecord({ id: 'never', scope: bobs, createdAt: now + 900 * DAY_MS }),
+    );
+    const before = await upkeep.newFrom(BOB);
+    expect(before).toBe(now + 2_001);
+    expect(await upkeep.findErased(BOB, before)).toEqual({ 'memory.semantic.fact': 2 });
+    expect(await upkeep.erase(BOB, { before })).toEqual({ 'memory.semantic.fact': 2 });
+    expect(await upkeep.findErased(BOB, before)).toEqual({});
+  });
+
+  it('is not undone by who changes a record that it has yet to remove', async () => {
+    await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }), factRecord({ id: 'f2', createdAt: now }));
+    const [bob, nobody] = await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['f1', 'f2']);
+    await upkeep.forbid(BOB, now + 1);
+    const update = (record: typeof bob) => store.write('acme', record === undefined ? [] : [{ do: 'update', record, revision: 1 }]);
+    expect([await update(bob), await update(nobody)]).toEqual([[false], [true]]);
+    expect(await shownKeys()).toEqual(['f2']);
+    expect(await write(factRecord({ id: 'f1', scope: bobs, createdAt: now + 1 }))).toEqual([true]);
+  });
+
+  it('keeps no name in its mark, and its mark when all is erased', async () => {
+    await upkeep.erase({ ...ACME, agent: 'secret-agent', user: 'secret-user' });
+    await upkeep.erase(ACME);
+    const marks = await store.find({ tenant: 'acme', agent: null }, 'semantic', {}, { order: 'key', limit: 9 });
+    expect(marks.map(({ kind }) => kind)).toEqual(['erasure', 'erasure']);
+    expect(JSON.stringify(marks)).not.toContain('secret');
+  });
+});
+
+describe('archiving', () => {
+  const policy = { scoreMax: 0.2, olderThanDays: 30 };
+
+  it('hides what is old and of little worth, and shows it again as it was', async () => {
+    await write(
+      factRecord({ id: 'poor', confidence: 0.1 }),
+      factRecord({ id: 'old', confidence: 0.5, validTo: 5 }),
+      factRecord({ id: 'good', confidence: 1 }),
+      skillRecord(skillOf({ name: 'active_one', status: 'active', successRate: 0.1 }), []),
+      skillRecord(skillOf({ name: 'archived_one', status: 'archived', successRate: 0.1 }), []),
+    );
+    now += 31 * DAY_MS;
+    const before = await shownKeys();
+    const planned = await upkeep.archive(ACME, policy, { dryRun: true });
+    expect(planned).toMatchObject({ looked: 3, archived: 2 });
+    expect(planned.examples.map(({ id }) => id).toSorted()).toEqual(['active_one@1', 'poor']);
+    expect(await shownKeys()).toEqual(before);
+    expect(await upkeep.archive(ACME, policy, { dryRun: false })).toEqual(planned);
+    expect(await shownKeys()).toEqual(['good']);
+    expect(await upkeep.archive(ACME, policy, { dryRun: false })).toMatchObject({ looked: 1, archived: 0 });
+    const { layers } = await upkeep.stats('acme');
+    expect(layers.filter(({ archived }) => archived > 0)).toEqual([
+      { layer: 'semantic', kind: 'fact', records: 3, archived: 1 },
+      { layer: 'procedural', kind: 'skill', records: 2, archived: 1 },
+    ]);
+    expect(await upkeep.restore(ACME, ['poor'])).toBe(1);
+    expect(await upkeep.restore(ACME)).toBe(1);
+    expect(await shownKeys()).toEqual(before);
+    const [skill] = await store.load({ tenant: 'acme', agent: null }, 'procedural', 'skill', before.slice(-1));
+    expect(skill?.fields.status).toBe('active');
+  });
+
+  it('passes over what is young', async () => {
+    await write(factRecord({ id: 'poor', confidence: 0.1 }));
+    now += 29 * DAY_MS;
+    expect(await upkeep.archive(ACME, policy, { dryRun: false })).toEqual({ looked: 0, archived: 0, examples: [] });
+  });
+});
+
+async function exported(): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of upkeep.exportLines(ACME)) lines.push(line);
+  return lines;
+}
+
+async function* given(lines: readonly string[]) {
+  yield* lines;
+}
+
+const refusal = (line: string) => upkeep.importLines('acme', given([line]), {}).catch((error: { code: string }) => error.code);
+
+/** Of what they were made in sight of. */
+const TOUCHED = ['episodes/taaaaaaaa-r1', 'documents/d1'];
+
+const fill = () =>
+  write(
+    factRecord({ id: 'f1', touched: TOUCHED }),
+    transitionRecord(transitionOf({ touched: TOUCHED, feedback: '\u0001"\\\n\ud800'.repeat(800_000) })),
+    episodeRecord(episodeOf({ touched: TOUCHED, skillsUsed: ['a'], reflection: 'Look twice.' })),
+    ...noteRecords(episodeOf({ touched: TOUCHED, reflection: 'Look twice.' })),
+    skillRecord(skillOf(), ['w1']),
+  );
+
+describe('export and import', () => {
+  it('are lossless, and change nothing the second time', async () => {
+    await fill();
+    await upkeep.forbid(BOB, 1);
+    const lines = await exported();
+    expect(lines).toHaveLength(7);
+    expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).toBeLessThan(1024 * 1024);
+    const [other, otherUpkeep] = opened();
+    expect(await otherUpkeep.importLines('acme', given(lines), {})).toEqual({ lines: 7, added: 6, unchanged: 0, refused: [] });
+    expect(await otherUpkeep.importLines('acme', given(lines), {})).toEqual({ lines: 7, added: 0, unchanged: 6, refused: [] });
+    [store, upkeep] = [other, otherUpkeep];
+    expect(await exported()).toEqual(lines);
+  });
+
+  it('make records of another tenant the own ones', async () => {
+    await fill();
+    const lines = await exported();
+    [store, upkeep] = opened();
+    expect(await upkeep.importLines('beta', given(lines), {})).toMatchObject({ added: 6, refused: [] });
+    expect(await upkeep.importLines('beta', given(lines), {})).toMatchObject({ added: 0, unchanged: 6, refused: [] });
+    const [fact] = await store.load({ tenant: 'beta', agent: null }, 'semantic', 'fact', ['f1']);
+    expect(fact?.scope.tenant).toBe('beta');
+    expect(JSON.parse(fact?.body ?? '')).toMatchObject({ value: { id: 'f1', scope: { tenant: 'beta', agent: 'coder' } } });
+  });
+
+  it('refuse what is no export of a version that is known', async () => {
+    expect(await refusal('{"etude":"memory","version":2,"tenant":"acme"}')).toBe('FAILED_PRECONDITION');
+    expect(await refusal('{"kind":"fact"}')).toBe('INVALID_ARGUMENT');
+    expect(await refusal('no json')).toBe('INVALID_ARGUMENT');
+    expect(await upkeep.importLines('acme', given([]), {}).catch((error: { code: string }) => error.code)).toBe('INVALID_ARGUMENT');
+  });
+
+  it('refuse single lines with their numbers, and take the others', async () => {
+    await fill();
+    const lines = await exported();
+    const header = lines[0] ?? '';
+    const good = lines.find((line) => line.includes('"kind":"fact"')) ?? '';
+    const parsed = JSON.parse(good) as Record<string, unknown>;
+    const bad = (change: object) => JSON.stringify({ ...parsed, ...change });
+    [store, upkeep] = opened();
+    const report = await upkeep.importLines(
+      'acme',
+      given([
+        `\uFEFF${header}\r`,
+        '',
+        '{"layer":',
+        bad({ kind: 'erasure' }),
+        bad({ agent: '../x' }),
+        bad({ body: '{"value":{}}' }),
+        bad({ agent: 'other' }),
+        bad({ layer: 'episodic' }),
+        bad({ extra: 1 }),
+        'x'.repeat(16 * 1024 * 1024 + 1),
+        `${good}\r`,
+        bad({ body: JSON.stringify({ value: factOf({ id: 'f1', text: 'Something else.' }) }) }),
+      ]),
+      {},
+    );
+    expect(report).toMatchObject({ lines: 12, added: 1, unchanged: 0 });
+    expect(report.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 12]);
+    expect(report.refused.at(-1)?.reason).toContain('is there with other content');
+    expect(report.refused[3]?.reason).toContain('body.value');
+  });
+
+  it('refuse what belongs to somebody who was erased', async () => {
+    await write(factRecord({ id: 'f1' }), factRecord({ id: 'f2', scope: { ...SCOPE, user: 'bob' } }));
+    const lines = await exported();
+    [store, upkeep] = opened();
+    now += 1;
+    await upkeep.erase(BOB);
+    const report = await upkeep.importLines('acme', given(lines), {});
+    expect(report).toMatchObject({ added: 1 });
+    expect(report.refused[0]?.reason).toContain('was erased');
+  });
+});
+
+describe('reconciling', () => {
+  it('makes the notes of an episode again that a crash cut off', async () => {
+    const episode = episodeOf({ reflection: 'Look twice.' });
+    await write(episodeRecord(episode), ...noteRecords(episode).slice(0, 1));
+    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    expect((await named.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
+    expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('takes away the notes of an episode that a crash cut off before it', async () => {
+    const [kept, cut] = [episodeOf({ id: 'kept', reflection: 'Look twice.' }), episodeOf({ id: 'cut', reflection: 'Never told.' })];
+    await write(episodeRecord(kept), ...noteRecords(kept), ...noteRecords(cut));
+    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    expect((await named.reconcile()).repaired).toHaveLength(2);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
+    expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+
+  it('reports a record that cannot be read, and goes on with the others', async () => {
+    const odd = { ...episodeRecord(episodeOf({ id: 'odd' })), key: 'odd', body: '{"value":7}' };
+    const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }].map((record) => ({ do: 'insert', record, indexed: [] }) as const);
+    await store.write('acme', bare);
+    await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })));
+    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    const { repaired, problems } = await named.reconcile();
+    expect(repaired).toHaveLength(2);
+    expect(problems).toEqual([expect.stringContaining('episode "odd" of acme'), expect.stringContaining('the facts of acme were not')]);
+  });
+});
+
+/** The model store names no tenants. */
+function withTenants(plain: RecordStore): RecordStore {
+  return new Proxy(plain, {
+    get: (target, name): unknown => (name === 'tenants' ? async () => ['acme'] : Reflect.get(target, name, target)),
+  });
+}
