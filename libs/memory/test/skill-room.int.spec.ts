@@ -1,9 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Skill } from '@etude/contracts/memory';
 import { restoreSkill } from '@etude/domain/skills/life/decisions';
-import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Change, RecordStore } from '../src/record-store.js';
+import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { modelStore } from './model-store.js';
@@ -60,54 +60,26 @@ it('holds what is restored at once over two registries to what an agent may have
   expect(await raceBack([store, await second(LEXICAL_MODEL)], 3)).toBe(3);
 });
 
-it('holds the place of what a lost writer was restoring, until it is restored or a while is over', async () => {
-  let now = 1_000_000;
+it('waits for the turn of a lost writer until that is over', async () => {
   const store = modelStore();
-  const registry = registryOver(dyingAt(store, 1), { clock: { now: () => now } });
-  const one = await registry.store(skillOf({ name: 'one' }), { setAside: 'imported' });
-  const two = await registry.store(skillOf({ name: 'two' }), { setAside: 'imported' });
-  const restore = (skill: Skill) => restoreSkill(registry, [skill], { ...BY, namesMax: 1 });
-  await expect(restore(one)).rejects.toThrow('killed');
-  await expect(restore(two)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  expect(await restore(one)).toMatchObject([{ status: 'candidate' }]);
-  await registry.move([{ ...BY, key: keyOf(one), to: 'archived', at: 10 }]);
-  expect(await restore(two)).toMatchObject([{ status: 'candidate' }]);
-  await registry.move([{ ...BY, key: keyOf(two), to: 'archived', at: 11 }]);
-  const late = registryOver(dyingAt(store, 1), { clock: { now: () => now } });
-  await expect(restoreSkill(late, [one], { ...BY, at: 12, namesMax: 1 })).rejects.toThrow('killed');
-  await expect(registry.store(skillOf({ name: 'three' }), { namesMax: 1 })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  now += 60_001;
-  expect(await registry.store(skillOf({ name: 'three' }), { namesMax: 1 })).toMatchObject({ version: 1 });
+  let now = 1_000_000;
+  const registry = registryOver({ ...store, write: dyingBehindItsTurn(store) }, { clock: { now: () => now } });
+  await expect(registry.store(skillOf({ name: 'lost' }), { namesMax: 1 })).rejects.toThrow('killed');
+  const next = registry.store(skillOf({ name: 'next' }), { namesMax: 1 });
+  expect(await Promise.race([next, sleep(100, 'waiting')])).toBe('waiting');
+  now += 10_001;
+  expect(await next).toMatchObject({ version: 1 });
 });
 
-/** What a store without transactions leaves where its writer dies: of the n-th list of several changes the first alone. */
-function dyingAt(store: RecordStore, turn: number): RecordStore {
-  let lists = 0;
-  const write: RecordStore['write'] = async (tenant: string, changes: readonly Change[]) => {
-    lists += changes.length > 1 ? 1 : 0;
-    if (changes.length < 2 || lists !== turn) return store.write(tenant, changes);
-    await store.write(tenant, changes.slice(0, 1));
-    throw new Error('killed');
+/** The first writer takes its turn, and dies. */
+function dyingBehindItsTurn(store: RecordStore): RecordStore['write'] {
+  let writes = 0;
+  return async (...args) => {
+    writes += 1;
+    if (writes === 2 || writes === 3) throw new Error('killed');
+    return store.write(...args);
   };
-  return { ...store, write };
 }
-
-it('gives up the place of a version that was lost with its writer, after a while', async () => {
-  const store = modelStore();
-  let now = 1_000_000;
-  const clock = { now: () => now };
-  const registry = registryOver(dyingAt(store, 2), { clock });
-  const register = (name: string) => registry.store(skillOf({ name }), { namesMax: 2 });
-  await register('one');
-  await expect(register('two')).rejects.toThrow('killed');
-  await expect(register('three')).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  expect(await register('two')).toMatchObject({ version: 1 });
-  const other = registryOver(dyingAt(modelStore(), 1), { clock });
-  await expect(other.store(skillOf({ name: 'lost' }), { namesMax: 1 })).rejects.toThrow('killed');
-  await expect(other.store(skillOf({ name: 'next' }), { namesMax: 1 })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  now += 60_001;
-  expect(await other.store(skillOf({ name: 'next' }), { namesMax: 1 })).toMatchObject({ version: 1 });
-});
 
 describeOnQdrant({ name: 'room for skills' }, (server) => {
   it('holds what is restored at once to what an agent may have, without transactions', { timeout: TIMEOUT_MS }, async () => {

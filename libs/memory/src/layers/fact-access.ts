@@ -1,4 +1,4 @@
-import type { RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, RecordStore, StoredRecord } from '../record-store.js';
 import { factRecord, knownFact, LAYER } from './fact-records.js';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
@@ -71,17 +71,18 @@ export class AccessCounts {
     let left = [...counts.keys()];
     for (let attempt = 0; attempt < ATTEMPTS_MAX && left.length > 0; attempt += 1) {
       const records = await this.#store.load(scope, LAYER, 'fact', left);
-      const done = await Promise.all(records.map((record) => this.#count(scope.tenant, record, counts.get(record.key) ?? 0)));
-      left = records.filter((_, at) => !done[at]).map(({ key }) => key);
+      const changes = records.map((record) => counted(record, counts.get(record.key) ?? 0));
+      const done = await this.#store.write(scope.tenant, changes);
+      // A store with transactions has written nothing then, one without what stood before: that is read anew and not counted twice.
+      left = records.filter((_, at) => done[at] !== true).map(({ key }) => key);
     }
     return left.length;
   }
+}
 
-  async #count(tenant: string, record: StoredRecord, times: number): Promise<boolean> {
-    const { fact, takenInOrder } = knownFact(record, 0);
-    const counted = factRecord({ ...fact, accessCount: fact.accessCount + times }, takenInOrder);
-    const { shown, fields } = record;
-    const [done] = await this.#store.write(tenant, [{ do: 'update', record: { ...counted, shown, fields }, revision: record.revision }]);
-    return done === true;
-  }
+function counted(record: StoredRecord, times: number): Change {
+  const { fact, takenInOrder } = knownFact(record, 0);
+  const next = factRecord({ ...fact, accessCount: fact.accessCount + times }, takenInOrder);
+  const { shown, fields, revision } = record;
+  return { do: 'update', record: { ...next, shown, fields }, revision };
 }

@@ -18,7 +18,7 @@ import {
   type StoredSkill,
   versionsOfKeys,
 } from './skill-records.js';
-import { placeFor } from './skill-room.js';
+import { withRoom } from './skill-room.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
@@ -68,12 +68,12 @@ export class RecordProceduralLayer implements ProceduralLayer {
     if (stale !== null) throw stale;
     const version = (versions[0]?.version ?? 0) + 1;
     const takesRoom = setAside === undefined && needsRoom(versions);
-    const place = takesRoom ? await placeFor(this.#deps, { ...scope, name, version }, namesMax) : [];
     const carried = withCarriedMarks(given, versions, options);
     const marked = withMarkOfCode(carried, await this.#isMarked(carried, versions, options));
     const made = newSkill(marked, version, options);
-    const done = await store.write(scope.tenant, [...place, ...(await insertsOf(embedder, [skillRecord(made, [])]))]);
-    return done.at(-1) === true ? made : null;
+    const inserts = await insertsOf(embedder, [skillRecord(made, [])]);
+    const [done] = await withRoom(this.#deps, { ...scope, name }, takesRoom ? namesMax : 0, () => store.write(scope.tenant, inserts));
+    return done ? made : null;
   }
 
   async #withChange(stored: readonly StoredSkill[], { version, changed }: KnownVersion): Promise<Skill | null> {
@@ -228,10 +228,10 @@ async function storeOnce(deps: LayerDeps, write: Write, versions: readonly Store
   const known = versions.map(({ skill }) => skill);
   const { version, isNew } = toldProcedure(write, known, await isMarked(deps, write));
   if (!isNew) return finished(deps, write, version, versions);
-  const place = needsRoom(known) ? await placeFor(deps, { ...scope, name, version: version.version }, namesMax) : [];
   const seen = version.status === 'active' ? unchanged(versions) : [];
   const made = await insertsOf(deps.embedder, [skillRecord(version, [writeId])]);
-  const done = await deps.store.write(scope.tenant, [...place, ...seen, ...made]);
+  const insert = () => deps.store.write(scope.tenant, [...seen, ...made]);
+  const done = await withRoom(deps, { ...scope, name }, needsRoom(known) ? namesMax : 0, insert);
   return done.includes(false) ? null : finished(deps, write, version, await versionsOf(deps, write));
 }
 

@@ -106,13 +106,11 @@ export async function* everyRecord(
   }
 }
 
-const UPDATE_ATTEMPTS_MAX = 20;
-
 /**
  * Changes each of these records, of one tenant and layer, at the revision that it has by then.
  *
  * @param change null: this one stays as it is
- * @returns how many were changed; what is gone by then, or always was faster, is not
+ * @returns how many were changed; a record that is gone by then is not
  */
 export async function updateEach(
   store: RecordStore,
@@ -120,23 +118,18 @@ export async function updateEach(
   change: (record: StoredRecord) => MemoryRecord | null,
 ): Promise<number> {
   let changed = 0;
-  for (const record of records) if (await updateOne(store, record, change)) changed += 1;
-  return changed;
-}
-
-async function updateOne(
-  store: RecordStore,
-  record: StoredRecord,
-  change: (record: StoredRecord) => MemoryRecord | null,
-): Promise<boolean> {
-  const { tenant } = record.scope;
-  let current: StoredRecord | undefined = record;
-  for (let attempt = 0; attempt < UPDATE_ATTEMPTS_MAX && current !== undefined; attempt += 1) {
-    const changed = change(current);
-    if (changed === null) return false;
-    const [done] = await store.write(tenant, [{ do: 'update', record: changed, revision: current.revision }]);
-    if (done === true) return true;
-    [current] = await store.load({ tenant, agent: null }, record.layer, record.kind, [record.key]);
+  for (const read of records) {
+    const { tenant } = read.scope;
+    let current: StoredRecord | undefined = read;
+    const isChanged = await untilTaken(`${read.kind} ${read.key}`, async () => {
+      const next = current === undefined ? null : change(current);
+      if (current === undefined || next === null) return false;
+      const [done] = await store.write(tenant, [{ do: 'update', record: next, revision: current.revision }]);
+      if (done) return true;
+      [current] = await store.load({ tenant, agent: null }, read.layer, read.kind, [read.key]);
+      return null;
+    });
+    if (isChanged) changed += 1;
   }
-  return false;
+  return changed;
 }

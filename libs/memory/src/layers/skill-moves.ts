@@ -26,7 +26,7 @@ import { namesThatReturn } from '@etude/domain/skills/life/register-skill';
 import type { Change, RecordStore } from '../record-store.js';
 import { type LayerDeps, untilTaken } from './records.js';
 import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
-import { placeToReturn } from './skill-room.js';
+import { withRoom } from './skill-room.js';
 
 /**
  * All moves of a call in one write: one unit where the store has transactions, else in their order, so that a repeat finds those that
@@ -109,22 +109,17 @@ async function moveOnce(
   for (const one of changed) if (comesIntoUse(one)) entered.add(versionKey(one.after));
   const others = notAmong(changes, [...new Map(seen.map((change) => [change.record.key, change])).values()]);
   // Behind the changes: whoever archives one of these at the same time finds its caller, or is found.
-  const places = namesMax === 0 ? [] : await placesOf(deps, changed, { known, namesMax });
-  const written = [...places, ...others, ...changes, ...notAmong([...others, ...changes], called)];
-  const done = changes.length === 0 ? [] : await store.write(tenant, written);
+  const written = [...others, ...changes, ...notAmong([...others, ...changes], called)];
+  const done = changes.length === 0 ? [] : await writeWithRoom(deps, changed, namesMax, () => store.write(tenant, written));
   return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);
 }
 
-/** Taken again, for names of which nothing took up room, before their versions are back. All of one owner, as far as there is a limit. */
-async function placesOf(
-  deps: MoveDeps,
-  changed: readonly MovedVersion[],
-  { known, namesMax }: { readonly known: ReadonlyMap<string, StoredSkill>; readonly namesMax: number },
-): Promise<readonly Change[]> {
+/** For names that take up room again. All of one owner, as far as there is a limit. */
+async function writeWithRoom<T>(deps: MoveDeps, changed: readonly MovedVersion[], namesMax: number, write: () => Promise<T>): Promise<T> {
+  if (namesMax === 0) return write();
   const versionsIn = async (skill: Skill) => (await versionsOf(deps.store, skill)).map((one) => one.skill);
   const [returning] = await namesThatReturn(changed, versionsIn);
-  const gone = returning === undefined ? undefined : [...known.values()].find(({ skill }) => skill === returning);
-  return gone === undefined ? [] : placeToReturn(deps, gone, namesMax);
+  return returning === undefined ? write() : withRoom(deps, { ...returning.scope, name: returning.name }, namesMax, write);
 }
 
 function notAmong(changes: readonly Change[], others: readonly Change[]): readonly Change[] {
