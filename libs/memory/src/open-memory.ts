@@ -11,7 +11,7 @@ import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
 import type { RecordStore, StoreOptions } from './record-store.js';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.js';
 import { guardedStore } from './upkeep/erasure-marks.js';
-import { RecordUpkeep } from './upkeep/record-upkeep.js';
+import { recordUpkeep } from './upkeep/record-upkeep.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
@@ -104,7 +104,7 @@ export function memoryOver(
     semantic,
     procedural,
     appliedWrites: new RecordAppliedWrites({ store, episodic, procedural }),
-    upkeep: new RecordUpkeep(deps),
+    upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural }, scope, request, how),
     check: () => store.check(),

@@ -6,7 +6,7 @@ import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';
-import { RecordUpkeep } from '../src/upkeep/record-upkeep.js';
+import { recordUpkeep } from '../src/upkeep/record-upkeep.js';
 import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
@@ -52,7 +52,7 @@ describeOnQdrant({ name: 'skills that call each other' }, (server) => {
       const top = await storeAt(registry, skillOf({ name: 'top', status: 'verified', dependencies: [dependencyOn(base)] }));
       const killed = killedWriter(store, () => archiveSkill(registry, [base], { by: 'ann', reason: '', at: NEW_YEAR + 1 }));
       await expect(registryOver(killed).move([moveOf(top, 'active')])).rejects.toThrow('killed');
-      const upkeep = new RecordUpkeep({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 20 } });
+      const upkeep = recordUpkeep({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 20 } });
       const statusOfTop = async () => (await registry.versions(SCOPE, 'top')).map(({ status }) => status);
       expect(await statusOfTop()).toEqual(['active']);
       expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('skill top@1')]);

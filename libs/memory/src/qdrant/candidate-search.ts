@@ -17,7 +17,7 @@ import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-poin
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Equal values are ordered here, so more are asked for than wanted. */
 const TIES = 16;
-/** How many times as many words' candidates are asked for where the server counts words of all tenants. */
+/** How many times as many words' candidates are asked for, since the server counts words of all tenants. */
 const OVERSAMPLING = 2;
 /** Vectors are of single precision. */
 const PRECISION = 1e6;
@@ -30,8 +30,6 @@ export interface SearchDeps {
   readonly vectors: PointVectors;
   readonly model: StoreOptions['model'];
   readonly worded: WordedCounts;
-  /** The server counts a word among chosen points, and not among all. */
-  readonly ownStatistics: boolean;
 }
 
 /** Both lists by one request: by vectors, by words, and those by words once more with their vectors. */
@@ -47,10 +45,10 @@ export async function searchCandidates(
   if (limit <= 0 || (dense.length === 0 && asked === null)) return { dense: [], words: [] };
   const searches = [
     ...(dense.length === 0 ? [] : [denseSearch(deps, dense, limit)]),
-    ...(asked === null ? [] : [wordSearch(deps, asked, limit)]),
+    ...(asked === null ? [] : [wordSearch(asked, limit)]),
     ...(dense.length === 0 || asked === null ? [] : [cosinesOfWords(deps, dense, asked, limit)]),
   ];
-  const { lists, surplus } = await listsOf(deps, deps.names.layers[layer], must, searches, asked !== null && !deps.ownStatistics);
+  const { lists, surplus } = await listsOf(deps, deps.names.layers[layer], must, searches, asked !== null);
   const byVector = dense.length === 0 ? [] : (lists.shift() ?? []);
   const byWords = asked === null ? [] : (lists.shift() ?? []).filter(hasWords);
   const ofWords = dense.length === 0 || asked === null ? [] : (lists.shift() ?? []);
@@ -80,7 +78,6 @@ async function listsOf(
   if (!ofAllTenants || anchorScore === null) return { lists, surplus: 0 };
   if (kept !== null) return { lists, surplus: surplusOf(anchorScore, kept) };
   const presenceScore = lists.pop()?.[0]?.score;
-  // Records of earlier versions have no such word.
   const count = presenceScore === undefined ? living : Math.max(living, countedIn(anchorScore, presenceScore));
   if (presenceScore !== undefined) worded.keep(points, collection, count);
   return { lists, surplus: surplusOf(anchorScore, count) };
@@ -90,19 +87,17 @@ function denseSearch({ model }: SearchDeps, query: unknown, limit: number): Sear
   return { using: vectorName(model.name), query, limit: limit + TIES, payload: CANDIDATE };
 }
 
-function wordSearch({ ownStatistics }: SearchDeps, query: SparseVector, limit: number): Search {
-  const asked = wordLimit(ownStatistics, limit);
-  if (ownStatistics) return { using: WORDS, query, limit: asked, payload: CANDIDATE, ownStatistics };
-  return { using: WORDS, query, limit: asked, payload: [...CANDIDATE, ...query.indices.map((word) => `w.${weightName(word)}`)] };
+function wordSearch(query: SparseVector, limit: number): Search {
+  const payload = [...CANDIDATE, ...query.indices.map((word) => `w.${weightName(word)}`)];
+  return { using: WORDS, query, limit: wordLimit(limit), payload };
 }
 
-function cosinesOfWords({ model, ownStatistics }: SearchDeps, query: unknown, words: SparseVector, limit: number): Search {
-  const asked = wordLimit(ownStatistics, limit);
-  const among = { using: WORDS, query: words, limit: asked };
-  return { using: vectorName(model.name), query, limit: asked, payload: [], among, ...(ownStatistics ? { ownStatistics } : {}) };
+function cosinesOfWords({ model }: SearchDeps, query: unknown, words: SparseVector, limit: number): Search {
+  const among = { using: WORDS, query: words, limit: wordLimit(limit) };
+  return { using: vectorName(model.name), query, limit: wordLimit(limit), payload: [], among };
 }
 
-const wordLimit = (ownStatistics: boolean, limit: number) => (ownStatistics ? limit : limit * OVERSAMPLING) + TIES;
+const wordLimit = (limit: number) => limit * OVERSAMPLING + TIES;
 
 /** Before 1.19 a point may keep words of a text that was replaced by one without any. */
 function hasWords({ payload }: ScoredPoint): boolean {

@@ -22,7 +22,7 @@ import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
 import { filterConditions, is, partsIn, recordId, revisionIn } from './record-payload.js';
 import { RecordReader } from './record-reader.js';
 import { RecordWrites } from './record-writes.js';
-import { serverAbilities, type ServerAbilities, StoreModels } from './store-models.js';
+import { requireServer, StoreModels } from './store-models.js';
 import { purge, reconcile, sizeOf, tenantsOf } from './store-upkeep.js';
 import { TenantPoints } from './tenant-points.js';
 
@@ -44,16 +44,15 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   }
   const server = new QdrantServer(options);
   const names = collectionNames(options.collectionPrefix);
-  const abilities = await serverAbilities(server);
+  await requireServer(server);
   const models = new StoreModels(server, names);
   const secret = await models.open(options.model);
-  return new QdrantStore({ server, names, abilities, models, secret, model: options.model, now: options.now ?? Date.now });
+  return new QdrantStore({ server, names, models, secret, model: options.model, now: options.now ?? Date.now });
 }
 
 interface Opened {
   readonly server: QdrantServer;
   readonly names: CollectionNames;
-  readonly abilities: ServerAbilities;
   readonly models: StoreModels;
   readonly secret: string;
   readonly model: StoreOptions['model'];
@@ -100,11 +99,11 @@ class QdrantStore implements RecordStore {
   }
 
   async search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates> {
-    const { names, model, abilities } = this.#opened;
+    const { names, model } = this.#opened;
     const must = filterConditions({ ...query, shown: query.shown ?? true });
     const { points } = this.#seenBy(scope);
     const vectors = this.#vectorsOf(points);
-    const deps = { points, names, vectors, model, worded: this.#worded, ownStatistics: abilities.ownStatistics };
+    const deps = { points, names, vectors, model, worded: this.#worded };
     return searchCandidates(deps, layer, query, must);
   }
 

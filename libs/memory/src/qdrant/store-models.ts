@@ -12,27 +12,16 @@ const SCHEMA_POINT = pointId('schema');
 const MODELS_MAX = 1_000;
 /** Conditional writes came with 1.17, vectors added to a collection with 1.18; older servers pass over conditions. */
 const SERVER_MIN = { major: 1, minor: 18 };
-const SERVER_WITH_OWN_STATISTICS = { major: 1, minor: 19 };
 
 type Model = StoreOptions['model'];
 
-export interface ServerAbilities {
-  readonly version: string;
-  readonly ownStatistics: boolean;
-}
-
 /** @throws EtudeError MEMORY_VERSION, MEMORY_UNAVAILABLE for another server than Qdrant */
-export async function serverAbilities(server: QdrantServer): Promise<ServerAbilities> {
+export async function requireServer(server: QdrantServer): Promise<void> {
   const version = await versionOf(server);
-  const atLeast = ({ major, minor }: typeof SERVER_MIN) => {
-    const [a = 0, b = 0] = version.split('.', 2).map(Number);
-    return a > major || (a === major && b >= minor);
-  };
-  if (!atLeast(SERVER_MIN)) {
-    const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
-    throw new EtudeError('MEMORY_VERSION', message);
-  }
-  return { version, ownStatistics: atLeast(SERVER_WITH_OWN_STATISTICS) };
+  const [major = 0, minor = 0] = version.split('.', 2).map(Number);
+  if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;
+  const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
+  throw new EtudeError('MEMORY_VERSION', message);
 }
 
 /** Whatever else serves HTTP there answers anything. */

@@ -26,12 +26,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   setVectors: (points, conditions) => points.setVectors('c', [point], conditions),
   deleteVectors: (points, conditions) => points.deleteVectors('c', ['words'], conditions),
   delete: (points, conditions) => points.delete('c', conditions),
-  search: (points, conditions) =>
-    points.search('c', conditions, [
-      search,
-      { ...search, ownStatistics: true },
-      { ...search, ownStatistics: true, among: { using: 'words', query, limit: 5 } },
-    ]),
+  search: (points, conditions) => points.search('c', conditions, [search, { ...search, among: { using: 'words', query, limit: 5 } }]),
 };
 
 const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => value.isWellFormed());
@@ -54,14 +49,11 @@ interface Filter {
 /** Every filter in a request, however deep, but that of the anchor. */
 function filtersIn(value: unknown, name = ''): Filter[] {
   if (typeof value !== 'object' || value === null) return [];
-  if (['filter', 'update_filter', 'corpus'].includes(name)) return [value as Filter];
+  if (['filter', 'update_filter'].includes(name)) return [value as Filter];
   return Object.entries(value).flatMap(([key, each]) => filtersIn(each, Array.isArray(value) ? name : key));
 }
 
 const ofAnchor = ({ must }: Filter) => JSON.stringify(must) === '[{"key":"tenant","match":{"value":""}}]';
-
-/** How many records of the tenant have a word: the same for all that read there. */
-const ofStatistics = ({ must }: Filter) => JSON.stringify(must).endsWith('{"key":"worded","match":{"value":true}}]') && must.length === 2;
 
 describe('points of a tenant', () => {
   let proxy: Proxy;
@@ -96,10 +88,10 @@ describe('points of a tenant', () => {
     );
   });
 
-  it('filters each of several searches, what they choose among, and whose words are counted', async () => {
+  it('filters each of several searches, and what they choose among', async () => {
     await CALLS['search']?.(TenantPoints.of(server, 'acme'), {});
     const filters = filtersIn(JSON.parse(proxy.seen[0]?.body ?? ''));
-    expect(filters).toHaveLength(7);
+    expect(filters).toHaveLength(4);
     expect(filters.filter(ofAnchor)).toHaveLength(1);
   });
 
@@ -112,7 +104,7 @@ describe('points of a tenant', () => {
         await call(TenantPoints.seenBy(server, seen), asked);
         const [request] = proxy.seen;
         const body: unknown = JSON.parse(request?.body ?? '');
-        const filters = filtersIn(body).filter((filter) => !ofAnchor(filter) && !ofStatistics(filter));
+        const filters = filtersIn(body).filter((filter) => !ofAnchor(filter));
         expect(filters.length).toBeGreaterThanOrEqual(name === 'insert' ? 0 : 1);
         for (const { must } of filters)
           expect(must.slice(0, 3)).toEqual([
@@ -138,7 +130,7 @@ describe('points of a tenant', () => {
 });
 
 function answered({ path }: SeenRequest) {
-  const lists = Array.from({ length: 4 }, () => ({ points: [] }));
+  const lists = Array.from({ length: 3 }, () => ({ points: [] }));
   const result = path.includes('/query/batch')
     ? lists
     : path.includes('/scroll')

@@ -50,8 +50,6 @@ export interface Search {
   readonly limit: number;
   readonly payload: readonly string[];
   readonly among?: { readonly using: string; readonly query: unknown; readonly limit: number };
-  /** Word statistics of what meets the conditions of the whole tenant; servers before 1.19 pass over it. */
-  readonly ownStatistics?: boolean;
 }
 
 type Filter = Schemas['Filter'];
@@ -195,15 +193,14 @@ export class TenantPoints {
     return { lists: lists.slice(0, -1), anchorScore: lists.at(-1)?.[0]?.score ?? null };
   }
 
-  #query({ using, query, limit, payload, among, ownStatistics }: Search, filter: Filter) {
-    const params = ownStatistics ? { params: { idf: { corpus: { must: [this.#ofTenant(), WORDED] } } } } : {};
+  #query({ using, query, limit, payload, among }: Search, filter: Filter) {
     return {
       query,
       using,
       filter,
       limit,
       with_payload: payload.length === 0 ? false : payload,
-      ...(among === undefined ? params : { prefetch: { ...among, filter, ...params } }),
+      ...(among === undefined ? {} : { prefetch: { ...among, filter } }),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { Candidate, Candidates, Owners, RecordFilter, RecordKind, StoredRecord, StoreQuery } from '../record-store.js';
+import type { Candidate, Candidates, Owners, RecordFilter, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { cosinesOf, nearest } from './nearest-records.js';
 import {
   filterCondition,
@@ -18,7 +18,6 @@ import type { TenantRows, Values } from './tenant-rows.js';
 import type { VectorBytes } from './vectors.js';
 import { searchWords } from './words.js';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { ReadScope } from '@etude/domain/ports/memory';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** A page is full at either. */
@@ -26,75 +25,64 @@ const PAGE_RECORDS = 500;
 
 const PAGE_CHARS = 4_000_000;
 
-/** Reads whole records. */
-export class RecordReads {
-  readonly #file: StoreFile;
+type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
 
-  constructor(file: StoreFile) {
-    this.#file = file;
-  }
-
-  async load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<StoredRecord[]> {
-    return this.#file.read(scope, (rows) => {
-      const sql = `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-        WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key${rows.within}`;
-      return keys.flatMap((key) => {
-        const row = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), key })[0];
-        return row === undefined ? [] : [storedRecord(scope.tenant, layer, row)];
-      });
+export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
+  return file.read(scope, (rows) => {
+    const sql = `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
+      WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key${rows.within}`;
+    return keys.flatMap((key) => {
+      const row = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), key })[0];
+      return row === undefined ? [] : [storedRecord(scope.tenant, layer, row)];
     });
-  }
+  });
+}
 
-  async find(
-    scope: ReadScope,
-    layer: MemoryLayer,
-    filter: RecordFilter,
-    { order, limit, afterKey }: { readonly order: 'newest' | 'key'; readonly limit: number; readonly afterKey?: string },
-  ): Promise<StoredRecord[]> {
-    const { sql, values } = filterCondition(filter);
-    const after: Values = order === 'key' && afterKey !== undefined ? { afterKey } : {};
-    const behind = 'afterKey' in after ? ' AND record_key > :afterKey' : '';
-    const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
-    return this.#file.read(scope, (rows) =>
-      rows
-        .all<StoredRow>(
-          `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-           WHERE ${layerCondition(layer, filter)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
-          { ...values, ...after, limit: Math.max(0, limit) },
-        )
-        .map((row) => storedRecord(scope.tenant, layer, row)),
-    );
-  }
+export async function findRecords(...[file, scope, layer, filter, { order, limit, afterKey }]: Reads<'find'>): Promise<StoredRecord[]> {
+  const { sql, values } = filterCondition(filter);
+  const after: Values = order === 'key' && afterKey !== undefined ? { afterKey } : {};
+  const behind = 'afterKey' in after ? ' AND record_key > :afterKey' : '';
+  const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
+  return file.read(scope, (rows) =>
+    rows
+      .all<StoredRow>(
+        `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
+         WHERE ${layerCondition(layer, filter)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
+        { ...values, ...after, limit: Math.max(0, limit) },
+      )
+      .map((row) => storedRecord(scope.tenant, layer, row)),
+  );
+}
 
-  async count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    const { sql, values } = filterCondition(filter);
-    return this.#file.readOwned(owners, (rows) => {
-      const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
-      return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
-    });
-  }
+export async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): Promise<number> {
+  const { sql, values } = filterCondition(filter);
+  return file.readOwned(owners, (rows) => {
+    const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
+    return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
+  });
+}
 
-  /** In the order of the keys within each kind, a page per transaction. */
-  async *each(
-    owners: Owners,
-    layer: MemoryLayer,
-    filter: RecordFilter,
-    extra = '',
-    more: Values = {},
-  ): AsyncGenerator<readonly StoredRecord[]> {
-    const { sql, values } = filterCondition(filter);
-    for (const kind of kindCodes(layer, filter.kinds)) {
-      for (let after = ''; ;) {
-        const page = await this.#file.readOwned(owners, (rows) =>
-          pageOf(rows, looksUp(filter) ? '+' : '', `${sql}${extra}`, { ...values, ...more, kind, after }),
-        );
-        const last = page.at(-1);
-        if (last === undefined) break;
-        yield page.map((row) => storedRecord(owners.tenant, layer, row));
-        after = last.key;
-        // Reading is synchronous: what else this process does has its turn between two pages.
-        await nextTurn();
-      }
+/** In the order of the keys within each kind, a page per transaction. */
+export async function* eachRecord(
+  file: StoreFile,
+  owners: Owners,
+  layer: MemoryLayer,
+  filter: RecordFilter,
+  extra = '',
+  more: Values = {},
+): AsyncGenerator<readonly StoredRecord[]> {
+  const { sql, values } = filterCondition(filter);
+  for (const kind of kindCodes(layer, filter.kinds)) {
+    for (let after = ''; ;) {
+      const page = await file.readOwned(owners, (rows) =>
+        pageOf(rows, looksUp(filter) ? '+' : '', `${sql}${extra}`, { ...values, ...more, kind, after }),
+      );
+      const last = page.at(-1);
+      if (last === undefined) break;
+      yield page.map((row) => storedRecord(owners.tenant, layer, row));
+      after = last.key;
+      // Reading is synchronous: what else this process does has its turn between two pages.
+      await nextTurn();
     }
   }
 }

@@ -24,59 +24,50 @@ interface Doomed {
   readonly fields: string;
 }
 
-/** Removes records with all that belongs to them, and what SQLite keeps of what was deleted. */
-export class RecordRemoval {
-  readonly #file: StoreFile;
-
-  constructor(file: StoreFile) {
-    this.#file = file;
+/** With all that belongs to the records. */
+export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
+  if (kindCodes(layer, filter.kinds).length === 0) return 0;
+  const { sql, values } = filterCondition(filter);
+  const condition = `${layerCondition(layer, filter)}${sql}`;
+  let removed = 0;
+  for (;;) {
+    const batch = await file.writeOwned(owners, (rows) => removeBatch(rows, layer, condition, values));
+    removed += batch;
+    if (batch < BATCH) break;
+    await sleep(PAUSE_MS);
   }
+  await file.writeOwned(owners, forgetNames);
+  return removed;
+}
 
-  async remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    if (kindCodes(layer, filter.kinds).length === 0) return 0;
-    const { sql, values } = filterCondition(filter);
-    const condition = `${layerCondition(layer, filter)}${sql}`;
-    let removed = 0;
-    for (;;) {
-      const batch = await this.#file.writeOwned(owners, (rows) => removeBatch(rows, layer, condition, values));
-      removed += batch;
-      if (batch < BATCH) break;
-      await sleep(PAUSE_MS);
-    }
-    await this.#file.writeOwned(owners, forgetNames);
-    return removed;
-  }
+/**
+ * Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and a page keeps what it held until it is
+ * written over. So the file is written anew.
+ *
+ * @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks
+ */
+export async function purgeFile(file: StoreFile): Promise<readonly string[]> {
+  await mergeWords(file);
+  if (!(await rewriteFile(file.path, file.lockWaitMs))) throw logIsRead(file.path);
+  return [
+    'merged the word lists into one without what was removed',
+    'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
+    'emptied the write-ahead log',
+  ];
+}
 
-  /**
-   * Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and a page keeps what it held until it is
-   * written over. So the file is written anew.
-   *
-   * @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks
-   */
-  async purge(): Promise<readonly string[]> {
-    await this.#mergeWords();
-    const { path, lockWaitMs } = this.#file;
-    if (!(await rewriteFile(path, lockWaitMs))) throw logIsRead(path);
-    return [
-      'merged the word lists into one without what was removed',
-      'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
-      'emptied the write-ahead log',
-    ];
-  }
-
-  /** FTS5 only marks removed rows as gone, until it merges. In steps, so that others write in between. */
-  async #mergeWords(): Promise<void> {
-    // Negative: takes all lists together, whatever their sizes; the steps behind it go on with that.
-    for (let pages = -MERGE_PAGES; ; pages = MERGE_PAGES) {
-      const changes = await this.#file.writeWhole((file) => {
-        const before = changesOf(file);
-        file.run("INSERT INTO record_words (record_words, rank) VALUES ('merge', CAST(? AS INTEGER))", String(pages));
-        return changesOf(file) - before;
-      });
-      // The statement itself is counted; nothing beside it: there is nothing left to merge.
-      if (changes < 2) return;
-      await sleep(PAUSE_MS);
-    }
+/** FTS5 only marks removed rows as gone, until it merges. In steps, so that others write in between. */
+async function mergeWords(file: StoreFile): Promise<void> {
+  // Negative: takes all lists together, whatever their sizes; the steps behind it go on with that.
+  for (let pages = -MERGE_PAGES; ; pages = MERGE_PAGES) {
+    const changes = await file.writeWhole((whole) => {
+      const before = changesOf(whole);
+      whole.run("INSERT INTO record_words (record_words, rank) VALUES ('merge', CAST(? AS INTEGER))", String(pages));
+      return changesOf(whole) - before;
+    });
+    // The statement itself is counted; nothing beside it: there is nothing left to merge.
+    if (changes < 2) return;
+    await sleep(PAUSE_MS);
   }
 }
 

@@ -1,27 +1,14 @@
-import { existsSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryLayer } from '@etude/contracts/task';
-import type { ReadScope } from '@etude/domain/ports/memory';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import type {
-  Candidates,
-  Change,
-  Owners,
-  RecordFilter,
-  RecordKind,
-  RecordStore,
-  StoredRecord,
-  StoreOptions,
-  StoreQuery,
-  StoreReport,
-  VectorModel,
-} from '../record-store.js';
+import { existsSync } from 'node:fs';
+import type { RecordStore, StoreOptions } from '../record-store.js';
+import { countRecords, eachRecord, findRecords, loadRecords, searchRecords } from './record-reads.js';
+import { purgeFile, removeRecords } from './record-removal.js';
 import { kindCode } from './record-rows.js';
-import { RecordReads, searchRecords } from './record-reads.js';
-import { RecordRemoval } from './record-removal.js';
 import { applyChanges, prepareChange, StaleChange } from './record-writes.js';
-import { gone, StoreFile } from './store-file.js';
+import { gone, StoreFile, type WholeFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
+import type { TenantRows } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
@@ -48,140 +35,79 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
   if (OPENED.has(path) && !existsSync(path)) throw gone(path);
   const file = await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB });
   OPENED.add(path);
-  return new SqliteRecordStore(file, model);
+  return storeIn(file, model);
 }
 
-class SqliteRecordStore implements RecordStore {
-  readonly name = 'sqlite';
-  readonly #file: StoreFile;
-  readonly #model: StoreOptions['model'];
-  readonly #models: VectorModels;
-  readonly #reads: RecordReads;
-  readonly #removal: RecordRemoval;
+function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
+  const models = new VectorModels(file);
+  return {
+    name: 'sqlite',
+    async write(tenant, changes) {
+      requireScope({ tenant, agent: null });
+      if (changes.length === 0) return [];
+      const prepared = changes.map((change) => prepareChange(tenant, change, model));
+      try {
+        return await file.write(tenant, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared));
+      } catch (error) {
+        if (error instanceof StaleChange) return changes.map(() => false);
+        throw error;
+      }
+    },
+    load: (...args) => loadRecords(file, ...args),
+    find: (...args) => findRecords(file, ...args),
+    async search(scope, layer, query) {
+      const vector = vectorBytes(query.vector, model);
+      return file.read(scope, (rows) => searchRecords(rows, layer, query, { model: models.numberOf(rows, model), vector }));
+    },
+    each: (owners, layer, filter) => eachRecord(file, owners, layer, filter),
+    count: (...args) => countRecords(file, ...args),
+    remove: (...args) => removeRecords(file, ...args),
+    purge: () => purgeFile(file),
+    tenants: () => file.readWhole(tenantNames),
+    models: () => models.list(),
+    addModel: (added) => models.add(added),
+    setModelReady: (name) => models.setReady(name),
+    dropModel: (name) => models.drop(name),
+    async *withoutVectors(owners, layer, name) {
+      const { id } = await file.readOwned(owners, (rows) => models.find(rows, name));
+      yield* eachRecord(file, owners, layer, {}, WITHOUT_VECTORS, { model: id });
+    },
+    setVectors: (tenant, record, name, vectors) =>
+      file.writeOwned({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
+    reconcile: () => reconcileFile(file),
+    size: async () => ({ diskBytes: file.diskBytes(), memoryBytes: null }),
+    check: () => file.check(),
+    close: () => file.close(),
+  };
+}
 
-  constructor(file: StoreFile, model: StoreOptions['model']) {
-    this.#file = file;
-    this.#model = model;
-    this.#models = new VectorModels(file);
-    this.#reads = new RecordReads(file);
-    this.#removal = new RecordRemoval(file);
-  }
+const WITHOUT_VECTORS =
+  ' AND record.texts > 0 AND NOT EXISTS (SELECT 1 FROM embedding WHERE embedding.model = :model AND embedding.record = record.id)';
 
-  async write(tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
-    requireScope({ tenant, agent: null });
-    if (changes.length === 0) return [];
-    const prepared = changes.map((change) => prepareChange(tenant, change, this.#model));
-    try {
-      return await this.#file.write(tenant, (rows) => applyChanges(rows, this.#models.numberOf(rows, this.#model), prepared));
-    } catch (error) {
-      if (error instanceof StaleChange) return changes.map(() => false);
-      throw error;
-    }
-  }
+function tenantNames(file: WholeFile): string[] {
+  const sql = 'SELECT name FROM tenant WHERE EXISTS (SELECT 1 FROM record WHERE record.tenant = tenant.id) ORDER BY name';
+  return file.all<{ name: string }>(sql).map(({ name }) => name);
+}
 
-  load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]> {
-    return this.#reads.load(scope, layer, kind, keys);
-  }
-
-  find(
-    scope: ReadScope,
-    layer: MemoryLayer,
-    filter: RecordFilter,
-    page: Parameters<RecordStore['find']>[3],
-  ): Promise<readonly StoredRecord[]> {
-    return this.#reads.find(scope, layer, filter, page);
-  }
-
-  async search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates> {
-    const vector = vectorBytes(query.vector, this.#model);
-    return this.#file.read(scope, (rows) => searchRecords(rows, layer, query, { model: this.#models.numberOf(rows, this.#model), vector }));
-  }
-
-  each(owners: Owners, layer: MemoryLayer, filter: RecordFilter): AsyncIterable<readonly StoredRecord[]> {
-    return this.#reads.each(owners, layer, filter);
-  }
-
-  count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    return this.#reads.count(owners, layer, filter);
-  }
-
-  remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
-    return this.#removal.remove(owners, layer, filter);
-  }
-
-  purge(): Promise<readonly string[]> {
-    return this.#removal.purge();
-  }
-
-  tenants(): Promise<readonly string[]> {
-    return this.#file.readWhole((file) =>
-      file
-        .all<{ name: string }>('SELECT name FROM tenant WHERE EXISTS (SELECT 1 FROM record WHERE record.tenant = tenant.id) ORDER BY name')
-        .map(({ name }) => name),
-    );
-  }
-
-  models(): Promise<readonly VectorModel[]> {
-    return this.#models.list();
-  }
-
-  addModel(model: StoreOptions['model']): Promise<void> {
-    return this.#models.add(model);
-  }
-
-  setModelReady(name: string): Promise<void> {
-    return this.#models.setReady(name);
-  }
-
-  dropModel(name: string): Promise<void> {
-    return this.#models.drop(name);
-  }
-
-  async *withoutVectors(owners: Owners, layer: MemoryLayer, model: string): AsyncIterable<readonly StoredRecord[]> {
-    const { id } = await this.#file.readOwned(owners, (rows) => this.#models.find(rows, model));
-    const missing =
-      ' AND record.texts > 0 AND NOT EXISTS (SELECT 1 FROM embedding WHERE embedding.model = :model AND embedding.record = record.id)';
-    yield* this.#reads.each(owners, layer, {}, missing, { model: id });
-  }
-
-  async setVectors(
-    tenant: string,
-    { layer, kind, key, revision }: Pick<StoredRecord, 'layer' | 'kind' | 'key' | 'revision'>,
-    model: string,
-    vectors: ReadonlyArray<Float32Array | null>,
-  ): Promise<boolean> {
-    return this.#file.writeOwned({ tenant }, (rows) => {
-      const stored = this.#models.find(rows, model);
-      const bytes = vectors.map((vector) => vectorBytes(vector, stored));
-      const known = rows.all<VectoredRecord>(
-        `SELECT id, texts, agent, user, worth, created_at AS createdAt, shown FROM record
-         WHERE tenant = :tenant AND kind = :kind AND record_key = :key AND revision = :revision`,
-        { kind: kindCode(layer, kind), key, revision },
-      )[0];
-      if (known === undefined) return false;
-      requireEach(known.texts, vectors.length, key);
-      deleteVectors(rows, known.id, known.texts, stored.id);
-      const code = kindCode(layer, kind);
-      insertVectors(rows, stored.id, known.id, { ...known, layer, kind: known.shown === 1 ? code : -code }, bytes);
-      return true;
-    });
-  }
-
-  reconcile(): Promise<StoreReport> {
-    return reconcileFile(this.#file);
-  }
-
-  async size(): Promise<{ readonly diskBytes: number | null; readonly memoryBytes: number | null }> {
-    return { diskBytes: this.#file.diskBytes(), memoryBytes: null };
-  }
-
-  check(): Promise<void> {
-    return this.#file.check();
-  }
-
-  close(): void {
-    this.#file.close();
-  }
+/** False where the record is no longer at that revision. */
+function setVectors(
+  rows: TenantRows,
+  stored: ReturnType<VectorModels['find']>,
+  { layer, kind, key, revision }: Parameters<RecordStore['setVectors']>[1],
+  vectors: Parameters<RecordStore['setVectors']>[3],
+): boolean {
+  const bytes = vectors.map((vector) => vectorBytes(vector, stored));
+  const code = kindCode(layer, kind);
+  const known = rows.all<VectoredRecord>(
+    `SELECT id, texts, agent, user, worth, created_at AS createdAt, shown FROM record
+     WHERE tenant = :tenant AND kind = :kind AND record_key = :key AND revision = :revision`,
+    { kind: code, key, revision },
+  )[0];
+  if (known === undefined) return false;
+  requireEach(known.texts, vectors.length, key);
+  deleteVectors(rows, known.id, known.texts, stored.id);
+  insertVectors(rows, stored.id, known.id, { ...known, layer, kind: known.shown === 1 ? code : -code }, bytes);
+  return true;
 }
 
 interface VectoredRecord {

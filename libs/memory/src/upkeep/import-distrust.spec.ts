@@ -20,7 +20,8 @@ import { bodyOf } from '../layers/records.js';
 import { guardedStore } from './erasure-marks.js';
 import type { ImportOptions } from './import-lines.js';
 import type { Proposal, ProposeSkill } from './imported-skill.js';
-import { RecordUpkeep } from './record-upkeep.js';
+import type { MemoryUpkeep } from '../memory.js';
+import { recordUpkeep } from './record-upkeep.js';
 
 const DAY_MS = 86_400_000;
 const MIB = 1024 * 1024;
@@ -30,14 +31,14 @@ const embedder = new LexicalEmbedder();
 
 let now: number;
 let store: RecordStore;
-let upkeep: RecordUpkeep;
+let upkeep: MemoryUpkeep;
 
 beforeEach(open);
 
 function open(): void {
   now = NEW_YEAR;
   store = guardedStore(modelStore());
-  upkeep = new RecordUpkeep({ store, embedder, clock: { now: () => now } });
+  upkeep = recordUpkeep({ store, embedder, clock: { now: () => now } });
 }
 
 const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
@@ -218,7 +219,7 @@ describe('a skill of an import', () => {
   });
 
   it('is in use only with a proof that was signed here, where signatures are known', async () => {
-    upkeep = new RecordUpkeep({
+    upkeep = recordUpkeep({
       store,
       embedder,
       clock: { now: () => now },

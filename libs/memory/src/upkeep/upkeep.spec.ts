@@ -8,7 +8,8 @@ import { insertsOf } from '../layers/indexed-texts.js';
 import { factRecord as factRecordOf } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { guardedStore, isErased } from './erasure-marks.js';
-import { RecordUpkeep } from './record-upkeep.js';
+import type { MemoryUpkeep } from '../memory.js';
+import { recordUpkeep } from './record-upkeep.js';
 
 const DAY_MS = 86_400_000;
 const embedder = new LexicalEmbedder();
@@ -17,16 +18,16 @@ const BOB = { ...ACME, user: 'bob' };
 
 let now: number;
 let store: RecordStore;
-let upkeep: RecordUpkeep;
+let upkeep: MemoryUpkeep;
 
 beforeEach(() => {
   now = NEW_YEAR;
   [store, upkeep] = opened();
 });
 
-function opened(): [RecordStore, RecordUpkeep] {
+function opened(): [RecordStore, MemoryUpkeep] {
   const made = guardedStore(modelStore());
-  return [made, new RecordUpkeep({ store: made, embedder, clock: { now: () => now } })];
+  return [made, recordUpkeep({ store: made, embedder, clock: { now: () => now } })];
 }
 
 const factRecord = (part: Parameters<typeof factOf>[0] = {}): MemoryRecord => factRecordOf(factOf(part), []);
@@ -90,7 +91,7 @@ describe('erasing', () => {
     const racing = guardedStore({
       ...plain,
       async write(tenant, changes) {
-        if (changes[0]?.record.kind === 'fact') await new RecordUpkeep({ store: plain, embedder, clock: { now: () => now } }).erase(BOB);
+        if (changes[0]?.record.kind === 'fact') await recordUpkeep({ store: plain, embedder, clock: { now: () => now } }).erase(BOB);
         return plain.write(tenant, changes);
       },
     });
@@ -286,7 +287,7 @@ describe('reconciling', () => {
   it('makes the notes of an episode again that a crash cut off', async () => {
     const episode = episodeOf({ reflection: 'Look twice.' });
     await write(episodeRecord(episode), ...noteRecords(episode).slice(0, 1));
-    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
     expect((await named.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
     expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
@@ -294,7 +295,7 @@ describe('reconciling', () => {
   it('takes away the notes of an episode that a crash cut off before it', async () => {
     const [kept, cut] = [episodeOf({ id: 'kept', reflection: 'Look twice.' }), episodeOf({ id: 'cut', reflection: 'Never told.' })];
     await write(episodeRecord(kept), ...noteRecords(kept), ...noteRecords(cut));
-    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
     expect((await named.reconcile()).repaired).toHaveLength(2);
     expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
     expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
@@ -305,7 +306,7 @@ describe('reconciling', () => {
     const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }].map((record) => ({ do: 'insert', record, indexed: [] }) as const);
     await store.write('acme', bare);
     await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })));
-    const named = new RecordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
+    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
     const { repaired, problems } = await named.reconcile();
     expect(repaired).toHaveLength(2);
     expect(problems).toEqual([expect.stringContaining('episode "odd" of acme'), expect.stringContaining('the facts of acme were not')]);
