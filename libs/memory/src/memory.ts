@@ -71,7 +71,7 @@ export interface SemanticLayer extends SemanticMemory {
   mergeDuplicates(
     scope: ReadScope,
     options?: { readonly since?: number; readonly signal?: AbortSignal },
-  ): Promise<{ readonly looked: number; readonly merged: number; readonly superseded: number }>;
+  ): Promise<{ readonly looked: number; readonly merged: number; readonly superseded: number; readonly problems: readonly string[] }>;
   /** Writes what waits to be counted. */
   close(): Promise<void>;
 }

@@ -10,10 +10,10 @@ import { forgettingScore } from '@etude/domain/retrieval/forgetting';
 type Example = ArchiveReport['examples'][number];
 
 /** Documents were given to be looked things up in; they are removed, not forgotten. */
-export const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
+const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
 
 /** Behind the record's own status, where it has one. */
-export const ARCHIVED = 'archived';
+const ARCHIVED = 'archived';
 
 const EXAMPLES_MAX = 100;
 
@@ -61,13 +61,18 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   return restored;
 }
 
+/** Whether the line of an export says that its record was archived by forgetting. */
+export function isMarkedArchived({ kind, shown, fields: { status } }: Pick<MemoryRecord, 'kind' | 'shown' | 'fields'>): boolean {
+  return FORGETTABLE.includes(kind) && !shown && Array.isArray(status) && status.at(-1) === ARCHIVED;
+}
+
 /** A skill that people archived has that status in its own right, and no mark behind it. */
 export function isArchived({ kind, shown, fields: { status } }: StoredRecord): boolean {
   if (shown || status === undefined) return false;
   return typeof status === 'string' ? status === ARCHIVED && kind !== 'skill' : status.at(-1) === ARCHIVED;
 }
 
-function asArchived(record: StoredRecord): MemoryRecord {
+export function asArchived(record: MemoryRecord): MemoryRecord {
   const { status = [] } = record.fields;
   return { ...record, shown: false, fields: { ...record.fields, status: [...(typeof status === 'string' ? [status] : status), ARCHIVED] } };
 }

@@ -20,7 +20,7 @@ export interface ExportOptions {
 }
 
 /**
- * A header, then one record per line, without vectors: they are made anew by whoever imports it. Marks of erasures stay here.
+ * A header, then one record per line, without vectors: they are made anew by whoever imports it. Marks of erasures and notes of applied writes stay here.
  *
  * One page of records is held at a time, and of that one line. What is written meanwhile may be in it or not.
  *
@@ -41,7 +41,8 @@ export async function* exportRecords(
   }
 }
 
-const ownedKinds = (layer: MemoryLayer) => OWNED_KINDS.filter((one) => one.layer === layer).map(({ kind }) => kind);
+const ownedKinds = (layer: MemoryLayer) =>
+  OWNED_KINDS.filter((one) => one.layer === layer && one.kind !== 'applied').map(({ kind }) => kind);
 
 async function* recordsOf(
   store: RecordStore,
@@ -111,7 +112,7 @@ const Fields = z.partialRecord(z.enum(RECORD_FIELDS), FieldValue);
 
 export const ExportLine = z.strictObject({
   layer: z.enum(['episodic', 'semantic', 'procedural']),
-  kind: z.enum(['transition', 'episode', 'applied', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill']),
+  kind: z.enum(['transition', 'episode', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill']),
   key: z.string().min(1).max(KEY_CHARS_MAX),
   agent: OwnerAgent,
   user: UserId.nullable(),

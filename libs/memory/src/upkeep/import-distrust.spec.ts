@@ -8,7 +8,6 @@ import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
-import { markApplied } from '../layers/repeats.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { RecordProceduralLayer } from '../layers/procedural-layer.js';
@@ -91,16 +90,7 @@ const RECORDS: readonly MemoryRecord[] = [
   chunkRecord({ document, digest: DIGEST }, chunk),
   skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
-  markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record,
-  claimOf([DIGEST, '3']),
-  claimOf([DIGEST, '{"name":"quad","version":1}'], 'request.r1 quad'),
-  claimOf([DIGEST, ''], 'request.r2 '),
 ];
-
-/** As `claimRequest`, and `noteResult`, store it. */
-function claimOf(sources: readonly string[], key = 'request.r1'): MemoryRecord {
-  return { ...markApplied('procedural', SCOPE, key, NEW_YEAR).record, sources };
-}
 
 const parsed = (line: string) => JSON.parse(line) as unknown;
 
@@ -139,43 +129,17 @@ describe('what an import believes of a line', () => {
     expect((await exported()).map(parsed)).toEqual(before.map(parsed));
   });
 
-  it('is no field that its body does not give', async () => {
-    const reasons = await reasonsOf(
-      chunkLine({ fields: { id: 'c1' } }),
-      chunkLine({ fields: { id: chunk.id, document: 'd2', digest: DIGEST } }),
-      chunkLine({ fields: { id: chunk.id, document: 'd1', digest: 'f'.repeat(64) } }),
-      chunkLine({ sources: [] }),
-      lineOf(documentRecord({ document, digest: DIGEST }), { fields: { id: 'd1', name: 'document other', digest: DIGEST } }),
-      lineOf(factRecord(factOf(), []), { fields: { category: 'general', status: 'archived' } }),
-      lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR).record, { fields: { name: 'x' } }),
-    );
-    expect(reasons).toEqual([
-      'fields.digest: has to be 64 hexadecimal digits',
-      'fields.document: is not what its body gives',
-      'key: is not the one that its body gives',
-      'sources: has to be the name of its document',
-      'fields.name: is not what its body gives',
-      'fields.status: is not what its body gives',
-      'fields.name: is not what its body gives',
-    ]);
+  it('is no name of a document or of an edition that it could not have', async () => {
+    const reasons = await reasonsOf(chunkLine({ fields: { id: 'c1' } }), chunkLine({ sources: [] }));
+    expect(reasons).toEqual(['fields.digest: has to be 64 hexadecimal digits', 'sources: has to be the name of its document']);
     expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
   });
 
-  it('are no more sources than a note of a write or a claim of a request has', async () => {
-    const reasons = await reasonsOf(
-      lineOf(claimOf([DIGEST, '3', '4'])),
-      lineOf(claimOf([DIGEST, '3'], 'w1')),
-      lineOf(claimOf(['no digest', '3'])),
-      lineOf(claimOf([DIGEST, 'x'.repeat(1_001)])),
-    );
-    expect(reasons).toEqual(Array.from({ length: 4 }, () => 'sources: are more than a note of a write has'));
-  });
-
-  it('is no key that its body does not give', async () => {
-    const skills = [skillRecord(skillOf(), []), skillRecord(skillOf({ version: 2 }), [])];
-    const reasons = await reasonsOf(...skills.map((skill, i) => lineOf(skill, { key: `zzz ${i}` })));
-    expect(reasons).toEqual(['key: is not the one that its body gives', 'key: is not the one that its body gives']);
-    expect(await reasonsOf(lineOf(skillRecord(skillOf(), []), { shown: true }))).toEqual(['shown: is not what its body gives']);
+  it('is no key, field or place in search that its body does not give', async () => {
+    const skill = skillRecord(skillOf(), []);
+    const fields = { ...skill.fields, name: 'other', status: 'active' };
+    expect(await taken([lineOf(skill, { key: 'zzz', shown: true, fields })])).toMatchObject({ added: 1, refused: [] });
+    expect(await store.load(ALL, 'procedural', 'skill', ['zzz', skill.key])).toMatchObject([skill]);
   });
 
   it('is neither what search shows nor how it ranks', async () => {
@@ -183,16 +147,6 @@ describe('what an import believes of a line', () => {
     expect(await taken([line])).toMatchObject({ added: 1, refused: [] });
     const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
     expect(stored).toMatchObject(factRecord(factOf(), []));
-  });
-
-  it('finds facts by what this release finds them by', async () => {
-    expect(
-      await taken([lineOf(factRecord(factOf(), []), { fields: { category: 'general', subject: ['of another release'] } })]),
-    ).toMatchObject({
-      added: 1,
-    });
-    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
-    expect(stored?.fields).toEqual(factRecord(factOf(), []).fields);
   });
 
   it('completes a body that leaves out what has a default', async () => {
@@ -344,9 +298,8 @@ describe('numbers of an import', () => {
         factLine({ validFrom: NEW_YEAR + DAY_MS + 1 }),
         factLine({ validTo: Number.MAX_SAFE_INTEGER }),
         factLine({ updatedAt: -1 }),
-        lineOf(markApplied('semantic', SCOPE, 'w1', NEW_YEAR + DAY_MS + 1).record),
       ),
-    ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt', 'createdAt'].map((name) => `${name}: ${reason}`));
+    ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt'].map((name) => `${name}: ${reason}`));
     expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
   });
 

@@ -3,10 +3,9 @@ import { type EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '
 import { factRecord } from '../layers/fact-records.js';
 import { indexedTextsOf } from '../layers/indexed-texts.js';
 import { parseBody, type StoredBody } from '../layers/records.js';
-import { markApplied, REQUEST } from '../layers/repeats.js';
 import { skillRecord } from '../layers/skill-records.js';
-import { type Fields, type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../record-store.js';
-import { ARCHIVED, FORGETTABLE } from './archive-records.js';
+import { type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../record-store.js';
+import { asArchived, isMarkedArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import { isDeeper } from '@etude/contracts/json';
@@ -34,11 +33,11 @@ interface Owned {
 
 /**
  * A line as a record of the reader's tenant, whosever it was. Nothing in it is trusted: the body has to be one of its kind, of the
- * agent and user that the line says, and all else what the layers make of it.
+ * agent and user that the line says, and the layers make all else of it anew. Only the mark of an archived record is taken from the line.
  *
- * @returns why not, where it is none
+ * @returns why it is refused, where it is no record
  */
-export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLine): Rebuilt {
+export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLine): Read {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return { refused: `kind: ${line.kind} is no kind of the ${line.layer} layer` };
   const raw = parseJson(line.body);
@@ -54,18 +53,19 @@ export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLi
   const scope = { tenant, agent, user };
   const scoped = value.scope === undefined ? value : { ...value, scope };
   const own = line.kind === 'skill' ? withOwnPins(scoped as Skill, tenant) : scoped;
-  const made = rebuiltRecord({ line, scope, body: { value: own, taken } as StoredBody<never> });
-  if ('refused' in made) return made;
-  if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made.record).length > RECORD_TEXTS_MAX)
+  const made = BUILDERS[line.kind]({ line, scope, body: { value: own, taken } as StoredBody<never> });
+  if (typeof made === 'string') return { refused: made };
+  if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made).length > RECORD_TEXTS_MAX)
     return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
   const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
   if (unproven !== null) return { record: skillRecord(unproven, taken) };
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
-  return isAsSaid ? { record: { ...made.record, body: line.body } } : made;
+  const record = isAsSaid ? { ...made, body: line.body } : made;
+  return { record: isMarkedArchived(line) ? asArchived(record) : record };
 }
 
-export type Rebuilt = { readonly record: MemoryRecord } | { readonly refused: string };
+type Read = { readonly record: MemoryRecord } | { readonly refused: string };
 
 interface Told {
   readonly line: ExportLine;
@@ -83,7 +83,6 @@ const NAME_CHARS_MAX = 1_000;
 const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryRecord | string } = {
   transition: ({ body }) => transitionRecord(body.value),
   episode: ({ body }) => episodeRecord(body.value),
-  applied: appliedRecord,
   fact: ({ body }) => factRecord(body.value, body.taken),
   summary: noteRecord,
   reflection: noteRecord,
@@ -91,51 +90,6 @@ const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryR
   chunk: chunkOf,
   skill: ({ body }) => skillRecord(body.value, body.taken),
 };
-
-/**
- * The record that stands in a line, made anew from its body: what it is found by is what its layer says, whatever the line does. Only
- * the mark of what was archived is taken from the line.
- */
-export function rebuiltRecord(told: Told): Rebuilt {
-  const { line } = told;
-  const made = BUILDERS[line.kind](told);
-  if (typeof made === 'string') return { refused: made };
-  if (made.key !== line.key) return { refused: 'key: is not the one that its body gives' };
-  const mark = markedStatus(made, line);
-  const expected: Fields = mark === null ? made.fields : { ...made.fields, status: mark };
-  const wrong = wrongField(expected, line.fields);
-  if (wrong !== null) return { refused: `fields.${wrong}: is not what its body gives` };
-  const shown = made.shown && mark === null;
-  if (shown !== line.shown) return { refused: 'shown: is not what its body gives' };
-  return { record: { ...made, shown, fields: expected } };
-}
-
-/** The status of a record that was archived, with the mark behind its own; null for any other. */
-function markedStatus({ kind, fields: { status } }: MemoryRecord, line: ExportLine): readonly string[] | null {
-  const given = listOf(line.fields.status);
-  const marked = [...listOf(status), ARCHIVED];
-  return FORGETTABLE.includes(kind) && !line.shown && isDeepStrictEqual(given, marked) ? marked : null;
-}
-
-/** `subject` is how facts are found that may be the same, and another release finds them otherwise; nothing else looks at it. */
-function wrongField(expected: Fields, given: ExportLine['fields']): string | null {
-  const names = new Set([...Object.keys(expected), ...Object.keys(given)] as Array<keyof Fields>);
-  return [...names].find((name) => name !== 'subject' && !isDeepStrictEqual(listOf(expected[name]), listOf(given[name]))) ?? null;
-}
-
-function listOf(value: string | readonly string[] | undefined): readonly string[] {
-  return value === undefined ? [] : typeof value === 'string' ? [value] : value;
-}
-
-/** Its source is the fact that it came to, or the digest of the request and what its repeat has to know; see `notedFactId` and `claimRequest`. */
-function appliedRecord({ line, scope, body }: Told): MemoryRecord | string {
-  if (body.taken.length > 0) return 'body.taken: is for records that writes change';
-  const [first = '', note = '', ...others] = line.sources;
-  const hasNote = note === '' || (line.key.startsWith(REQUEST) && DIGEST.test(first) && note.length <= NAME_CHARS_MAX);
-  if (others.length > 0 || !hasNote) return 'sources: are more than a note of a write has';
-  const { record } = markApplied(line.layer, scope, line.key, line.createdAt);
-  return { ...record, sources: line.sources };
-}
 
 /** How an episode is called and what it is worth stands in the episode alone. */
 function noteRecord({ line, body }: Told): MemoryRecord | string {
@@ -157,7 +111,7 @@ function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => 
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-export type StoredKind = Exclude<RecordKind, 'erasure'>;
+type StoredKind = ExportLine['kind'];
 
 /** As `EpisodeNote`. */
 const Note = z.strictObject({
@@ -173,7 +127,6 @@ const Note = z.strictObject({
 const VALUES: { readonly [kind in StoredKind]: z.ZodType } = {
   transition: Transition,
   episode: Episode,
-  applied: z.strictObject({}),
   fact: Fact,
   summary: Note,
   reflection: Note,
@@ -190,12 +143,12 @@ const DAY_MS = 86_400_000;
 /** Nothing of what is counted comes near it; what is larger does not fit where numbers of 32 bits are told. */
 const COUNT_MAX = 2 ** 31 - 1;
 
-export function storedBodyOf(kind: StoredKind): z.ZodType {
+function storedBodyOf(kind: StoredKind): z.ZodType {
   return z.strictObject({ value: VALUES[kind], taken: z.array(z.string()).max(10_000).optional() });
 }
 
 /** Why the numbers in it are none that a record can have; null where they are. `now`: ms since 1970. */
-export function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): string | null {
+function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): string | null {
   for (const [name, number] of Object.entries(value)) {
     if (typeof number !== 'number') continue;
     const reason = TIMES.has(name) ? wrongTime(number, now) : wrongCount(number);
@@ -213,38 +166,12 @@ function wrongCount(count: number): string | null {
   return count >= 0 && count <= COUNT_MAX ? null : `has to be 0 to ${COUNT_MAX}`;
 }
 
-/** What memory itself changes in a record after it was told, by kind: counts, evidence, and what became of it. */
-const CHANGING: { readonly [kind in RecordKind]?: readonly string[] } = {
-  transition: ['recalled'],
-  fact: ['support', 'confidence', 'episodes', 'accessCount', 'subject', 'wordings', 'validTo', 'supersededBy', 'updatedAt', 'touched'],
-  document: ['createdAt'],
-  chunk: ['createdAt'],
-  skill: [
-    'status',
-    'statusReason',
-    'evidence',
-    'cues',
-    'fingerprints',
-    'executionCount',
-    'successRate',
-    'updatedAt',
-    'contract',
-    'proof',
-    'history',
-    'untrusted',
-    'replacedBy',
-    'usage',
-  ],
-};
+/** What tells two records of one key apart, by kind; the key of every other kind says what it holds. */
+const TOLD: { readonly [kind in RecordKind]?: readonly string[] } = { fact: ['text', 'category'], skill: ['digest', 'description'] };
 
 /** Whether two records of one key and owner were told the same, whatever has become of each since. */
 export function areToldAlike(a: MemoryRecord, b: MemoryRecord): boolean {
   const isOneOwner = a.scope.agent === b.scope.agent && a.scope.user === b.scope.user;
-  return isOneOwner && (a.body === b.body || isDeepStrictEqual(toldBy(a), toldBy(b)));
-}
-
-function toldBy(record: MemoryRecord): Readonly<Record<string, unknown>> {
-  const changing = CHANGING[record.kind] ?? [];
-  const { value } = parseBody<Readonly<Record<string, unknown>>>(record);
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !changing.includes(name)));
+  const [told, other] = [a, b].map((record) => parseBody<Readonly<Record<string, unknown>>>(record).value);
+  return isOneOwner && (TOLD[a.kind] ?? []).every((name) => told?.[name] === other?.[name]);
 }

@@ -1,3 +1,4 @@
+import { unlessUnreadable } from '../layers/records.js';
 import { bringBack, callGraph, isMoved, leaveOneActive, type MoveDeps } from '../layers/skill-moves.js';
 import { openedSkill } from '../layers/skill-records.js';
 import type { RecordStore, StoreReport } from '../record-store.js';
@@ -18,36 +19,39 @@ interface Found {
  * what it calls is only being verified again, it stays and is a problem in the report.
  */
 export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<StoreReport> {
-  const { checked, doubled, uncallable } = await look(deps.store, tenant);
   const repaired: string[] = [];
   const problems: string[] = [];
-  for (const skill of doubled) {
-    await leaveOneActive(deps, [skill]);
-    repaired.push(`of several versions of ${textOf(skill)} in use, the last that was taken into use is left`);
-  }
-  for (const { skill, reason } of uncallable) {
-    const mended = (await waits(deps.store, skill)) ? [] : await takeOut(deps, skill, reason);
-    if (mended.length === 0) problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
-    repaired.push(...mended);
-  }
+  const { checked, doubled, uncallable } = await look(deps.store, tenant, problems);
+  for (const skill of doubled)
+    await unlessUnreadable(deps.store, problems, textOf(skill), async () => {
+      await leaveOneActive(deps, [skill]);
+      repaired.push(`of several versions of ${textOf(skill)} in use, the last that was taken into use is left`);
+    });
+  for (const { skill, reason } of uncallable)
+    await unlessUnreadable(deps.store, problems, textOf(skill), async () => {
+      const mended = (await waits(deps.store, skill)) ? [] : await takeOut(deps, skill, reason);
+      if (mended.length === 0) problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
+      repaired.push(...mended);
+    });
   return { checked: { skills: checked }, repaired, problems };
 }
 
-async function look(store: RecordStore, tenant: string): Promise<Found> {
+async function look(store: RecordStore, tenant: string, problems: string[]): Promise<Found> {
   const active = new Set<string>();
   const doubled = new Map<string, Skill>();
   const uncallable: Array<{ skill: Skill; reason: string }> = [];
   let checked = 0;
   for await (const page of store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { status: [...IN_USE] } })) {
     checked += page.length;
-    for (const record of page) {
-      const { skill } = openedSkill(record);
-      const name = versionKey({ ...skill, version: 0 });
-      if (skill.status === 'active' && active.has(name)) doubled.set(name, skill);
-      if (skill.status === 'active') active.add(name);
-      const reason = (skill.dependencies ?? []).length === 0 ? null : await uncallableReason(callGraph(store), skill);
-      if (reason !== null) uncallable.push({ skill, reason });
-    }
+    for (const record of page)
+      await unlessUnreadable(store, problems, `skill ${JSON.stringify(record.key)} of ${tenant}`, async () => {
+        const { skill } = openedSkill(record);
+        const name = versionKey({ ...skill, version: 0 });
+        if (skill.status === 'active' && active.has(name)) doubled.set(name, skill);
+        if (skill.status === 'active') active.add(name);
+        const reason = (skill.dependencies ?? []).length === 0 ? null : await uncallableReason(callGraph(store), skill);
+        if (reason !== null) uncallable.push({ skill, reason });
+      });
   }
   return { checked, doubled: [...doubled.values()], uncallable };
 }

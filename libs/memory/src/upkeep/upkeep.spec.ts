@@ -5,6 +5,7 @@ import { modelStore } from '../../test/model-store.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
+import { markApplied } from '../layers/repeats.js';
 import { factRecord as factRecordOf } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { guardedStore, isErased } from './erasure-marks.js';
@@ -48,7 +49,7 @@ describe('erasing', () => {
   it('removes exactly what the owner has, in every layer', async () => {
     await write(
       factRecord({ id: 'f1', scope: bobs }),
-      factRecord({ id: 'f2' }),
+      factRecord({ id: 'f2', text: 'Whales sing at night.' }),
       transitionRecord(transitionOf({ scope: bobs })),
       skillRecord(skillOf({ scope: bobs }), []),
       episodeRecord(episodeOf()),
@@ -69,7 +70,11 @@ describe('erasing', () => {
       { ...item, id: 'f1' },
       { ...item, id: 'f2', text: 'kept' },
     ];
-    await write(factRecord({ id: 'f1', scope: bobs }), factRecord({ id: 'f2' }), transitionRecord(transitionOf({ recalled })));
+    await write(
+      factRecord({ id: 'f1', scope: bobs }),
+      factRecord({ id: 'f2', text: 'Whales sing at night.' }),
+      transitionRecord(transitionOf({ recalled })),
+    );
     expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
     const [left] = await store.find({ tenant: 'acme', agent: null }, 'episodic', {}, { order: 'key', limit: 9 });
     expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
@@ -303,13 +308,28 @@ describe('reconciling', () => {
 
   it('reports a record that cannot be read, and goes on with the others', async () => {
     const odd = { ...episodeRecord(episodeOf({ id: 'odd' })), key: 'odd', body: '{"value":7}' };
-    const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }].map((record) => ({ do: 'insert', record, indexed: [] }) as const);
+    const skill = { ...skillRecord(skillOf({ status: 'active' }), []), key: 'odd', body: 'no json' };
+    const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }, skill].map(
+      (record) => ({ do: 'insert', record, indexed: [] }) as const,
+    );
     await store.write('acme', bare);
-    await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })));
+    await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })), factRecord({ id: 'f2', text: 'Whales sing at night.' }));
     const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
-    const { repaired, problems } = await named.reconcile();
+    const { checked, repaired, problems } = await named.reconcile();
     expect(repaired).toHaveLength(2);
-    expect(problems).toEqual([expect.stringContaining('episode "odd" of acme'), expect.stringContaining('the facts of acme were not')]);
+    expect(checked).toMatchObject({ facts: 2, skills: 1 });
+    expect(problems).toEqual(
+      ['episode "odd" of acme', 'fact "f1"', 'skill "odd" of acme'].map((what) =>
+        expect.stringContaining(`${what} could not be looked at`),
+      ),
+    );
+  });
+
+  it('drops the notes of writes that nobody repeats any more', async () => {
+    const [old, recent] = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
+    await store.write('acme', [old!, recent!]);
+    await recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } }).reconcile();
+    expect(await store.load({ tenant: 'acme', agent: null }, 'semantic', 'applied', ['old', 'recent'])).toMatchObject([{ key: 'recent' }]);
   });
 });
 
