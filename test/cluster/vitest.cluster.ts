@@ -9,18 +9,17 @@ function project(root: string, include: string, test: ViteUserConfig['test']) {
   return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
 }
 
-/** What holds for every driver of sandboxes, once for each of them; `conformance-table.ts` lays them side by side. */
-const driverUnderTest = (driver: 'local' | 'kubernetes') =>
-  project(new URL('../../libs/sandbox', import.meta.url).pathname, 'test/conformance/**/*.int.spec.ts', {
-    name: driver,
-    env: { ETUDE_TEST_SANDBOX_DRIVER: driver },
-    ...(driver === 'kubernetes' ? { globalSetup: [`${here}src/sandbox-namespace.ts`] } : {}),
-  });
+/** What holds for every driver of sandboxes, in pods; the ordinary run has it in local processes. */
+const pods = project(new URL('../../libs/sandbox', import.meta.url).pathname, 'test/conformance/**/*.int.spec.ts', {
+  name: 'kubernetes',
+  env: { ETUDE_TEST_SANDBOX_DRIVER: 'kubernetes' },
+  globalSetup: [`${here}src/sandbox-namespace.ts`],
+});
 
 /** Specs that need a cluster. One file at a time: they share its node, and some break it. */
 const clusterSpecs = project(here, 'src/**/*.cluster.spec.ts', { name: 'cluster' });
 
 export default defineConfig({
   root: here,
-  test: { projects: [driverUnderTest('local'), driverUnderTest('kubernetes'), clusterSpecs], fileParallelism: false },
+  test: { projects: [pods, clusterSpecs], fileParallelism: false },
 });

@@ -1,17 +1,16 @@
 import { SandboxExecute } from '@etude/contracts/queues';
 import type { HealthCheck } from '@etude/platform/health';
-import { CancelBus } from '@etude/queue/tasks/cancel';
-import { type Consumer, consume } from '@etude/queue/jobs/consumer';
 import { ExecutionStore } from '@etude/queue/executions/executions';
+import { consume, type Consumer } from '@etude/queue/jobs/consumer';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
+import { CancelBus } from '@etude/queue/tasks/cancel';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { MeasuredDriver } from './measured-driver.js';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 import type { SessionService } from './sessions/session-service.js';
-import { type ControllerLogger, startDriver } from './start-driver.js';
+import { type ControllerLogger, MeasuredDriver, startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 6_000;

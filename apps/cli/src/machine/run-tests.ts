@@ -41,9 +41,8 @@ export function skippedFiles(files: readonly string[], findings: readonly Findin
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
-/** What every driver of sandboxes keeps: with a cluster it runs again, once for each of them. */
+/** What every driver of sandboxes keeps: with a cluster it runs again, in pods. */
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
-const CONFORMANCE_TABLE = 'test/cluster/src/conformance-table.ts';
 const specFiles = (root: string) => globSync(SPECS, { cwd: root }).toSorted();
 
 export interface Failure {
@@ -127,7 +126,6 @@ async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {
   const end = await runVitest(cli, {
     config: 'test/cluster/vitest.cluster.ts',
     files: all,
-    reporters: [CONFORMANCE_TABLE],
     through,
   });
   if (end.report || end.code !== NO_CLUSTER) return summarize(cli, all, end, []);

@@ -2,9 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
-import { ExecutionLog } from './execution-log.js';
-import type { FinishedLogs } from './finished-logs.js';
-import { LogSink } from './log-sink.js';
+import { ExecutionLog, type FinishedLogs, LogSink } from './execution-log.js';
 
 export interface SessionExecution {
   readonly executionId: string;

@@ -1,7 +1,7 @@
 import { SessionRequest } from '@etude/contracts/sandbox-session';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
@@ -9,9 +9,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { FakeCluster } from '../../test/fake-driver.js';
 import type { ExecutionEvent } from './execution-log.js';
 import type { HeldSession } from './held-session.js';
-import { OwnerWatch } from './owner-watch.js';
 import { SessionHost } from './session-host.js';
-import { SessionUpkeep } from './session-upkeep.js';
+import { OwnerWatch, SessionUpkeep } from './session-upkeep.js';
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = () => new AbortController().signal;

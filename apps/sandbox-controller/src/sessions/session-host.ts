@@ -1,17 +1,66 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
-import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { counter, gauge } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
+import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import { FinishedLogs } from './finished-logs.js';
-import { HeldSession, keyOf } from './held-session.js';
-import type { OwnerWatch } from './owner-watch.js';
-import { ended, heldElsewhere, notFound, shuttingDown } from './session-errors.js';
-import { sessionEnds } from './session-metrics.js';
-import { type RoomLimits, SessionRoom } from './session-room.js';
+import { FinishedLogs } from './execution-log.js';
+import { controllerFull, ended, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown, tenantFull } from './held-session.js';
+import type { OwnerWatch } from './session-upkeep.js';
+
+export const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
+
+/** Read at each scrape. */
+export function gaugeSessions(open: () => number): void {
+  gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect: open });
+}
+
+export interface RoomLimits {
+  /** Sessions in this controller. */
+  readonly sessionsMax: number;
+  /** Open sessions of one tenant, over all controllers. */
+  readonly tenantSessionsMax: number;
+}
+
+/** Sessions that are there already. */
+interface Taken {
+  /** In this controller. */
+  readonly held: number;
+  /** Of the tenant, over all controllers. */
+  readonly open: number;
+}
+
+/** Sessions that are being opened, which take room before there is a record of them. */
+export class SessionRoom {
+  readonly #byTenant = new Map<string, number>();
+
+  get count(): number {
+    return [...this.#byTenant.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /**
+   * Looks and takes in one go, so that of many calls at once no more are let in than there is room for.
+   *
+   * Answers what gives the place back, to be called once. @throws EtudeError SANDBOX_CAPACITY
+   */
+  enter(tenant: string, { held, open }: Taken, { sessionsMax, tenantSessionsMax }: RoomLimits): () => void {
+    if (held + this.count >= sessionsMax) throw controllerFull(sessionsMax);
+    if (open + this.#of(tenant) >= tenantSessionsMax) throw tenantFull(tenant, tenantSessionsMax);
+    this.#byTenant.set(tenant, this.#of(tenant) + 1);
+    return () => {
+      const left = this.#of(tenant) - 1;
+      if (left > 0) this.#byTenant.set(tenant, left);
+      else this.#byTenant.delete(tenant);
+    };
+  }
+
+  #of(tenant: string): number {
+    return this.#byTenant.get(tenant) ?? 0;
+  }
+}
 
 export interface SessionHostParts extends RoomLimits {
   readonly controllerId: string;

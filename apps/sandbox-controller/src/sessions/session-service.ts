@@ -4,18 +4,15 @@ import { hostname } from 'node:os';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import { portError } from '@etude/platform/health';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
-import { internalCallers } from './internal-caller.js';
-import { OwnerWatch } from './owner-watch.js';
-import { sandboxesHandlers } from './sandboxes.handlers.js';
-import { SessionHost } from './session-host.js';
-import { gaugeSessions } from './session-metrics.js';
-import { SessionUpkeep } from './session-upkeep.js';
+import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
+import { gaugeSessions, SessionHost } from './session-host.js';
+import { OwnerWatch, SessionUpkeep } from './session-upkeep.js';
 
 /** Calls that still run get this long when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
