@@ -56,49 +56,24 @@ export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buf
   ];
 }
 
+const words = (text: string) => text.split(' ');
+
 /** What both have in common. */
 function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[] {
   return [
     bwrapPath,
-    '--unshare-all',
-    '--unshare-user',
+    ...words('--unshare-all --unshare-user'),
     ...(missing.has('network') ? ['--share-net'] : []),
-    '--as-pid-1',
-    '--die-with-parent',
-    '--new-session',
-    '--cap-drop',
-    'ALL',
-    '--clearenv',
-    '--setenv',
-    'PYTHONHASHSEED',
-    '0',
-    '--info-fd',
-    String(INFO_FD),
-    '--uid',
-    '1000',
-    '--gid',
-    '1000',
-    '--hostname',
-    'sandbox',
-    '--chdir',
-    '/',
-    '--ro-bind',
-    '/usr',
-    '/usr',
+    ...words('--as-pid-1 --die-with-parent --new-session --cap-drop ALL --clearenv --setenv PYTHONHASHSEED 0'),
+    ...words(`--info-fd ${INFO_FD} --uid 1000 --gid 1000 --hostname sandbox --chdir /`),
+    ...words('--ro-bind /usr /usr'),
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     // Where commands such as awk lead to.
-    '--ro-bind-try',
-    '/etc/alternatives',
-    '/etc/alternatives',
+    ...words('--ro-bind-try /etc/alternatives /etc/alternatives'),
     ...(packagesPath === undefined ? [] : ['--ro-bind', packagesPath, PACKAGES]),
-    '--proc',
-    '/proc',
-    '--dev',
-    '/dev',
+    ...words('--proc /proc --dev /dev'),
     // It reads alike. Mapped by several, /dev/zero is memory that no limit counts.
-    '--dev-bind',
-    '/dev/full',
-    '/dev/zero',
+    ...words('--dev-bind /dev/full /dev/zero'),
   ];
 }
 

@@ -28,58 +28,21 @@ const X64: Architecture = {
   ioprioSet: 251,
   scheduling: [142, 144, 203, 314],
   denied: [
-    101,
-    310,
-    311,
-    312,
-    438, // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
-    29,
-    30,
-    31,
-    67,
-    64,
-    65,
-    66,
-    220,
-    68,
-    69,
-    70,
-    71,
-    240,
-    241, // shared memory, semaphores, message queues: outlive a run
-    248,
-    249,
-    250,
-    321,
-    298,
-    323,
-    425,
-    426,
-    427, // keys, bpf, perf_event_open, userfaultfd, io_uring
-    165,
-    166,
-    155,
-    161,
-    272,
-    308,
-    428,
-    429,
-    430,
-    431,
-    432,
-    433,
-    442, // mounts, roots, namespaces
-    440,
-    448, // process_madvise, process_mrelease
-    253,
-    294,
-    300,
-    301, // inotify, fanotify: /usr is the host's, and tells what others run and read
-    256,
-    279, // migrate_pages, move_pages: of others
-    447, // memfd_secret: memory that no limit counts
-    278, // vmsplice: so is what a pipe holds that was mapped
-  ],
+    // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
+    [101, 310, 311, 312, 438],
+    // shared memory, semaphores, message queues: outlive a run
+    [29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241],
+    // keys, bpf, perf_event_open, userfaultfd, io_uring
+    [248, 249, 250, 321, 298, 323, 425, 426, 427],
+    // mounts, roots, namespaces
+    [165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442],
+    // process_madvise, process_mrelease
+    [440, 448],
+    // inotify, fanotify: /usr is the host's, and tells what others run and read
+    [253, 294, 300, 301],
+    // migrate_pages, move_pages of other processes; memfd_secret and vmsplice: memory that no limit counts
+    [256, 279, 447, 278],
+  ].flat(),
 };
 
 const ARM64: Architecture = {
