@@ -3,7 +3,7 @@ import { embedderFrom } from '@etude/model/model-config';
 import { loadConfig } from '@etude/platform/config';
 import { createLogger } from '@etude/platform/logging';
 import { runMain } from '@etude/platform/run-service';
-import { gatewayConfig } from './gateway.config.js';
+import { gatewayConfig } from './config/gateway-config.js';
 import { startGateway } from './start-gateway.js';
 
 await runMain('gateway', async () => {

@@ -1,14 +1,12 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { createLogger } from '@etude/platform/logging';
+import { HealthModule } from '@etude/platform/health';
+import { createLogger, loggerModule } from '@etude/platform/logging';
 import { runService } from '@etude/platform/run-service';
-import type { INestApplicationContext, INestMicroservice } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { MicroserviceOptions } from '@nestjs/microservices';
-import { checkAuthentication, type GatewayConfig } from './gateway.config.js';
-import { GatewayModule, gatewayParts } from './gateway.module.js';
-import { McpServer } from './mcp/mcp-server.js';
-import { RestServer } from './rest/rest-server.js';
-import { GatewayServer } from './server/gateway.server.js';
+import type { INestApplicationContext } from '@nestjs/common';
+import { checkAuthentication, type GatewayConfig } from './config/gateway-config.js';
+import { Gateway } from './gateway.js';
+
+class GatewayModule {}
 
 /**
  * Starts the gateway. Redis may be away: it starts, says NOT_SERVING, and answers UNAVAILABLE until Redis is there.
@@ -17,24 +15,17 @@ import { GatewayServer } from './server/gateway.server.js';
  */
 export function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
   checkAuthentication(config);
-  const logger = createLogger('gateway', config);
-  const parts = gatewayParts(config, embedder, logger);
-  const strategy = new GatewayServer(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, parts.drain, parts.health);
+  const gateway = new Gateway(config, embedder, createLogger('gateway', config));
+  const { ETUDE_GRPC_HOST: grpcHost, ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort } = config;
   return runService({
     name: 'gateway',
-    module: GatewayModule.forRoot(config, parts, logger),
-    config,
-    create: (module) => NestFactory.createMicroservice<MicroserviceOptions>(module, { strategy, bufferLogs: true, abortOnError: false }),
-    listen: async (app) => {
-      await (app as INestMicroservice).listen();
-      if (config.ETUDE_REST_PORT > 0) await app.get(RestServer).listen(config.ETUDE_REST_HOST, config.ETUDE_REST_PORT);
-      if (config.ETUDE_MCP_PORT > 0) await app.get(McpServer).listen(config.ETUDE_MCP_HOST, config.ETUDE_MCP_PORT);
+    module: {
+      module: GatewayModule,
+      imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks: gateway.checks })],
+      providers: [{ provide: Gateway, useValue: gateway }],
     },
-    ready: () => ({
-      grpcHost: config.ETUDE_GRPC_HOST,
-      grpcPort: config.ETUDE_GRPC_PORT,
-      ...(config.ETUDE_REST_PORT > 0 ? { restPort: config.ETUDE_REST_PORT } : {}),
-      ...(config.ETUDE_MCP_PORT > 0 ? { mcpPort: config.ETUDE_MCP_PORT } : {}),
-    }),
+    config,
+    listen: () => gateway.listen(),
+    ready: () => ({ grpcHost, grpcPort, ...(restPort > 0 ? { restPort } : {}), ...(mcpPort > 0 ? { mcpPort } : {}) }),
   });
 }

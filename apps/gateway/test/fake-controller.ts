@@ -24,7 +24,7 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
-import { toServiceError } from '../src/calls/status.filter.js';
+import { statusOf } from '@etude/contracts/grpc-server';
 
 type EventInit = MessageInitShape<typeof ExecuteEventSchema>;
 type Callback = (error: unknown, value?: unknown) => void;
@@ -108,7 +108,7 @@ export class FakeController {
       try {
         callback(null, await handle(call.request, this.#enter(method, call)));
       } catch (error) {
-        callback(error instanceof EtudeError ? toServiceError(error) : error);
+        callback(error instanceof EtudeError ? statusOf(error) : error);
       }
     };
   }

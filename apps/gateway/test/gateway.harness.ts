@@ -17,7 +17,7 @@ import { freePort } from '@etude/test-support/ports';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import type { ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { gatewayConfig } from '../src/gateway.config.js';
+import { gatewayConfig } from '../src/config/gateway-config.js';
 import { startGateway } from '../src/start-gateway.js';
 
 /** Tenants with a key each; `ops` is an operator of tenant "acme", and `rev` reviews its skills. */

@@ -1,20 +1,28 @@
 import { createConnection } from 'node:net';
+import { EtudeError } from '@etude/contracts/errors';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { freePort } from '@etude/test-support/ports';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { EtudeError } from '@etude/contracts/errors';
-import { RestServer } from '../src/rest/rest-server.js';
+import { Calls } from '../src/calls/calls.js';
+import { RestServer } from '../src/doors/rest-server.js';
 
-/** Who calls is known here; no call gets as far as gRPC. */
+/** Who calls is known here; no call gets as far as a handler. */
 const known = {
   identify: ([authorization]: readonly (string | Buffer)[]) => {
     if (authorization !== 'Bearer good') throw new EtudeError('UNAUTHENTICATED', 'not known');
     return { tenant: 'acme', roles: ['user' as const], name: 'acme' };
   },
 };
-const server = new RestServer('127.0.0.1:1', known, { provider: 'Etude.Skill', bodies: { readingMax: 2, idleMs: 2_000 } });
+const gateway = new Calls({ authenticator: known, shutdown: new AbortController().signal, perTenantMax: 1, log: console });
+for (const service of [Memory, Skills, Agents, Tools])
+  gateway.serve(service, Object.fromEntries(service.methods.map(({ localName }) => [localName, () => expect.unreachable()])), {});
+const server = new RestServer({ calls: gateway, authenticator: known, provider: 'Etude.Skill', bodies: { readingMax: 2, idleMs: 2_000 } });
 let port = 0;
 beforeAll(async () => server.listen('127.0.0.1', (port = await freePort())));
-afterAll(() => server.onModuleDestroy());
+afterAll(() => server.close());
 
 /** Sends the start of a body and no more; answers what comes back until then. */
 function begin(key: string, length: number): Promise<string> {

@@ -1,10 +1,10 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
-import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
+import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, refusal } from './gateway.harness.js';

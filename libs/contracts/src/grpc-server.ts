@@ -10,7 +10,9 @@ import {
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type ServiceDefinition,
 } from '@grpc/grpc-js';
+import { boundedError } from './bounded-error.js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
 import { decodingProblem, packageDefinition } from './grpc.js';
 import { encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
@@ -20,6 +22,8 @@ export interface ServedCall {
   readonly metadata: CallMetadata;
   /** Aborts when the caller is gone or its deadline is over. */
   readonly signal: AbortSignal;
+  /** Milliseconds since 1970; Infinity where the caller set none. */
+  readonly deadlineMs: number;
 }
 
 type Handle<M extends DescMethod, C> = M extends {
@@ -39,8 +43,10 @@ export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S
 
 export interface ServingSettings<C> {
   /** Before every handler: who calls, may they. What it throws is the call's status. */
-  open(call: ServedCall): C;
-  /** Hears of failures that have no code; the caller is told only the id. */
+  open(call: ServedCall, method: DescMethod): C;
+  /** Why a request is refused by its bytes alone, before it is decoded; null where it isn't. The caller is told after `open`. */
+  readonly refusal?: (method: DescMethod, bytes: Uint8Array) => EtudeError | null;
+  /** Hears of failures that have no code; the caller is told only the id. An EtudeError INTERNAL is sent as it is. */
   onMistake(method: string, errorId: string, error: unknown): void;
 }
 
@@ -51,21 +57,54 @@ function served(call: AnyCall): ServedCall {
   const abort = () => gone.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
   if (call.cancelled) abort();
   else (call as NodeJS.EventEmitter).once('cancelled', abort);
-  return { metadata: call.metadata, signal: gone.signal };
+  const deadline = call.getDeadline();
+  return { metadata: call.metadata, signal: gone.signal, deadlineMs: deadline instanceof Date ? deadline.getTime() : deadline };
 }
 
 const CUT_WAIT_MS = 20;
 
 /** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
-function statusOf(error: EtudeError): Error & { code: number; details: string; metadata: Metadata } {
+export function statusOf(whole: EtudeError): Error & { code: number; details: string; metadata: Metadata } {
+  const error = boundedError(whole);
   const trailers = new Metadata();
   trailers.set(STATUS_DETAILS_KEY, encodeStatus(error));
   return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
 }
 
+const refusals = new WeakMap<object, EtudeError>();
+
+/** How the decoder names a message that is nested too deep. */
+const DEEP = /recursion depth/;
+const TOO_DEEP = 'has lists and objects nested deeper than a message may have them; make it flatter, or give what is inside as text';
+
+/** @throws EtudeError INVALID_ARGUMENT; what `refusal` said of the request's bytes */
 function refuseUndecodable(request: object): void {
+  const refusal = refusals.get(request);
+  if (refusal) throw refusal;
   const problem = decodingProblem(request);
-  if (problem !== undefined) throw new EtudeError('INVALID_ARGUMENT', `The request is not a valid message: ${problem}.`);
+  if (problem === undefined) return;
+  const undecodable = `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files`;
+  const description = DEEP.test(problem) ? TOO_DEEP : undecodable;
+  throw new EtudeError('INVALID_ARGUMENT', `The request is wrong. (request): ${description}`, {
+    violations: [{ field: '(request)', description }],
+  });
+}
+
+/** The service's methods. A request that is refused by its bytes is left empty; `refuseUndecodable` says why. */
+function definitionOf<C>(service: DescService, { refusal }: ServingSettings<C>): ServiceDefinition {
+  const whole = packageDefinition(service)[service.typeName]!;
+  if (refusal === undefined) return whole;
+  const limited = service.methods.map((method) => {
+    const definition = whole[method.name]!;
+    const requestDeserialize = (bytes: Buffer): object => {
+      const refused = refusal(method, bytes);
+      const request = definition.requestDeserialize(refused === null ? bytes : Buffer.alloc(0)) as object;
+      if (refused !== null) refusals.set(request, refused);
+      return request;
+    };
+    return [method.name, { ...definition, requestDeserialize }];
+  });
+  return Object.fromEntries(limited) as ServiceDefinition;
 }
 
 /**
@@ -130,7 +169,7 @@ export function addService<S extends DescService, C>(
   const failure = (path: string, error: unknown, { signal }: ServedCall) => {
     if (signal.aborted) return statusOf(signal.reason as EtudeError);
     const code = isAbort(error) ? 'CANCELLED' : errorCode(error);
-    if (code !== 'INTERNAL') {
+    if (code !== 'INTERNAL' || error instanceof EtudeError) {
       const { message, details } = error as EtudeError;
       return statusOf(new EtudeError(code, message, details ?? {}));
     }
@@ -141,7 +180,7 @@ export function addService<S extends DescService, C>(
   const handling = (method: DescMethod) => {
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
     const run = (call: AnyCall, request: object, context: ServedCall) => {
-      const opened = settings.open(context);
+      const opened = settings.open(context, method);
       if (request !== call) refuseUndecodable(request);
       return handle(request === call ? checked(call as ServerReadableStream<object, object>) : request, opened);
     };
@@ -166,9 +205,8 @@ export function addService<S extends DescService, C>(
     if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no handler for streams both ways`);
     return { unary, server_streaming: serverStreaming, client_streaming: clientStreaming }[method.methodKind];
   };
-  const definition = packageDefinition(service)[service.typeName]!;
   const implementation = Object.fromEntries(service.methods.map((method) => [method.name, handling(method)]));
-  server.addService(definition, implementation);
+  server.addService(definitionOf(service, settings), implementation);
 }
 
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { ERROR_KINDS, type ErrorCode } from '@etude/contracts/errors';
+import { ERROR_KINDS, type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
@@ -23,6 +23,8 @@ const named = (grpc: number): ErrorCode =>
   (Object.entries(ERROR_KINDS).find(([, kind]) => kind.grpc === grpc)?.[0] ?? 'INTERNAL') as ErrorCode;
 
 export function callFailure(error: unknown): CallFailure | null {
+  // A gateway in the same process throws its errors as they are.
+  if (error instanceof EtudeError) return { code: error.code, message: error.message };
   if (!isFailedCall(error)) return null;
   return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
 }

@@ -1,3 +1,4 @@
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
@@ -27,8 +28,8 @@ const LIMITS: Readonly<Record<string, RequestLimits>> = {
   ImportSkill: { bytesMax: 16 * MIB, entriesMax: {} },
 };
 
-/** Services whose requests have limits, by name. */
-const LIMITED = new Map([Memory, Skills, Agents].map((service) => [service.typeName, service] as const));
+/** Services whose requests have limits. */
+const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents]);
 
 /** What a request of these services may be, by the name of its call. */
 export function limitsOf(method: string): RequestLimits {
@@ -39,9 +40,8 @@ export function limitsOf(method: string): RequestLimits {
  * What is wrong with the size of a request, told from its bytes before any of it is decoded: a small message can hold a million
  * empty entries, and each would become an object. Null where nothing is, and for services without such limits.
  */
-export function sizeProblem(service: string, method: string, bytes: Uint8Array): EtudeError | null {
-  const limited = LIMITED.get(service);
-  if (limited === undefined) return null;
+export function sizeProblem({ parent, name: method, input }: DescMethod, bytes: Uint8Array): EtudeError | null {
+  if (!LIMITED.has(parent)) return null;
   const { bytesMax, entriesMax } = limitsOf(method);
   if (bytes.byteLength > bytesMax) {
     return new EtudeError(
@@ -49,8 +49,9 @@ export function sizeProblem(service: string, method: string, bytes: Uint8Array):
       `A request of ${method} may have ${bytesMax} bytes; this one has ${bytes.byteLength}. Send less at once.`,
     );
   }
-  const fields = limited.methods.find(({ name }) => name === method)?.input.fields ?? [];
-  const limits = fields.flatMap(({ name, number }) => (entriesMax[name] === undefined ? [] : [{ name, number, max: entriesMax[name] }]));
+  const limits = input.fields.flatMap(({ name, number }) =>
+    entriesMax[name] === undefined ? [] : [{ name, number, max: entriesMax[name] }],
+  );
   const counts = limits.length === 0 ? new Map<number, number>() : countFields(bytes);
   const long = limits.find(({ number, max }) => (counts.get(number) ?? 0) > max);
   if (long === undefined) return null;

@@ -1,5 +1,4 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { ServerCall } from '@etude/contracts/grpc';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
@@ -7,10 +6,10 @@ import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { GONE } from '@etude/domain/skills/life/skill-life';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
-import { contextOf } from '../calls/call-context.js';
-import { requireAuthor } from '../skills/skill-author.js';
-import type { SkillRegistration } from '../skills/skill-registration.js';
+import type { ProposeSkill } from '@etude/memory/layers/upkeep/proposed-skill';
+import type { CallContext } from '../calls/caller.js';
+import { requireAuthor } from '../readers/readers.js';
+import type { SkillRegistration } from '../registration/skill-registration.js';
 
 export interface ProposalDeps {
   readonly procedural: ProceduralMemory;
@@ -25,8 +24,8 @@ export interface ProposalDeps {
  * @throws EtudeError from the answered function: as `SkillRegistration.store`; PERMISSION_DENIED for what more agents would read;
  *   FAILED_PRECONDITION for packages that no sandbox has, and for what calls a skill that is not active here
  */
-export function proposedSkills(call: ServerCall, { procedural, registration, templateFor }: ProposalDeps): ProposeSkill {
-  const { tenant, name: by } = contextOf(call);
+export function proposedSkills(call: CallContext, { procedural, registration, templateFor }: ProposalDeps): ProposeSkill {
+  const { tenant, name: by } = call;
   return async ({ skill, setAside }) => {
     requireAuthor(call, skill);
     const known = await procedural.versions(skill.scope, skill.name);

@@ -8,17 +8,15 @@ import {
   type RenewSandboxRequest,
   SandboxState,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { RequestId } from '@etude/contracts/ids';
 import type { SandboxLimits as LimitsMessage } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { RequestId } from '@etude/contracts/ids';
 import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
 import { type SandboxSession, SESSION_TTL_MS_DEFAULT, SESSION_TTL_MS_MAX } from '@etude/contracts/sandbox-session';
 import { sandboxLimitsOf, sessionStateOf } from '@etude/contracts/sandbox-wire';
-import { pathProblem } from '../tasks/task-files.js';
-import { millisecondsOf } from '../wire/duration.js';
-import { snakeCase } from '../wire/field-path.js';
-import { sandboxIdOfName } from '../wire/resource-name.js';
-import { boundedCount, invalidField, refuseAny, type Violation, violationsOf } from '../wire/validation.js';
-import { SANDBOX_LIMIT_NAMES } from './sandbox-limits.mapping.js';
+import { pathProblem } from '../tasks/task-spec.js';
+import { sandboxIdOfName } from '../wire/names.js';
+import { millisecondsOf } from '../wire/time.js';
+import { boundedCount, invalidField, refuseAny, SANDBOX_LIMIT_NAMES, snakeCase, type Violation, violationsOf } from '../wire/validation.js';
 
 const LABELS_MAX = 64;
 const LABEL_KEY_MAX_CHARS = 63;

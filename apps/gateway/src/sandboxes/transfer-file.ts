@@ -1,17 +1,16 @@
-import {
-  type DownloadFileRequest,
-  type DownloadFileResponse,
-  type SandboxFile,
-  type UploadFileHeader,
-  type UploadFileRequest,
+import type {
+  DownloadFileRequest,
+  DownloadFileResponse,
+  SandboxFile,
+  UploadFileHeader,
+  UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
-import type { CallContext } from '../calls/call-context.js';
-import type { RequestStream } from '../calls/request-stream.js';
+import type { CallContext } from '../calls/caller.js';
+import { forwardedError } from '../controllers/controller-error.js';
+import { forwardSettings, type SandboxRouter } from '../controllers/sandbox-router.js';
 import { invalidField } from '../wire/validation.js';
-import { forwardedError } from './controller-error.js';
 import { checkedFile } from './sandbox-requests.js';
-import { forwardSettings, type SandboxRouter } from './sandbox-router.js';
 
 function headerOf(first: IteratorResult<UploadFileRequest>): UploadFileHeader {
   const part = first.done ? undefined : first.value.part;
@@ -42,7 +41,7 @@ async function* parts(first: UploadFileRequest, rest: AsyncIterator<UploadFileRe
  */
 export async function forwardUpload(
   router: SandboxRouter,
-  requests: RequestStream<UploadFileRequest>,
+  requests: AsyncIterable<UploadFileRequest>,
   context: CallContext,
 ): Promise<SandboxFile> {
   const incoming = requests[Symbol.asyncIterator]();

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
-import { storeImport } from './store-import.js';
+import { storeImport } from './import-skills.js';
 
 const full = new EtudeError('FAILED_PRECONDITION', 'coder has as many skills as it may have', { field: 'skill.name' });
 

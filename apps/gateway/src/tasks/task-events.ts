@@ -1,8 +1,12 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { readEvents } from '@etude/queue/tasks/events';
+import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { isConnectionError } from '@etude/queue/redis/redis';
-import type { EventSource } from './task-watcher.js';
+import { readEvents } from '@etude/queue/tasks/events';
+import type { TaskStore } from '@etude/queue/tasks/task-store';
+import { eventMessage, type StoredEvent } from './task.mapping.js';
 
 /** Rejects with the signal's reason once it aborts, whatever `work` waits for. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -46,3 +50,46 @@ export const redisEvents = ({ redis, keys }: Pick<Producer, 'redis' | 'keys'>): 
       source.return().catch(() => undefined);
     }
   };
+
+/** Events of a task behind `afterId` (null: from the start), in order, until its `finished` event or the signal. */
+export type EventSource = (tenant: string, taskId: string, afterId: string | null, signal: AbortSignal) => AsyncIterable<StoredEvent>;
+
+type EventInit = MessageInitShape<typeof TaskEventSchema>;
+
+/** Follows tasks by their event streams; asks for nothing while nothing happens. */
+export class TaskWatcher {
+  constructor(
+    private readonly tasks: TaskStore,
+    private readonly events: EventSource,
+  ) {}
+
+  /** What callers see of each event; the `finished` one carries the task as it ended. */
+  async *watch(tenant: string, taskId: string, afterId: string | null, signal: AbortSignal): AsyncGenerator<EventInit> {
+    for await (const stored of this.events(tenant, taskId, afterId, signal)) {
+      const task = stored.event.type === 'finished' ? await this.tasks.get(tenant, taskId) : null;
+      yield eventMessage(taskId, stored, task);
+    }
+  }
+
+  /**
+   * The task once it is final, or as it stands after `withinMs`; null where there is none.
+   *
+   * @throws the reason of `signal` when it aborts before that
+   */
+  async waitUntilFinal(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
+    const record = await this.tasks.get(tenant, taskId);
+    if (!record || isFinal(record.state)) return record;
+    const late = AbortSignal.timeout(Math.floor(withinMs));
+    try {
+      await this.#untilFinished(tenant, taskId, AbortSignal.any([signal, late]));
+    } catch (error) {
+      if (!late.aborted || signal.aborted) throw error;
+    }
+    signal.throwIfAborted();
+    return this.tasks.get(tenant, taskId);
+  }
+
+  async #untilFinished(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
+    for await (const { event } of this.events(tenant, taskId, null, signal)) if (event.type === 'finished') return;
+  }
+}

@@ -1,5 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { fromJson } from '@bufbuild/protobuf';
+import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, ListValueSchema, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   Comparison,
@@ -27,8 +26,8 @@ import type {
   Usage,
   Verdict as Judged,
 } from '@etude/contracts/task';
-import { timestampOf } from '../wire/duration.js';
-import { resumeToken } from '../wire/resume-token.js';
+import { resumeToken } from '../wire/names.js';
+import { timestampOf } from '../wire/time.js';
 
 type TaskInit = MessageInitShape<typeof TaskSchema>;
 type EventInit = MessageInitShape<typeof TaskEventSchema>;

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { expect, it, vi } from 'vitest';
-import type { CallContext } from '../calls/call-context.js';
-import { Patience, type SandboxRouter } from '../sandboxes/sandbox-router.js';
+import type { CallContext } from '../calls/caller.js';
+import { Patience, type SandboxRouter } from '../controllers/sandbox-router.js';
 import { runCell } from './run-cell.js';
 
 const ID = 's0000000000000000000000001';

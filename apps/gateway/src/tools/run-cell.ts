@@ -4,17 +4,17 @@ import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import {
   ExecuteEventSchema,
-  type ExecutionOutcome,
   ExecuteRequestSchema,
+  type ExecutionOutcome,
   Language,
   type RichOutput,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { sandboxName } from '@etude/contracts/ids';
 import type { Display } from '@etude/contracts/sandbox';
 import type { CellOutcome } from '@etude/domain/tools/code-sessions';
-import type { CallContext } from '../calls/call-context.js';
-import { exitOf, followExecution } from '../sandboxes/follow-execution.js';
-import type { SandboxRouter } from '../sandboxes/sandbox-router.js';
+import type { CallContext } from '../calls/caller.js';
+import { exitOf, followExecution } from '../controllers/follow-execution.js';
+import type { SandboxRouter } from '../controllers/sandbox-router.js';
 
 /** How long a stopped call waits for its cell to be stopped. */
 const CANCEL_MS = 5_000;

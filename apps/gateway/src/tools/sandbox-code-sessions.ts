@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
-import { SESSION_TTL_MS_DEFAULT, type SandboxSession } from '@etude/contracts/sandbox-session';
+import { type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox-session';
 import type { CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
-import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
-import type { CallContext } from '../calls/call-context.js';
-import { sandboxIdOfName } from '../wire/resource-name.js';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import type { CallContext } from '../calls/caller.js';
+import { sandboxIdOfName } from '../wire/names.js';
 import { runCell, type RunCellDeps } from './run-cell.js';
 import { SessionTurns } from './session-turns.js';
 

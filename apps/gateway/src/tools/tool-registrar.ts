@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
-import type { SkillRegistration } from '../skills/skill-registration.js';
+import type { SkillRegistration } from '../registration/skill-registration.js';
 import { bundled, type SkillRunnerParts } from './tool-skills.js';
 
 /** Verification of a small skill takes a second or two; an agent waits so long for a large one. */

@@ -2,20 +2,17 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import { agentTools } from '@etude/domain/tools/agent-tools';
 import type { ToolRegistry } from '@etude/domain/tools/tool-registry';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
-import type { Producer } from '@etude/queue/jobs/producer';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
-import type { MemoryAccess } from '../memory/memory-access.js';
-import type { SkillParts } from '../skills/skill-services.js';
-import { GatewaySkillWishes } from '../skills/skill-wishes.js';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { SkillDeps } from '../registration/skill-registration.js';
 import { type CodeSessionParts, SandboxCodeSessions } from './sandbox-code-sessions.js';
 import { AgentSkillRegistrar } from './tool-registrar.js';
 import { MemorySkillFinder, ProvenSkillRunner } from './tool-skills.js';
 
 export interface ToolServicesParts {
   readonly producer: Producer;
-  readonly memory: MemoryAccess;
   readonly embedder: Embedder;
-  readonly skills: SkillParts;
+  readonly skills: SkillDeps;
   readonly codeSessions: Omit<CodeSessionParts, 'sessions'>;
   /** `{provider}` in the paths of skills as resources. */
   readonly provider: string;
@@ -25,14 +22,12 @@ export interface ToolServicesParts {
 export class ToolServices {
   readonly registry: ToolRegistry;
   readonly calls: ToolCalls;
-  readonly wishes: GatewaySkillWishes;
   readonly settings: AgentSettingsStore;
 
-  constructor({ producer, memory, embedder, skills, codeSessions, provider }: ToolServicesParts) {
+  constructor({ producer, embedder, skills, codeSessions, provider }: ToolServicesParts) {
     const { redis, keys } = producer;
-    const { sandboxes, outbox, checker, registration, wanted, settings, templateFor } = skills;
-    this.calls = new ToolCalls(redis, keys);
-    this.wishes = new GatewaySkillWishes(wanted, this.calls);
+    const { memory, sandboxes, outbox, checker, registration, wishes, settings, templateFor } = skills;
+    this.calls = skills.activity;
     this.settings = settings;
     const sessions = new RedisToolSessions(redis, keys);
     this.registry = agentTools({
@@ -41,7 +36,7 @@ export class ToolServices {
       finder: new MemorySkillFinder(memory),
       runner: new ProvenSkillRunner({ memory, sandboxes, outbox, checker, templateFor }),
       registrar: new AgentSkillRegistrar({ memory, registration, checker, templateFor }),
-      wishes: this.wishes,
+      wishes,
       sessions,
       codeSessions: new SandboxCodeSessions({ ...codeSessions, sessions }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,

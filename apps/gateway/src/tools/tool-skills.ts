@@ -4,11 +4,11 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { findSkill, ownersFor, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
-import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
+import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import { useSkill, wholeCode } from '@etude/domain/skills/proof/use-skill';
 import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
-import type { MemoryAccess } from '../memory/memory-access.js';
+import type { MemoryAccess } from '../calls/memory-access.js';
 
 const PAGE = 500;
 /** More are not listed by category; they are searched for. */

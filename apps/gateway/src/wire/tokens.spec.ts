@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { afterPageToken, pageToken } from './page-token.js';
-import { eventIdOf, resumeToken } from './resume-token.js';
+import { afterPageToken, eventIdOf, pageToken, resumeToken } from './names.js';
 
 it('gives back where a page ended, for the same filter only', () => {
   fc.assert(

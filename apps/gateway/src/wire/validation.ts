@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
-import { joinPath, snakeCase } from './field-path.js';
 
 export interface Violation {
   readonly field: string;
@@ -132,3 +131,48 @@ export function boundedCount(value: number, field: string, { max, standard }: { 
     throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
   return value;
 }
+
+/** `attemptsMax` to `attempts_max`. */
+export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
+export function joinPath(parent: string, key: string | number): string {
+  if (typeof key === 'number') return `${parent}[${key}]`;
+  return parent ? `${parent}.${key}` : key;
+}
+
+interface Unknown {
+  readonly no: number;
+}
+
+function* walk(value: unknown, path: string): Generator<Violation> {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+  if (Array.isArray(value)) {
+    for (const [index, entry] of value.entries()) yield* walk(entry, joinPath(path, index));
+    return;
+  }
+  const message = value as { $unknown?: readonly Unknown[] };
+  for (const { no } of message.$unknown ?? []) {
+    yield { field: path || '(request)', description: `has the unknown field number ${no}; leave it out, or use a server that knows it` };
+  }
+  for (const [key, entry] of Object.entries(value)) {
+    if (key === '$unknown' || key === '$typeName') continue;
+    const oneof = entry as { case?: unknown; value?: unknown } | null;
+    if (typeof oneof === 'object' && oneof !== null && typeof oneof.case === 'string')
+      yield* walk(oneof.value, joinPath(path, snakeCase(oneof.case)));
+    else yield* walk(entry, joinPath(path, snakeCase(key)));
+  }
+}
+
+/** Fields that this server does not know, anywhere in a request. Ignoring one could mean ignoring a limit that the caller set. */
+export const unknownFields = (request: object): readonly Violation[] => [...walk(request, '')];
+
+/** Limits that the proto calls otherwise than the contract. */
+export const SANDBOX_LIMIT_NAMES: Readonly<Record<string, string>> = {
+  cpuMs: 'cpu_time',
+  wallMs: 'wall_time',
+  memoryMiB: 'memory_mib',
+  fileSizeMiB: 'file_size_mib',
+  outputKiB: 'output_kib',
+  diskMiB: 'disk_mib',
+};

@@ -1,0 +1,110 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type Agent as AgentMessage,
+  type Agents,
+  type AgentSchema,
+  type ProceduralMemorySettings as SettingsMessage,
+  ProceduralMemorySettingsSchema,
+} from '@etude/contracts/gen/etude/v1/agents_pb';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { AgentSettings } from '@etude/domain/ports/agent-settings';
+import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import type { Handlers } from '../calls/calls.js';
+import { MemoryAccess } from '../calls/memory-access.js';
+import { claimOnce, once } from '../calls/once.js';
+import { afterPageToken, agentOfName, optionalRequestId, pageToken } from '../wire/names.js';
+import { timestampOf } from '../wire/time.js';
+import { boundedCount, invalid, invalidField, violationsOf } from '../wire/validation.js';
+
+const PAGE = { max: 1_000, standard: 50 };
+
+export interface AgentDeps {
+  readonly settings: AgentSettingsStore;
+  readonly memory: MemoryAccess;
+}
+
+/** `etude.v1.Agents`: settings of agents. */
+export const agentCalls = {
+  async listAgents(request, call, deps) {
+    const { tenant } = call;
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const bound = ['ListAgents', tenant];
+    const after = afterPageToken(request.pageToken, bound) ?? '';
+    const found = await deps.settings.list(tenant, { limit: pageSize + 1, after });
+    const page = found.slice(0, pageSize);
+    const last = found.length > pageSize ? page.at(-1) : undefined;
+    return { agents: page.map(agentMessage), nextPageToken: pageToken(last?.agent ?? null, bound) };
+  },
+
+  async getAgent({ name }, call, deps) {
+    const agent = agentOfName(name);
+    return agentMessage(await deps.settings.get(call.tenant, agent));
+  },
+} satisfies Handlers<typeof Agents, AgentDeps>;
+
+/** Changes are for reviewers. */
+export const agentChanges = {
+  async updateAgent({ agent: told, updateMask, requestId }, call, deps) {
+    const { tenant } = call;
+    if (told === undefined) throw invalidField('agent', 'is required');
+    const agent = agentOfName(told.name, 'agent.name');
+    const change = settingsChange(told, updateMask?.paths ?? []);
+    const etag = told.etag === '' ? undefined : told.etag;
+    const key = optionalRequestId(requestId);
+    if (key === null) return agentMessage(await deps.settings.update(tenant, agent, change, { etag }));
+    const request = { tenant, requestId, method: 'UpdateAgent', body: { agent, change, etag } };
+    const claimed = await claimOnce(await deps.memory.open(), request, { scope: { agent, user: null } });
+    const updated = await once(claimed, {
+      act: () => deps.settings.update(tenant, agent, change, { etag, requestId: key }),
+      resultOf: () => '',
+      again: () => deps.settings.get(tenant, agent),
+    });
+    return agentMessage(updated);
+  },
+} satisfies Handlers<typeof Agents, AgentDeps>;
+
+const SETTINGS = 'procedural_memory_settings';
+/** As they are called in the proto, by their names in the contract. */
+const NAMES = ProceduralMemorySettingsSchema.fields.map(
+  ({ name, localName }) => [localName as keyof ProceduralMemorySettings, name] as const,
+);
+
+export function agentMessage({ agent, settings, isSet, updatedAt, etag }: AgentSettings): MessageInitShape<typeof AgentSchema> {
+  return {
+    name: `agents/${agent}`,
+    proceduralMemorySettings: settings,
+    isSet,
+    updateTime: timestampOf(updatedAt === 0 ? null : updatedAt),
+    etag,
+  };
+}
+
+/**
+ * What is to change: the settings that the mask names, or all of them.
+ *
+ * @throws EtudeError INVALID_ARGUMENT naming what is wrong
+ */
+export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths: readonly string[]): Partial<ProceduralMemorySettings> {
+  if (proceduralMemorySettings === undefined) throw invalidField(`agent.${SETTINGS}`, 'is required');
+  const told: Partial<Record<keyof SettingsMessage, unknown>> = proceduralMemorySettings;
+  const change = Object.fromEntries(fieldsOf(paths).map((field) => [field, told[field]]));
+  const schema = ProceduralMemorySettings.partial();
+  const parsed = schema.safeParse(change);
+  if (!parsed.success) throw invalid(violationsOf(parsed.error, ProceduralMemorySettings, `agent.${SETTINGS}`));
+  return Object.fromEntries(Object.entries(parsed.data).filter(([field]) => field in change));
+}
+
+function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemorySettings> {
+  const all = NAMES.map(([field]) => field);
+  if (paths.length === 0) return all;
+  return paths.flatMap((path) => {
+    if (path === SETTINGS) return all;
+    const known = NAMES.find(([, name]) => path === `${SETTINGS}.${name}`);
+    if (known === undefined)
+      throw invalidField(
+        'update_mask',
+        `names ${JSON.stringify(path)}; it may name ${SETTINGS}, or in it ${NAMES.map(([, name]) => name).join(', ')}`,
+      );
+    return [known[0]];
+  });
+}

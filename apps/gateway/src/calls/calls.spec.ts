@@ -1,0 +1,123 @@
+import { WireType } from '@bufbuild/protobuf/wire';
+import { create } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import { GetTaskRequestSchema, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { expect, it } from 'vitest';
+import { Authenticator, type CallContext } from './caller.js';
+import { Calls } from './calls.js';
+import { localClient } from './local-client.js';
+
+async function* watch() {
+  yield {};
+  await Promise.resolve();
+}
+
+/** Calls whose handlers wait until they are told what came of them. */
+function served({ perTenantMax = 2 } = {}) {
+  const ends: Array<(error?: unknown) => void> = [];
+  const contexts: CallContext[] = [];
+  const logged: object[] = [];
+  const log = (details: object) => void logged.push(details);
+  const shutdown = new AbortController();
+  const authenticator = new Authenticator(null, 'local');
+  const calls = new Calls({ authenticator, shutdown: shutdown.signal, perTenantMax, log: { warn: log, error: log } });
+  const wait = (_request: object, context: CallContext) =>
+    new Promise<object>((resolve, reject) => {
+      contexts.push(context);
+      ends.push((error) => (error === undefined ? resolve({}) : reject(error)));
+    });
+  const unary = { submitTask: wait, getTask: wait, listTasks: wait, cancelTask: wait, waitTask: wait };
+  calls.serve(Tasks, { ...unary, watchTask: watch }, {}, { waits: ['waitTask'] });
+  return { calls, tasks: localClient(calls, Tasks), ends, contexts, logged, shutdown };
+}
+
+const refused = { code: 'TOO_MANY_CALLS', details: { retryAfterMs: 1_000 } };
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'OK',
+    (error: unknown) => (error as EtudeError).code,
+  );
+
+it('takes no more calls of a tenant than are allowed, and more once one is answered', async () => {
+  const { tasks, ends } = served();
+  const taken = [tasks.getTask({}), tasks.getTask({})];
+  await expect(tasks.getTask({})).rejects.toMatchObject(refused);
+  ends[0]?.();
+  await taken[0];
+  const later = tasks.getTask({});
+  ends.forEach((end) => end());
+  await later;
+});
+
+it('counts a call whose caller has left until its work is over', async () => {
+  const { tasks, ends, contexts } = served({ perTenantMax: 1 });
+  const left = new AbortController();
+  const call = codeOf(tasks.getTask({}, { signal: left.signal }));
+  left.abort();
+  expect(await call).toBe('CANCELLED');
+  expect(contexts[0]?.signal.reason).toMatchObject({ code: 'CANCELLED' });
+  await expect(tasks.getTask({})).rejects.toMatchObject(refused);
+  ends[0]?.();
+});
+
+it('counts no streams and no calls that only wait', async () => {
+  const { tasks, ends } = served({ perTenantMax: 1 });
+  const taken = [tasks.waitTask({}), tasks.waitTask({}), tasks.getTask({})];
+  for await (const event of tasks.watchTask({})) expect(event.$typeName).toBe('etude.v1.TaskEvent');
+  ends.forEach((end) => end());
+  await Promise.all(taken);
+});
+
+it('begins no work whose deadline is over, or whose caller is gone', async () => {
+  const { tasks, ends } = served();
+  expect(await codeOf(tasks.getTask({}, { timeoutMs: -1 }))).toBe('DEADLINE_EXCEEDED');
+  expect(await codeOf(tasks.getTask({}, { signal: AbortSignal.abort() }))).toBe('CANCELLED');
+  expect(ends).toEqual([]);
+});
+
+it('waits for no work beyond its deadline', async () => {
+  const { tasks } = served();
+  expect(await codeOf(tasks.getTask({}, { timeoutMs: 5 }))).toBe('DEADLINE_EXCEEDED');
+});
+
+it('tells a handler when the process shuts down, and its caller why', async () => {
+  const { tasks, ends, contexts, shutdown } = served();
+  const call = codeOf(tasks.getTask({}));
+  shutdown.abort(new EtudeError('SHUTTING_DOWN', 'call again'));
+  expect(contexts[0]?.signal.reason).toMatchObject({ code: 'SHUTTING_DOWN' });
+  ends[0]?.(Object.assign(new Error('This operation was aborted'), { name: 'AbortError' }));
+  expect(await call).toBe('SHUTTING_DOWN');
+});
+
+it('keeps the code of an error, also of one from another process', async () => {
+  const { tasks, ends, logged } = served();
+  const call = tasks.getTask({}).catch((error: unknown) => error);
+  ends[0]?.({ code: 'NOT_FOUND', message: 'There is no such task.' });
+  expect(await call).toMatchObject({ code: 'NOT_FOUND', message: 'There is no such task.' });
+  expect(logged).toEqual([]);
+});
+
+it.each([new Error('secret detail'), 'secret detail'])('hides what has no code behind an id: %s', async (mistake) => {
+  const { tasks, ends, logged } = served();
+  const call = tasks.getTask({});
+  ends[0]?.(mistake);
+  const told = await call.then(
+    () => expect.unreachable('it did not fail'),
+    (thrown: unknown) => thrown as EtudeError,
+  );
+  expect(told).toMatchObject({ code: 'INTERNAL' });
+  expect(told.message).not.toContain('secret');
+  expect(logged).toMatchObject([{ errorId: told.details.metadata?.['id'] }]);
+});
+
+it('refuses fields that it does not know', async () => {
+  const { tasks } = served();
+  const request = create(GetTaskRequestSchema, {});
+  request.$unknown = [{ no: 99, wireType: WireType.Varint, data: new Uint8Array([1]) }];
+  expect(await codeOf(tasks.getTask(request))).toBe('INVALID_ARGUMENT');
+});
+
+it('starts with no method that has no handler', () => {
+  expect(() => served().calls.handlersOf(Queues)).toThrow('etude.v1.Queues.ListQueues has no handler');
+});

@@ -1,0 +1,86 @@
+import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
+import type { Arrival, Calls } from './calls.js';
+
+type Handle = (request: object, call: object) => unknown;
+type LocalClient<S extends DescService> = Omit<ServiceClient<S>, 'close'>;
+
+/**
+ * A client of a service within this process: the same calls, checks and answers as over gRPC, without a socket.
+ *
+ * Rejections are EtudeErrors.
+ */
+export function localClient<S extends DescService>(calls: Calls, service: S): LocalClient<S> {
+  const handlers = calls.handlersOf(service) as Readonly<Record<string, Handle>>;
+  const entries = service.methods.map((method) => {
+    const handle = handlers[method.localName]!;
+    return [method.localName, method.methodKind === 'server_streaming' ? streamed(calls, method, handle) : answered(calls, method, handle)];
+  });
+  return Object.fromEntries(entries) as LocalClient<S>;
+}
+
+/** Work whose caller has left or whose time is over goes on without being waited for, as behind gRPC. */
+const answered =
+  (calls: Calls, method: DescMethod, handle: Handle) =>
+  async (request: object, settings: CallSettings = {}): Promise<object> => {
+    const { arrival, release } = arrivalOf(settings);
+    try {
+      const context = calls.admit(method, arrival);
+      const input =
+        method.methodKind === 'client_streaming'
+          ? messages(method, request as AsyncIterable<object>)
+          : create(method.input, request as never);
+      const work = handle(input, context) as Promise<object>;
+      return create(method.output, (await unlessAborted(work, arrival.signal)) as never);
+    } finally {
+      release();
+    }
+  };
+
+const streamed = (calls: Calls, method: DescMethod, handle: Handle) =>
+  async function* stream(request: object, settings: CallSettings = {}): AsyncGenerator<object> {
+    const { arrival, release } = arrivalOf(settings);
+    try {
+      const context = calls.admit(method, arrival);
+      for await (const answer of handle(create(method.input, request as never), context) as AsyncIterable<object>)
+        yield create(method.output, answer as never);
+    } finally {
+      release();
+    }
+  };
+
+async function* messages({ input }: DescMethod, requests: AsyncIterable<object>): AsyncGenerator<object> {
+  for await (const request of requests) yield create(input, request as never);
+}
+
+function arrivalOf({ timeoutMs, signal, metadata = {} }: CallSettings): { readonly arrival: Arrival; readonly release: () => void } {
+  const ended = new AbortController();
+  const leave = () => ended.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
+  if (signal?.aborted) leave();
+  signal?.addEventListener('abort', leave, { once: true });
+  const late = () => ended.abort(new EtudeError('DEADLINE_EXCEEDED', `The call took longer than ${timeoutMs} ms.`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  const authorization = metadata['authorization'];
+  return {
+    arrival: {
+      authorization: authorization === undefined ? [] : [authorization],
+      signal: ended.signal,
+      deadlineMs: timeoutMs === undefined ? Infinity : Date.now() + timeoutMs,
+    },
+    release: () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', leave);
+    },
+  };
+}
+
+/** @throws the signal's reason once it aborts, whatever `work` waits for */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,48 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { Memory } from '@etude/memory/memory';
+
+/** Opened by another embedder or a later version: no retry helps, the operator has to decide. */
+const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
+
+/** Memory as this service reads it: opened once, and again after a failure, so that a full disk or a late mount heals by itself. */
+export class MemoryAccess {
+  #opening: Promise<Memory> | null = null;
+
+  constructor(private readonly openStore: () => Promise<Memory>) {}
+
+  /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, EMBEDDING_LENGTH_WRONG */
+  open(): Promise<Memory> {
+    this.#opening ??= this.openStore().catch((error: unknown) => {
+      this.#opening = null;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** At start: what no retry can heal ends the process; anything else shows as NOT_SERVING. */
+  async openAtStart(): Promise<void> {
+    try {
+      await this.open();
+    } catch (error) {
+      if (FATAL.has(errorCode(error))) throw error;
+    }
+  }
+
+  /** @throws EtudeError MEMORY_UNAVAILABLE */
+  async check(): Promise<void> {
+    const memory = await this.open();
+    try {
+      await memory.check();
+    } catch (error) {
+      await this.close();
+      throw new EtudeError('MEMORY_UNAVAILABLE', error instanceof Error ? error.message : String(error), {}, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = null;
+    const memory = await opening?.catch(() => null);
+    await memory?.close();
+  }
+}

@@ -1,0 +1,59 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { ConsolidationRecord } from '@etude/contracts/consolidation';
+import { EtudeError } from '@etude/contracts/errors';
+import { type Consolidation, type ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { ConsolidationRunJob } from '@etude/contracts/queues';
+import { Producer } from '@etude/queue/jobs/producer';
+import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import type { Handlers } from '../calls/calls.js';
+import { consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
+import { timestampOf } from '../wire/time.js';
+import { boundedCount } from '../wire/validation.js';
+
+const DAYS = { max: 3_650, standard: 7 };
+
+export interface ConsolidationDeps {
+  readonly runs: ConsolidationStore;
+  readonly producer: Producer;
+}
+
+/** `etude.v1.Consolidation`. */
+export const consolidationCalls = {
+  /** Record first, job second; a repeat with the same request id adds a job that got lost in between. */
+  async runConsolidation(request, call, deps) {
+    const { tenant } = call;
+    const agent = optionalAgent(request.agent);
+    const days = boundedCount(request.days, 'days', DAYS);
+    const { dryRun } = request;
+    const requestId = optionalRequestId(request.requestId) ?? '';
+    const { record } = await deps.runs.create(tenant, { agent, days, dryRun }, requestId);
+    if (record.state === 'queued') await deps.producer.add(ConsolidationRunJob, { v: 1, tenant, runId: record.id, agent, days, dryRun });
+    return consolidationMessage(record);
+  },
+
+  async getConsolidationRun({ name }, call, deps) {
+    const record = await deps.runs.get(call.tenant, consolidationRunOfName(name));
+    if (!record) throw new EtudeError('NOT_FOUND', `There is no ${name}.`, { metadata: { name } });
+    return consolidationMessage(record);
+  },
+} satisfies Handlers<typeof Consolidation, ConsolidationDeps>;
+
+const STATES: Readonly<Record<ConsolidationRecord['state'], ConsolidationState>> = {
+  queued: ConsolidationState.QUEUED,
+  running: ConsolidationState.RUNNING,
+  done: ConsolidationState.DONE,
+  failed: ConsolidationState.FAILED,
+};
+
+export function consolidationMessage(record: ConsolidationRecord): MessageInitShape<typeof ConsolidationRunSchema> {
+  const { id, state, createdAt, endedAt, error, tenant: _tenant, agent: _agent, days: _days, ...counts } = record;
+  return {
+    ...counts,
+    name: `consolidationRuns/${id}`,
+    state: STATES[state],
+    createTime: timestampFromMs(createdAt),
+    endTime: timestampOf(endedAt),
+    error: error ?? '',
+  };
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import { listenOn } from '@etude/platform/health';
+import { status } from '@grpc/grpc-js';
+
+/** How long the rest of a refused body is read and dropped, so that its sender gets to read the refusal. */
+const REFUSED_BODY_MS = 5_000;
+const CLOSE_GRACE_MS = 3_000;
+const RETRY_AFTER_MS = 1_000;
+const REQUEST_TIMEOUT = 408;
+
+export interface HttpDoorSettings {
+  /** The setting that names its port. */
+  readonly setting: string;
+  /** For a request to come in whole. */
+  readonly requestTimeoutMs: number;
+  readonly connectionsMax?: number;
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Answers an error, where nothing was sent yet. */
+  readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
+}
+
+/** One HTTP server of the gateway. */
+export class HttpDoor {
+  readonly #server: Server;
+
+  constructor({ answer, fail, requestTimeoutMs, connectionsMax, setting }: HttpDoorSettings) {
+    this.setting = setting;
+    this.#server = createServer((request, response) => {
+      response.once('finish', () => dropRest(request));
+      answer(request, response).catch((error: unknown) => {
+        if (response.headersSent || response.destroyed) {
+          response.destroy();
+          return;
+        }
+        const told = restError(error);
+        if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
+        if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');
+        fail(response, told, error);
+      });
+    });
+    this.#server.headersTimeout = 10_000;
+    this.#server.requestTimeout = requestTimeoutMs;
+    if (connectionsMax !== undefined) this.#server.maxConnections = connectionsMax;
+  }
+
+  private readonly setting: string;
+
+  /** @throws EtudeError FAILED_PRECONDITION where the port is taken */
+  async listen(host: string, port: number): Promise<void> {
+    await listenOn(this.#server, { host, port, setting: this.setting });
+  }
+
+  /** Running requests get a grace; then they are cut. @param cut ends what would go on for ever */
+  async close(cut: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.close();
+    this.#server.closeIdleConnections();
+    await Promise.race([once(this.#server, 'close'), new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS).unref())]);
+    await cut();
+    this.#server.closeAllConnections();
+  }
+}
+
+/** A refused body is unread. A sender that goes on for long is cut off. */
+function dropRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return;
+  const timer = setTimeout(() => request.destroy(), REFUSED_BODY_MS);
+  request.once('close', () => clearTimeout(timer));
+  request.resume();
+}
+
+/** The key of a request. It is looked at before a byte of the body is read; the call looks again, also for the role. */
+export function keyOf({ headers }: IncomingMessage, authenticator: { identify(authorization: readonly string[]): unknown }): string {
+  const { authorization } = headers;
+  if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
+  authenticator.identify([authorization]);
+  return authorization;
+}
+
+/** The media type without its parameters, in small letters. */
+export const mediaTypeOf = ({ headers }: IncomingMessage) => (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+
+/** The HTTP status of each status of gRPC, as Google's APIs answer them. */
+const HTTP_STATUS: Readonly<Record<number, number>> = {
+  [status.CANCELLED]: 499,
+  [status.INVALID_ARGUMENT]: 400,
+  [status.DEADLINE_EXCEEDED]: 504,
+  [status.NOT_FOUND]: 404,
+  [status.ALREADY_EXISTS]: 409,
+  [status.PERMISSION_DENIED]: 403,
+  [status.UNAUTHENTICATED]: 401,
+  [status.RESOURCE_EXHAUSTED]: 429,
+  [status.FAILED_PRECONDITION]: 400,
+  [status.ABORTED]: 409,
+  [status.OUT_OF_RANGE]: 400,
+  [status.UNIMPLEMENTED]: 501,
+  [status.UNAVAILABLE]: 503,
+};
+
+export interface RestError {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  readonly body: {
+    readonly error: {
+      /** As in `docs/errors.md`. */
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly fields?: ReadonlyArray<{ field: string; description: string }>;
+    };
+  };
+}
+
+/** The field of errors about a body as a whole. */
+export const BODY = '(body)';
+
+/** An error as a caller over HTTP gets it. */
+export function restError(error: unknown): RestError {
+  const code = errorCode(error);
+  const message =
+    code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The call failed for a reason of ours.' : (error as Error).message;
+  const { field, violations, retryAfterMs = ERROR_KINDS[code].retryable ? RETRY_AFTER_MS : undefined } = errorDetails(error);
+  const fields = violations ?? (field === undefined || field === BODY ? undefined : [{ field, description: message }]);
+  return { status: httpStatus(code, field), retryAfterMs, body: { error: { code, message, ...(fields ? { fields } : {}) } } };
+}
+
+function httpStatus(code: ErrorCode, field?: string): number {
+  if (code === 'PAYLOAD_TOO_LARGE') return 413;
+  // No call has begun: it is the request itself that did not come in time.
+  if (code === 'DEADLINE_EXCEEDED' && field === BODY) return REQUEST_TIMEOUT;
+  return HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500;
+}

@@ -1,0 +1,238 @@
+import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
+import { EtudeError } from '@etude/contracts/errors';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import type { ListeningServer } from '@etude/contracts/grpc-server';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { templatesOf } from '@etude/domain/skills/life/skill-packages';
+import { memoryFrom } from '@etude/memory/open-memory';
+import { DEFAULT_BASE_URL } from '@etude/model/connection-config';
+import { chatModelFrom } from '@etude/model/model-config';
+import { loadKeys } from '@etude/platform/auth';
+import { fileProofChecker } from '@etude/platform/proof-keys';
+import { readSandboxPackages } from '@etude/platform/sandbox-packages';
+import { installationSettings } from '@etude/queue/agents/agent-settings-config';
+import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import { ToolCalls } from '@etude/queue/agents/tool-sessions';
+import { WantedSkills } from '@etude/queue/agents/wanted-skills';
+import { QueueSandboxes } from '@etude/queue/executions/executions';
+import { DeadLetters } from '@etude/queue/jobs/dead-letters';
+import { Producer } from '@etude/queue/jobs/producer';
+import { type Reconciler, startReconciler } from '@etude/queue/jobs/reconciler';
+import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
+import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { TaskStore } from '@etude/queue/tasks/task-store';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { agentCalls, agentChanges } from './agents/agent-calls.js';
+import { Authenticator } from './calls/caller.js';
+import { Calls } from './calls/calls.js';
+import { MemoryAccess } from './calls/memory-access.js';
+import type { GatewayConfig } from './config/gateway-config.js';
+import { consolidationCalls } from './consolidation/consolidation-calls.js';
+import { ControllerChannels } from './controllers/controller-channels.js';
+import { SandboxRouter } from './controllers/sandbox-router.js';
+import { listenForGrpc } from './doors/grpc-server.js';
+import { HealthReporter } from './doors/health-reporter.js';
+import { type McpServer, mcpServerFrom } from './doors/mcp-server.js';
+import { RestServer } from './doors/rest-server.js';
+import { documentCalls } from './memory/document-calls.js';
+import { operatorCalls } from './memory/operator-calls.js';
+import { recordCalls } from './memory/record-calls.js';
+import { searchCalls } from './memory/search-calls.js';
+import { upkeepCalls } from './memory/upkeep-calls.js';
+import { queueCalls } from './queues/queue-calls.js';
+import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
+import { GatewaySkillWishes } from './registration/skill-wishes.js';
+import { sandboxCalls } from './sandboxes/sandbox-calls.js';
+import { fileCalls } from './skills/file-calls.js';
+import { hygieneCalls } from './skills/hygiene-calls.js';
+import { readCalls } from './skills/read-calls.js';
+import { registryCalls } from './skills/registry-calls.js';
+import { reviewCalls } from './skills/review-calls.js';
+import { useCalls } from './skills/use-calls.js';
+import { wishCalls } from './skills/wish-calls.js';
+import { taskCalls } from './tasks/task-calls.js';
+import { redisEvents, TaskWatcher } from './tasks/task-events.js';
+import { toolCalls } from './tools/tool-calls.js';
+import { ToolServices } from './tools/tool-services.js';
+
+const CLOSE_GRACE_MS = 3_000;
+
+/** The whole gateway: its handlers behind three doors, and what runs beside them. */
+export class Gateway implements OnApplicationShutdown {
+  readonly #config: GatewayConfig;
+  readonly #logger: QueueLogger;
+  readonly #producer: Producer;
+  readonly #tasks: TaskStore;
+  readonly #memory: MemoryAccess;
+  readonly #router: SandboxRouter;
+  readonly #analyser = new RuffSecretlintAnalyser();
+  readonly #calls: Calls;
+  readonly #health: HealthReporter;
+  readonly #rest: RestServer;
+  readonly #mcp: McpServer;
+  readonly #shutdown = new AbortController();
+  #grpc: ListeningServer | null = null;
+  #reconciler: Reconciler | null = null;
+
+  constructor(config: GatewayConfig, embedder: Embedder, logger: QueueLogger) {
+    this.#config = config;
+    this.#logger = logger;
+    this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+    this.#tasks = new TaskStore(this.#producer);
+    const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
+      logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force'),
+    );
+    this.#memory = new MemoryAccess(() =>
+      memoryFrom(config, {
+        embedder,
+        proofChecker: checker,
+        ...rerankerOf(config),
+        log: (message, details) => logger.warn(details, message),
+      }),
+    );
+    const sessions = new SandboxSessionStore(this.#producer.redis, this.#producer.keys);
+    this.#router = sandboxRouter(config, this.#producer, sessions);
+    const authenticator = authenticatorFrom(config, logger);
+    this.#calls = new Calls({
+      authenticator,
+      shutdown: this.#shutdown.signal,
+      perTenantMax: config.ETUDE_CALLS_PER_TENANT_MAX,
+      log: logger,
+    });
+    this.#serve(this.#skillDeps(checker), sessions, embedder);
+    this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
+    this.#rest = new RestServer({ calls: this.#calls, authenticator, provider: config.ETUDE_REST_PROVIDER });
+    this.#mcp = mcpServerFrom(config, this.#calls, authenticator, (message, details) => logger.warn(details, message));
+  }
+
+  /** What has to work for this service to be ready. */
+  readonly checks = {
+    redis: async () => void (await whileRedisAnswers(this.#producer.redis, this.#producer.redis.ping())),
+    memory: () => this.#memory.check(),
+  };
+
+  #skillDeps(checker: SkillDeps['checker']): SkillDeps {
+    const config = this.#config;
+    const producer = this.#producer;
+    const { redis, keys } = producer;
+    const settings = new AgentSettingsStore(redis, keys, installationSettings(config));
+    const sandboxes = new QueueSandboxes(producer);
+    const templateFor = templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH));
+    const wanted = new WantedSkills(producer, config.ETUDE_SKILLS_WISHES_OPEN_MAX);
+    const activity = new ToolCalls(redis, keys);
+    return {
+      memory: this.#memory,
+      sandboxes,
+      templateFor,
+      settings,
+      outbox: new RedisMemoryOutbox(producer),
+      checker,
+      analyser: this.#analyser,
+      mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
+      registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
+      wanted,
+      wishes: new GatewaySkillWishes(wanted, activity),
+      activity,
+    };
+  }
+
+  /** Which handlers serve which calls, and which role each needs. A method without a handler fails the start. */
+  #serve(skills: SkillDeps, sessions: SandboxSessionStore, embedder: Embedder): void {
+    const calls = this.#calls;
+    const { redis, keys } = this.#producer;
+    const { settings } = skills;
+    const memory = { ...skills, upkeep: new UpkeepStore(this.#producer) };
+    calls.serve(
+      Tasks,
+      taskCalls,
+      { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, redisEvents(this.#producer)) },
+      { waits: ['waitTask'] },
+    );
+    calls.serve(Skills, readCalls, skills);
+    calls.serve(Skills, registryCalls, skills);
+    calls.serve(Skills, reviewCalls, skills, { role: 'reviewer' });
+    calls.serve(Skills, useCalls, skills);
+    calls.serve(Skills, fileCalls, skills);
+    calls.serve(Skills, hygieneCalls, skills, { role: 'reviewer' });
+    calls.serve(Skills, wishCalls, skills);
+    calls.serve(Memory, searchCalls, memory);
+    calls.serve(Memory, recordCalls, memory);
+    calls.serve(Memory, documentCalls, memory);
+    calls.serve(Memory, upkeepCalls, memory);
+    calls.serve(Memory, operatorCalls, memory, { role: 'operator' });
+    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(redis, keys), producer: this.#producer });
+    calls.serve(Queues, queueCalls, { dead: new DeadLetters(this.#producer, this.#tasks) }, { role: 'operator' });
+    calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
+    calls.serve(Agents, agentCalls, { settings, memory: this.#memory });
+    calls.serve(Agents, agentChanges, { settings, memory: this.#memory }, { role: 'reviewer' });
+    const codeSessions = {
+      router: this.#router,
+      sandboxes: sessions,
+      openMax: this.#config.ETUDE_TOOLS_SANDBOXES_OPEN_MAX,
+      log: (message: string, details: object) => this.#logger.warn(details, message),
+    };
+    const provider = this.#config.ETUDE_REST_PROVIDER;
+    calls.serve(Tools, toolCalls, new ToolServices({ producer: this.#producer, embedder, skills, codeSessions, provider }));
+  }
+
+  /** @throws EtudeError FAILED_PRECONDITION where a port is taken; MEMORY_VERSION */
+  async listen(): Promise<void> {
+    const config = this.#config;
+    await this.#memory.openAtStart();
+    const { ETUDE_RECONCILER_INTERVAL_MS: intervalMs } = config;
+    this.#reconciler = startReconciler({ producer: this.#producer, tasks: this.#tasks, intervalMs, logger: this.#logger });
+    void this.#health.start();
+    this.#grpc = await listenForGrpc(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, {
+      calls: this.#calls,
+      health: this.#health,
+      onMistake: (method, errorId, error) => this.#logger.error({ method, errorId, err: error }, 'A call failed outside of its handler'),
+    });
+    if (config.ETUDE_REST_PORT > 0) await this.#rest.listen(config.ETUDE_REST_HOST, config.ETUDE_REST_PORT);
+    if (config.ETUDE_MCP_PORT > 0) await this.#mcp.listen(config.ETUDE_MCP_HOST, config.ETUDE_MCP_PORT);
+  }
+
+  /** Watches and waits end with SHUTTING_DOWN, other calls finish within a grace. Connections close last. */
+  async onApplicationShutdown(): Promise<void> {
+    this.#health.close();
+    this.#shutdown.abort(
+      new EtudeError('SHUTTING_DOWN', 'This gateway is shutting down; call again, with the last resume_token where you were watching.', {
+        retryAfterMs: 500,
+      }),
+    );
+    await Promise.all([this.#grpc?.close(CLOSE_GRACE_MS), this.#rest.close(), this.#mcp.close()]);
+    this.#router.close();
+    await this.#analyser.close();
+    await this.#reconciler?.close();
+    await this.#memory.close();
+    await this.#producer.close();
+  }
+}
+
+/** A model isn't needed here; with one, searches can have it order their hits. */
+function rerankerOf(config: GatewayConfig) {
+  const isSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
+  return isSet ? { chatModel: chatModelFrom(config) } : {};
+}
+
+function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenticator {
+  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong; its last good keys stay in force');
+  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
+  return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
+}
+
+function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: SandboxSessionStore): SandboxRouter {
+  const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
+  const directory = new ControllerDirectory(producer.redis, producer.keys);
+  return new SandboxRouter({ sessions, directory, channels: token === undefined ? null : new ControllerChannels(token) });
+}

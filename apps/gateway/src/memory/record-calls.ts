@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Memory as MemoryService, StoreEpisodeRequest, UpdateFactRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { SkillName } from '@etude/contracts/ids';
+import { isDeeper } from '@etude/contracts/json';
+import { Experience, Fact, type Scope } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { isVisible, VisibleText } from '@etude/contracts/visible-text';
+import { experienceEpisode, type ToldExperience } from '@etude/domain/experience/experience-episode';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { claimRequest } from '@etude/memory/layers/request-claims';
+import type { Memory } from '@etude/memory/memory';
+import { z } from 'zod';
+import type { Handlers } from '../calls/calls.js';
+import { ownScope, readScope } from '../readers/readers.js';
+import { optionalRequestId } from '../wire/names.js';
+import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
+import type { MemoryDeps } from './memory-deps.js';
+import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
+
+const DAY_MS = 86_400_000;
+const DAYS = { max: 36_500, standard: 7 };
+const RECENT = { max: 1_000, standard: 10 };
+const WITH_SKILL = { max: 1_000, standard: 5 };
+
+const Fraction = z.number().min(0).max(1);
+const Prompt = VisibleText.max(1_000_000);
+const Category = VisibleText.max(200);
+const Subject = Fact.shape.subject;
+
+/** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */
+export const recordCalls = {
+  async storeEpisode(request, call, deps) {
+    const told = toldEpisode(request, ownScope(call, request), Date.now());
+    const { scope, key, at: _at, ...content } = told;
+    const memory = await deps.memory.open();
+    if (key !== null) await writeIdOf(memory, { layer: 'episodic', scope, requestId: key, content });
+    const episode = experienceEpisode(told);
+    const { episodic } = memory;
+    await episodic.storeEpisode(episode);
+    const stored = await episodic.get({ tenant: episode.scope.tenant, agent: null }, episode.id);
+    return episodeMessage(stored !== null && 'summary' in stored ? stored : episode, call.roles);
+  },
+
+  async listRecentEpisodes(request, call, deps) {
+    const scope = readScope(call, request);
+    const days = boundedCount(request.days, 'days', DAYS);
+    const limit = boundedCount(request.limit, 'limit', request.skill === '' ? RECENT : WITH_SKILL);
+    const { episodic } = await deps.memory.open();
+    const since = request.skill !== '' && request.days === 0 ? 0 : Date.now() - days * DAY_MS;
+    const episodes =
+      request.skill === ''
+        ? await episodic.recent(scope, since, limit)
+        : (await episodic.bySkill(scope, request.skill, limit)).filter(({ createdAt }) => createdAt >= since);
+    const { roles } = call;
+    return { episodes: episodes.map((episode) => episodeMessage(episode, roles)) };
+  },
+
+  async storeFact(request, call, deps) {
+    const scope = ownScope(call, request);
+    const now = Date.now();
+    const told: Fact = {
+      id: '',
+      scope,
+      text: parseField(Fact.shape.text, request.text, 'text'),
+      category: parseField(Category, request.category || 'general', 'category'),
+      confidence: parseField(Fraction.default(1), request.confidence, 'confidence'),
+      source: parseField(Category, request.source || 'told', 'source'),
+      episodes: [],
+      support: 1,
+      accessCount: 0,
+      createdAt: now,
+      ...(request.subject === '' ? {} : { subject: parseField(Subject, request.subject, 'subject') }),
+    };
+    const memory = await deps.memory.open();
+    const { id: _id, scope: _scope, createdAt: _createdAt, ...content } = told;
+    const writeId = await writeIdOf(memory, { layer: 'semantic', scope, requestId: request.requestId, content });
+    const { fact, outcome, replaced } = await memory.semantic.store(writeId, told);
+    return { fact: factMessage(fact), outcome, replaced: [...replaced] };
+  },
+
+  async updateFact(request, call, deps) {
+    optionalRequestId(request.requestId);
+    const paths = updatedPaths(request);
+    const change = {
+      ...(paths.includes('text') ? { text: parseField(Fact.shape.text, request.text, 'text') } : {}),
+      ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
+    };
+    const { semantic } = await deps.memory.open();
+    return factMessage(await semantic.update(readScope(call), request.id, change));
+  },
+
+  async listFactHistory({ id }, call, deps) {
+    const { semantic } = await deps.memory.open();
+    const facts = await semantic.history(readScope(call), id);
+    if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}.`);
+    return { facts: facts.map(factMessage) };
+  },
+
+  async storeProcedure(request, call, deps) {
+    const scope = ownScope(call, request);
+    const name = parseField(SkillName, request.name, 'name');
+    const prompt = parseField(Prompt, request.prompt, 'prompt');
+    const { settings } = await deps.settings.get(scope.tenant, scope.agent);
+    const memory = await deps.memory.open();
+    const { requestId } = request;
+    const writeId = await writeIdOf(memory, { layer: 'procedural', scope, requestId, content: { name, prompt } });
+    const options = { namesMax: settings.maxSkills, by: call.name };
+    const stored = await memory.procedural.storeProcedure(writeId, scope, name, prompt, options);
+    await deps.registration.requestVerification(stored);
+    return procedureMessage(stored);
+  },
+} satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+/** Without a mask, what is not left out, as in any message: 0 can't be told from that. @throws EtudeError INVALID_ARGUMENT */
+function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): readonly string[] {
+  const given = [...(text === '' ? [] : ['text']), ...(confidence === 0 ? [] : ['confidence'])];
+  const paths = updateMask?.paths ?? given;
+  const unknown = paths.find((path) => path !== 'text' && path !== 'confidence');
+  if (paths.length === 0 || unknown !== undefined)
+    throw invalidField('update_mask', `must name "text", "confidence" or both; it names ${unknown ?? 'nothing'}`);
+  return paths;
+}
+
+/** Of all that an episode tells, in UTF-8; outcomes as JSON. */
+const EPISODE_BYTES_MAX = 1024 * 1024;
+/** Within a record of a list of hits it stays within the 100 messages that decoders of protobuf follow, three for each object. */
+const OUTCOME_DEPTH_MAX = 24;
+
+const Reflection = z.string().max(100_000);
+const SkillsUsed = z.array(z.string().trim().min(1).max(200)).max(1_000);
+const Importance = z.number().min(0).max(1).default(0.5);
+
+/** @throws EtudeError INVALID_ARGUMENT naming the field, PAYLOAD_TOO_LARGE for more text than an episode may have */
+export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
+  const { context, actions, outcomes, skillsUsed, reflection } = request;
+  const told = {
+    scope,
+    experience: parseField(Experience, { context, actions, outcomes }, ''),
+    skillsUsed: parseField(SkillsUsed, skillsUsed, 'skills_used'),
+    reflection: parseField(Reflection, reflection, 'reflection'),
+    importance: parseField(Importance, request.importance, 'importance'),
+    key: optionalRequestId(request.requestId),
+    at,
+  };
+  if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
+  refuseDeep(outcomes);
+  refuseLong([...context, ...actions, reflection, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
+  return told;
+}
+
+function refuseDeep(outcomes: readonly unknown[]): void {
+  const description = `is nested deeper than ${OUTCOME_DEPTH_MAX} lists and objects; make it flatter, or give what is inside as text`;
+  refuseAny(outcomes.flatMap((outcome, i) => (isDeeper(outcome, OUTCOME_DEPTH_MAX) ? [{ field: `outcomes[${i}]`, description }] : [])));
+}
+
+function refuseLong(texts: readonly string[]): void {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes <= EPISODE_BYTES_MAX) return;
+  throw new EtudeError(
+    'PAYLOAD_TOO_LARGE',
+    `An episode may tell ${EPISODE_BYTES_MAX} bytes in context, actions, outcomes, skills_used and reflection together; this one has ${bytes}. Shorten it, or store it as several episodes.`,
+  );
+}
+
+export interface WriteRequest {
+  readonly layer: MemoryLayer;
+  readonly scope: Scope;
+  /** As the caller sent it; empty is none. */
+  readonly requestId: string;
+  /** Everything that the record is made of, without the time. */
+  readonly content: unknown;
+}
+
+/**
+ * An id of this write, the same whenever the same request comes again. It holds a digest of owner and content, so that no two
+ * requests meet in it, whatever their request ids are.
+ *
+ * @throws EtudeError ALREADY_EXISTS where the request id was used for another content, or by another owner
+ */
+export async function writeIdOf({ store }: Pick<Memory, 'store'>, { layer, scope, requestId, content }: WriteRequest): Promise<string> {
+  const key = optionalRequestId(requestId);
+  if (key === null) return `told.${randomUUID()}`;
+  const digest = contentDigest({ agent: scope.agent, user: scope.user, content });
+  await claimRequest(store, { layer, scope, requestId: key, digest, at: Date.now() });
+  return `told.${key}.${digest}`;
+}

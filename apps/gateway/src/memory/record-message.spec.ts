@@ -1,0 +1,97 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { ListRecentEpisodesResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { describe, expect, it } from 'vitest';
+import { recordMessage, wireFields } from './record-message.js';
+
+const OWNER = { layer: 'episodic', kind: 'transition', scope: { tenant: 'acme', agent: 'scout', user: null }, createdAt: 0 } as const;
+
+/** As whoever asked for it reads it. */
+function received(fields: Readonly<Record<string, unknown>>) {
+  const episodes = [recordMessage({ ...OWNER, id: 'e1', fields })];
+  const bytes = toBinary(ListRecentEpisodesResponseSchema, create(ListRecentEpisodesResponseSchema, { episodes }));
+  return fromBinary(ListRecentEpisodesResponseSchema, bytes).episodes[0]?.fields;
+}
+
+function nested(depth: number): unknown {
+  return depth === 0 ? 'the deepest' : { deeper: nested(depth - 1) };
+}
+
+it.each([60, 2_000])('gives what is nested %i deep as JSON in a text, which decoders read', (depth) => {
+  const fields = received({ summary: 'fog', outcomes: [nested(depth)] });
+  expect(fields?.['summary']).toBe('fog');
+  expect(JSON.stringify(fields)).toContain('the deepest');
+});
+
+it('gives everything else as it is', () => {
+  const fields = { outcomes: [nested(24)] };
+  expect(received({ ...fields, left: undefined })).toEqual(fields);
+});
+
+describe('the fields of a record, as callers know them,', () => {
+  it('are in snake_case with times in RFC 3339, and what is in them is left alone', () => {
+    const scope = { tenant: 'acme', agent: 'scout', user: null };
+    const fields = { rolloutId: 'r1', recalled: [{ createdAt: 1 }], scope, createdAt: 0, costUsd: 0.5 };
+    expect(wireFields({ kind: 'transition', fields })).toEqual({
+      rollout_id: 'r1',
+      recalled: [{ createdAt: 1 }],
+      scope,
+      created_at: '1970-01-01T00:00:00.000Z',
+      cost_usd: 0.5,
+    });
+  });
+
+  it('hold a time that is none as it is', () => {
+    expect(wireFields({ kind: 'chunk', fields: { createdAt: 1e300 } })).toEqual({ created_at: 1e300 });
+  });
+
+  it('say what a fact states, and how often it was found', () => {
+    const fields = { text: 'It leaks.', category: 'general', accessCount: 2, validTo: 1_700_000_000_000, supersededBy: 'f2' };
+    expect(wireFields({ kind: 'fact', fields })).toEqual({
+      fact: 'It leaks.',
+      category: 'general',
+      access_count: 2,
+      valid_to: '2023-11-14T22:13:20.000Z',
+      superseded_by: 'f2',
+    });
+  });
+
+  it('say what an outside agent told of an episode', () => {
+    const experience = { context: ['fog'], actions: ['slow down'], outcomes: [{ type: 'passed', atHelm: 'Mara' }] };
+    expect(wireFields({ kind: 'episode', fields: { experience, prompt: 'fog', skillsUsed: ['sound_horn'] } })).toEqual({
+      ...experience,
+      prompt: 'fog',
+      skills_used: ['sound_horn'],
+    });
+  });
+
+  it.each([
+    [{ code: 'print(3)', success: true }, ['print(3)'], 'solved'],
+    [{ code: null, success: false }, [], 'action_error'],
+  ])('tell an episode of a rollout in the same words: %o', (ended, actions, type) => {
+    const fields = { prompt: 'Print 3.', summary: 'how it went', ...ended };
+    expect(wireFields({ kind: 'episode', fields })).toEqual({
+      ...fields,
+      context: ['Print 3.'],
+      actions,
+      outcomes: [{ type, summary: 'how it went' }],
+    });
+  });
+
+  it('give the words of a procedure, and how often a skill was run', () => {
+    const procedure = { kind: 'procedure', description: 'Throw the bow line first.', successRate: 0.5 };
+    expect(wireFields({ kind: 'skill', fields: procedure })).toEqual({
+      kind: 'procedure',
+      description: 'Throw the bow line first.',
+      prompt: 'Throw the bow line first.',
+      success_rate: 0.5,
+      usage_count: 0,
+    });
+    const usage = { used: 7, lastUsedAt: 0 };
+    expect(wireFields({ kind: 'skill', fields: { kind: 'function', description: 'Adds.', usage } })).toEqual({
+      kind: 'function',
+      description: 'Adds.',
+      usage,
+      usage_count: 7,
+    });
+  });
+});

@@ -1,0 +1,123 @@
+import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf';
+import type { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { isDeeper } from '@etude/contracts/json';
+import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
+import { hasHiddenTests } from '@etude/domain/skills/content-digest';
+import type { PlainRecord } from '@etude/memory/memory';
+import type { Role } from '@etude/platform/auth';
+import { readsHiddenTests } from '../readers/skill-access.js';
+import { timestampAt } from '../wire/time.js';
+import { snakeCase } from '../wire/validation.js';
+
+/** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
+const FIELDS_DEPTH_MAX = 28;
+
+export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
+
+export function recordMessage({ id, layer, kind, scope, createdAt, fields }: PlainRecord): RecordInit {
+  return {
+    id,
+    layer,
+    kind,
+    agent: scope.agent,
+    user: scope.user ?? '',
+    createTime: timestampAt(createdAt),
+    fields: plainJson(wireFields({ kind, fields })),
+  };
+}
+
+/**
+ * A record for whoever may read it: of a skill without its held-out tests, which nobody is shown, and without tests that were made from a
+ * task's cases, some of which are hidden, for all but those who may read them.
+ */
+export function shownRecord(record: PlainRecord, roles: readonly Role[]): PlainRecord {
+  if (record.kind === 'episode') return { ...record, fields: shownEpisode(record.fields as unknown as Episode, roles) };
+  if (record.kind !== 'skill') return record;
+  const { heldOut: _heldOut, tests, ...fields } = record.fields as unknown as Skill;
+  return { ...record, fields: hasHiddenTests(fields) && !readsHiddenTests(roles, record) ? fields : { ...fields, tests } };
+}
+
+function shownEpisode({ tests = [], ...episode }: Episode, roles: readonly Role[]): Episode {
+  return tests.length > 0 && readsHiddenTests(roles, episode) ? { ...episode, tests } : episode;
+}
+
+export const factMessage = (fact: Fact): RecordInit => recordMessage({ ...fact, layer: 'semantic', kind: 'fact', fields: { ...fact } });
+
+export const episodeMessage = (episode: Episode, roles: readonly Role[]): RecordInit =>
+  recordMessage({ ...episode, layer: 'episodic', kind: 'episode', fields: shownEpisode(episode, roles) });
+
+export const procedureMessage = (skill: Skill): RecordInit =>
+  recordMessage({ ...skill, id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', fields: { ...skill } });
+
+export function documentMessage(document: DocumentRecord): MessageInitShape<typeof DocumentSchema> {
+  const { id, name, title, mediaType, digest, bytes, chunks, scope, createdAt } = document;
+  return {
+    id,
+    name,
+    title,
+    mediaType,
+    sha256: digest,
+    bytes: BigInt(bytes),
+    chunks,
+    agent: scope.agent,
+    user: scope.user ?? '',
+    createTime: timestampAt(createdAt),
+  };
+}
+
+/** What JSON has no word for, such as undefined, is left out; what is nested too deep for a reply is given as its JSON in a text. */
+function plainJson(value: unknown): JsonObject {
+  const plain = JSON.parse(JSON.stringify(value)) as JsonObject;
+  return isDeeper(plain, FIELDS_DEPTH_MAX) ? (flattened(plain, FIELDS_DEPTH_MAX) as JsonObject) : plain;
+}
+
+function flattened(value: JsonValue, levels: number): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (levels === 0) return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map((item) => flattened(item, levels - 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, flattened(item, levels - 1)]));
+}
+
+type Fields = PlainRecord['fields'];
+
+/**
+ * The fields of a record under the names that callers know: in snake_case, with times in RFC 3339. What a field holds is as an export
+ * has it.
+ */
+export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'>): Fields {
+  const named = Object.entries(knownTo(kind, fields)).map(([name, value]) => [
+    snakeCase(name),
+    isTime(name, value) ? rfc3339(value) : value,
+  ]);
+  return Object.fromEntries(named) as Fields;
+}
+
+/** Furthest from 1970 that a date can be, in ms: an import may hold any number. */
+const DATE_MAX_MS = 8.64e15;
+
+const isTime = (name: string, value: unknown): value is number =>
+  /(?:At|^validFrom|^validTo)$/.test(name) && typeof value === 'number' && Math.abs(value) <= DATE_MAX_MS;
+
+const rfc3339 = (at: number) => new Date(at).toISOString();
+
+/** With what callers call otherwise, or look for elsewhere. */
+function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
+  if (kind === 'fact') return factFields(fields as unknown as Fact);
+  if (kind === 'episode') return episodeFields(fields as unknown as Episode);
+  return kind === 'skill' ? skillFields(fields as unknown as Skill) : fields;
+}
+
+const factFields = ({ text, ...fact }: Fact): Fields => ({ fact: text, ...fact });
+
+/** An episode of a rollout is told as an outside agent would have: its task, its code, and how that ended. */
+function episodeFields({ experience, ...episode }: Episode): Fields {
+  const { prompt, code, success, summary } = episode;
+  const outcomes = [{ type: success ? 'solved' : 'action_error', summary }];
+  return { ...episode, ...(experience ?? { context: [prompt], actions: code === null ? [] : [code], outcomes }) };
+}
+
+const skillFields = (skill: Skill): Fields => ({
+  ...skill,
+  ...(skill.kind === 'procedure' ? { prompt: skill.description } : {}),
+  usageCount: skill.usage?.used ?? 0,
+});

@@ -1,0 +1,167 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Memory as MemoryService, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { MemoryLayer } from '@etude/contracts/task';
+import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
+import { provenanceOf } from '@etude/domain/recall/provenance';
+import { readableSkills } from '@etude/memory/layers/readable-skills';
+import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
+import type { Handlers } from '../calls/calls.js';
+import { readScope } from '../readers/readers.js';
+import { askedSkills, type AskedSkills, skillNamed } from '../readers/skill-access.js';
+import { timestampAt } from '../wire/time.js';
+import { parseField } from '../wire/validation.js';
+import type { MemoryDeps } from './memory-deps.js';
+import { recordMessage, shownRecord } from './record-message.js';
+import { checkedRecall, checkedSearch } from './search-request.js';
+
+type Hits = Array<MessageInitShape<typeof MemoryHitSchema>>;
+type Search = (memory: Memory, scope: ReadScope, query: LayerQuery) => Promise<Hits>;
+
+/** What the database being away looks like; anything else is an error also where a partial answer is enough. */
+const AWAY: ReadonlySet<string> = new Set(['MEMORY_UNAVAILABLE', 'MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED']);
+
+const SEARCHES: Readonly<Record<MemoryLayer, Search>> = {
+  episodic: async ({ episodic }, scope, query) => (await episodic.search(scope, query)).map(hitMessage),
+  semantic: async ({ semantic }, scope, query) => {
+    const hits = await semantic.search(scope, query);
+    const facts = hits.filter(({ kind }) => kind === 'fact').map(({ id }) => id);
+    if (facts.length > 0) await semantic.countAccess(scope, facts);
+    return hits.map(hitMessage);
+  },
+  procedural: async ({ procedural }, scope, query) => (await readableSkills(procedural, scope, query)).map(skillHitMessage),
+};
+
+/** The reading half of `etude.v1.Memory`. Hits come layer by layer, best first within each: scores of two layers don't compare. */
+export const searchCalls = {
+  async searchMemory(request, call, deps) {
+    const { layers, queryOf } = checkedSearch(request);
+    const scope = readScope(call, request);
+    const memory = await deps.memory.open();
+    const found = await Promise.all(
+      layers.map((layer) => orMissing(layer, request.partial, () => SEARCHES[layer](memory, scope, queryOf(layer)))),
+    );
+    return {
+      hits: found.flatMap((hits) => (Array.isArray(hits) ? hits : [])),
+      missingLayers: found.filter((hits) => typeof hits === 'string'),
+    };
+  },
+
+  async recall(request, call, deps) {
+    const checked = checkedRecall(request);
+    const memory = await deps.memory.open();
+    const { facts, experiences, procedures, tokens, missing } = await memory.recall(readScope(call, request), checked, {
+      partial: request.partial,
+    });
+    return {
+      facts: facts.map(hitMessage),
+      experiences: experiences.map(hitMessage),
+      procedures: procedures.map(hitMessage),
+      tokens,
+      missingLayers: [...missing],
+    };
+  },
+
+  async getMemory(request, call, deps) {
+    const { id } = request;
+    const layer = parseField(MemoryLayer, request.layer, 'layer');
+    const memory = await deps.memory.open();
+    const record =
+      layer === 'procedural'
+        ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
+        : await memory.get(readScope(call, request), layer, id);
+    if (record === null) throw new EtudeError('NOT_FOUND', `There is nothing called ${JSON.stringify(id)} in ${layer} memory.`);
+    return recordMessage(shownRecord(record, call.roles));
+  },
+
+  async getMemoryStats(_request, call, deps) {
+    const memory = await deps.memory.open();
+    const { tenant, roles } = call;
+    const { adapter, model, layers, diskBytes, memoryBytes } = await memory.upkeep.stats(tenant);
+    // What they tell is of all tenants together.
+    const isOperator = roles.includes('operator');
+    return {
+      adapter,
+      embeddingModel: model.name,
+      dimension: model.dimension,
+      layers: layers.map((one) => ({ ...one, records: BigInt(one.records), archived: BigInt(one.archived) })),
+      diskBytes: BigInt(isOperator ? (diskBytes ?? 0) : 0),
+      memoryBytes: BigInt(isOperator ? (memoryBytes ?? 0) : 0),
+    };
+  },
+} satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+async function orMissing(layer: MemoryLayer, partial: boolean, search: () => Promise<Hits>): Promise<Hits | string> {
+  try {
+    return await search();
+  } catch (error) {
+    if (partial && AWAY.has((error as { code?: string }).code ?? '')) return layer;
+    throw error;
+  }
+}
+
+const SKILL_ID = /^(?:skills\/)?([a-z][a-z0-9_]{0,79})(?:@([1-9][0-9]{0,8}))?$/;
+
+/**
+ * A skill by the id of its hit, or by its name for the newest version; whose it may be is decided as for `GetSkill`.
+ * null where the id is none of a skill.
+ *
+ * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where a reviewer names no user, and several have one
+ */
+export async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, id: string): Promise<PlainRecord | null> {
+  const [, name, version] = SKILL_ID.exec(id) ?? [];
+  if (name === undefined) return null;
+  const skill = await skillNamed(procedural, asked, `skills/${name}`, Number(version ?? 0));
+  const { scope, createdAt } = skill;
+  return { id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', scope, createdAt, fields: { ...skill } };
+}
+
+type HitInit = MessageInitShape<typeof MemoryHitSchema>;
+
+export function hitMessage(hit: MemoryHit): HitInit {
+  const { id, layer, kind, title, text, score, similarity, agent, user = '', scripted = false, createdAt, sources, explanation } = hit;
+  return {
+    id,
+    layer,
+    kind,
+    title,
+    text,
+    score,
+    similarity,
+    agent,
+    user,
+    scripted,
+    createTime: timestampAt(createdAt),
+    sources: [...sources],
+    explanation: { ...explanation },
+    ...provenanceOf(hit),
+  };
+}
+
+interface SkillHit {
+  readonly skill: Skill;
+  readonly similarity: number;
+  readonly score: number;
+  readonly explanation?: Readonly<Record<string, number>>;
+}
+
+export function skillHitMessage({ skill, similarity, score, explanation }: SkillHit): HitInit {
+  const id = `${skill.name}@${skill.version}`;
+  return {
+    id,
+    layer: 'procedural',
+    kind: 'skill',
+    title: id,
+    text: skill.description,
+    score,
+    similarity,
+    agent: skill.scope.agent,
+    user: skill.scope.user ?? '',
+    scripted: skill.scripted,
+    createTime: timestampAt(skill.createdAt),
+    sources: skill.sources,
+    explanation: { ...explanation },
+    ...provenanceOf({ id, kind: 'skill', sources: skill.sources }),
+  };
+}

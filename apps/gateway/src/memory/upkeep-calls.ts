@@ -1,0 +1,123 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { EraseMemoryRequest, Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { AgentId, UserId } from '@etude/contracts/ids';
+import { MemoryLayer } from '@etude/contracts/task';
+import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/upkeep/import-lines';
+import { hasRole } from '@etude/platform/auth';
+import type { ErasureSubject } from '@etude/queue/memory/upkeep-store';
+import { z } from 'zod';
+import type { Handlers } from '../calls/calls.js';
+import { ownersOf } from '../readers/readers.js';
+import { askedSkills, seesUsers } from '../readers/skill-access.js';
+import { optionalRequestId } from '../wire/names.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import type { MemoryDeps } from './memory-deps.js';
+import { erasureMessage } from './operator-calls.js';
+import { proposedSkills } from './proposed-skills.js';
+
+const SCORE_MAX = 0.2;
+const OLDER_THAN_DAYS = 30;
+const IDS_MAX = 1_000;
+
+const Fraction = z.number().min(0).max(1);
+const Days = z.number().int().min(0).max(36_500);
+const Layers = z.array(z.enum(MemoryLayer.options, { error: `must be one of ${MemoryLayer.options.join(', ')}` }));
+
+/** What a tenant does with its memory as a whole: `etude.v1.Memory`. */
+export const upkeepCalls = {
+  async *exportMemory(request, call, deps) {
+    const owners = ownersOf(call, request);
+    const layers = parseField(Layers, request.layers, 'layers');
+    const { signal, roles } = call;
+    const { upkeep } = await deps.memory.open();
+    const options = { ...(layers.length > 0 ? { layers } : {}), hiddenTests: hasRole(roles, 'reviewer'), signal };
+    yield* inMessages(upkeep.exportLines(owners, options));
+  },
+
+  async importMemory({ lines }, call, deps) {
+    if (lines.length > REQUEST_LINES_MAX) {
+      throw invalidField('lines', `must not have more than ${REQUEST_LINES_MAX} entries; it has ${lines.length}, send fewer at once`);
+    }
+    const { tenant, signal, roles } = call;
+    const { upkeep, procedural } = await deps.memory.open();
+    const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...deps }) };
+    const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
+    return {
+      lines: BigInt(report.lines),
+      added: BigInt(report.added),
+      unchanged: BigInt(report.unchanged),
+      refused: report.refused.map(({ line, reason }) => ({ line: BigInt(line), reason })),
+    };
+  },
+
+  async archiveMemory(request, call, deps) {
+    const owners = ownersOf(call, request);
+    const layers = parseField(Layers, request.layers, 'layers');
+    const policy = {
+      scoreMax: parseField(Fraction.default(SCORE_MAX), request.scoreMax, 'score_max'),
+      olderThanDays: parseField(Days.default(OLDER_THAN_DAYS), request.olderThanDays, 'older_than_days'),
+      ...(layers.length > 0 ? { layers } : {}),
+    };
+    const { upkeep } = await deps.memory.open();
+    const { looked, archived, examples } = await upkeep.archive(owners, policy, { dryRun: request.dryRun }, call.signal);
+    const asked = askedSkills(call, request);
+    const named = examples.filter((example) => example.layer !== 'procedural' || seesUsers(asked, example));
+    return {
+      looked: BigInt(looked),
+      archived: BigInt(archived),
+      examples: named.map(({ id, layer, title, score }) => ({ id, layer, title, score })),
+    };
+  },
+
+  async restoreMemory(request, call, deps) {
+    if (request.ids.length > IDS_MAX) throw invalidField('ids', `must not have more than ${IDS_MAX} entries; it has ${request.ids.length}`);
+    const { upkeep } = await deps.memory.open();
+    const restored = await upkeep.restore(ownersOf(call, request), request.ids.length > 0 ? request.ids : undefined);
+    return { restored: BigInt(restored) };
+  },
+
+  async eraseMemory(request, call, deps) {
+    const { tenant } = call;
+    const subject = erasureSubject(request, tenant);
+    const { receipt } = await deps.upkeep.requestErasure(tenant, optionalRequestId(request.requestId) ?? '', subject);
+    return erasureMessage(receipt);
+  },
+
+  async getErasure({ id }, call, deps) {
+    const receipt = await deps.upkeep.erasure(call.tenant, id);
+    if (receipt === null) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
+    return erasureMessage(receipt);
+  },
+} satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureSubject {
+  if (whose.case === 'agent') return { agent: parseField(AgentId, whose.value, 'agent') };
+  if (whose.case === 'user') return { user: parseField(UserId, whose.value, 'user') };
+  if (whose.case === 'tenant' && whose.value === tenant) return { all: true };
+  throw whose.case === 'tenant'
+    ? invalidField('tenant', 'must be the tenant of this key, to confirm that all of it is to be erased')
+    : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
+}
+
+async function* each(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+
+const MESSAGE_CHARS_MAX = 1_000_000;
+const LINES_MAX = 500;
+
+/** Lines, many in one message; a long line is a message of its own. */
+export async function* inMessages(lines: AsyncIterable<string>): AsyncGenerator<{ lines: string[] }> {
+  let message: string[] = [];
+  let chars = 0;
+  for await (const line of lines) {
+    if (message.length > 0 && (chars + line.length > MESSAGE_CHARS_MAX || message.length >= LINES_MAX)) {
+      yield { lines: message };
+      message = [];
+      chars = 0;
+    }
+    message.push(line);
+    chars += line.length;
+  }
+  if (message.length > 0) yield { lines: message };
+}

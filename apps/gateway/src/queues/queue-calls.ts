@@ -1,0 +1,65 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { DeadLetterSchema, Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { QUEUES } from '@etude/contracts/queues';
+import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
+import { z } from 'zod';
+import type { Handlers } from '../calls/calls.js';
+import { afterPageToken, pageToken } from '../wire/names.js';
+import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+
+const PAGE = { max: 1_000, standard: 50 };
+const IDS_MAX = 1_000;
+
+export interface QueueDeps {
+  readonly dead: DeadLetters;
+}
+
+/** `etude.v1.Queues`, across tenants, hence for operators only. */
+export const queueCalls = {
+  async listQueues(_request, _call, deps) {
+    return { queues: (await deps.dead.queues()).map(queueMessage) };
+  },
+
+  async listDeadLetters(request, _call, deps) {
+    const queue = queueName(request.queue);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const bound = ['ListDeadLetters', queue];
+    const after = afterPageToken(request.pageToken, bound) ?? undefined;
+    const { letters, next } = await deps.dead.list(queue, { pageSize, after });
+    return { deadLetters: letters.map(deadLetterMessage), nextPageToken: pageToken(next, bound) };
+  },
+
+  async redriveDeadLetters(request, _call, deps) {
+    const queue = queueName(request.queue);
+    const { ids, all } = request;
+    if (all === ids.length > 0) throw invalidField('ids', 'name the dead letters to redrive, or set `all` and name none');
+    if (ids.length > IDS_MAX) throw invalidField('ids', `must not have more than ${IDS_MAX} entries; it has ${ids.length}`);
+    const { redriven, refused } = await deps.dead.redrive(queue, all ? { all } : { ids: [...new Set(ids)] });
+    return { redriven, refused: [...refused] };
+  },
+} satisfies Handlers<typeof Queues, QueueDeps>;
+
+const NAMES = QUEUES.map(({ name }) => name);
+const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one of ${NAMES.join(', ')}`);
+
+/** @throws EtudeError INVALID_ARGUMENT for a queue that there isn't */
+export const queueName = (name: string) => parseField(QueueName, name, 'queue');
+
+export const queueMessage = ({ oldestWaitingMs, ...counts }: QueueCounts): MessageInitShape<typeof QueueSchema> => ({
+  ...counts,
+  oldestWaitingMs: BigInt(Math.max(0, Math.round(oldestWaitingMs))),
+});
+
+export function deadLetterMessage({
+  queue,
+  id,
+  code,
+  reason,
+  path,
+  payload,
+  attempts,
+  failedAt,
+}: DeadLetter): MessageInitShape<typeof DeadLetterSchema> {
+  return { queue, id, code, reason, path, attempts, payloadJson: JSON.stringify(payload) ?? '', failTime: timestampFromMs(failedAt) };
+}

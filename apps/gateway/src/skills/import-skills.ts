@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import type { ImportSkillRequest, ImportSkillRequest_Head } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Scope, Skill } from '@etude/contracts/memory';
+import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FolderFiles, tooLarge } from '@etude/documents/skill-folder/file-collector';
+import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
+import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, type ArchiveFormat, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
+import { readSkill } from '@etude/documents/skill-folder/skill-folder';
+import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { skillDigest } from '@etude/domain/skills/content-digest';
+import { findSkill } from '@etude/domain/skills/life/find-skill';
+import { CODE_MAX_BYTES } from '@etude/domain/skills/proof/inspect-code';
+import type { Registration } from '../registration/skill-registration.js';
+import { invalidField, refuseAny } from '../wire/validation.js';
+import type { CheckedDraft } from './skill-draft.js';
+
+/** As for what is registered by hand. */
+const TEXT_CHARS_MAX = 400_000;
+const TESTS_MAX = 200;
+const LIST_MAX = 100;
+
+export interface ImportedSkill extends CheckedDraft {
+  readonly notes: readonly string[];
+}
+
+/**
+ * A candidate of what a folder holds. Nobody here wrote it: it is never approved automatically. What it says of where it was learned,
+ * and which tasks it solved there, is kept in its SKILL.md and believed by nobody.
+ *
+ * @param source "imports/{id}"
+ * @param at ms since 1970
+ * @throws EtudeError INVALID_ARGUMENT
+ */
+export function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number): ImportedSkill {
+  const { parts: said, notes } = readSkill({ folder, files }, true);
+  const { entryPoint, sources, cues, dependencies, ...parts } = said;
+  refuseLarge(parts, folder);
+  const skill: Omit<Skill, 'digest'> = {
+    ...parts,
+    version: 1,
+    scope,
+    entryPoint: entryPoint ?? null,
+    cues: parts.examplePrompts ?? [],
+    fingerprints: [],
+    status: 'candidate',
+    statusReason: '',
+    evidence: [],
+    sources: [source],
+    executionCount: 0,
+    successRate: 1,
+    createdAt: at,
+    updatedAt: at,
+    origin: 'import',
+    untrusted: ['imported'],
+  };
+  const place = folder === '' ? parts.name : folder;
+  return {
+    skill: { ...skill, digest: skillDigest(skill) },
+    isProgram: entryPoint === null && parts.kind !== 'procedure',
+    notes: [
+      ...notes,
+      ...(sources.length + cues.length > 0 ? [`${place}: where it was learned is not taken over; its source is ${source}`] : []),
+      ...(dependencies === undefined ? [] : [`${place}: the skills that it calls are looked for here by their names`]),
+    ],
+  };
+}
+
+/** The same files are the same import. */
+export function sourceOfImport(files: readonly FolderFile[]): string {
+  const hash = createHash('sha256');
+  for (const { path, bytes } of files)
+    hash
+      .update(`${Buffer.byteLength(path)} ${bytes.byteLength} `)
+      .update(path)
+      .update(bytes);
+  return `imports/i${hash.digest('hex').slice(0, 32)}`;
+}
+
+type Large = Omit<SkillParts, 'entryPoint' | 'sources' | 'cues'>;
+
+function refuseLarge(parts: Large, folder: string): void {
+  const { name, code, tests, tags, examplePrompts = [], parameters, packages = [] } = parts;
+  const lists = { tags, examplePrompts, parameters, packages };
+  const say = (description: string) => ({ field: name, description });
+  refuseAny([
+    ...largeText(parts, folder).map(say),
+    ...(code.includes('\0') ? [say('its code holds a NUL character')] : []),
+    ...(tests.length > TESTS_MAX ? [say(`it has ${tests.length} tests, and ${TESTS_MAX} are the most`)] : []),
+    ...Object.entries(lists).flatMap(([field, list]) =>
+      list.length > LIST_MAX ? [say(`it has ${list.length} ${field}, and ${LIST_MAX} are the most`)] : [],
+    ),
+  ]);
+}
+
+/** Which file is too large, how large it is, and how large it may be. */
+function largeText({ name, kind, code }: Large, folder: string): string[] {
+  const path = `${folder === '' ? '' : `${folder}/`}${kind === 'procedure' ? SKILL_TEXT : codePath(name)}`;
+  if (kind === 'procedure')
+    return code.length > TEXT_CHARS_MAX
+      ? [
+          `the text of ${path} has ${code.length} characters, and ${TEXT_CHARS_MAX} are the most; move what is looked up into files beside it`,
+        ]
+      : [];
+  const bytes = Buffer.byteLength(code);
+  return bytes > CODE_MAX_BYTES
+    ? [`${path} has ${bytes} bytes, and ${CODE_MAX_BYTES} are the most; a skill is one tool, not a library`]
+    : [];
+}
+
+const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
+
+export interface SkillImport {
+  readonly head: ImportSkillRequest_Head;
+  readonly came: FolderFiles;
+}
+
+/**
+ * What an import sends, whole: it is small, or refused before it is.
+ *
+ * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, CANCELLED
+ */
+export async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: AbortSignal): Promise<SkillImport> {
+  const incoming = requests[Symbol.asyncIterator]();
+  const first = await incoming.next();
+  const part = first.done ? undefined : first.value.part;
+  if (part?.case !== 'head') throw invalidField('head', 'is required in the first message of an import');
+  const head = part.value;
+  const format = FORMATS.find((one) => one === head.format);
+  if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
+  const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
+  const files = await filesIn({ [Symbol.asyncIterator]: () => incoming }, bytesMax);
+  return { head, came: format === 'folder' ? filesOfFolder(files) : await archived(files, format, signal) };
+}
+
+async function archived(files: readonly FolderFile[], format: ArchiveFormat, signal: AbortSignal): Promise<FolderFiles> {
+  if (files.length > 1) throw invalidField('file.path', 'must be the same in every message: these are the bytes of one archive');
+  return filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal);
+}
+
+async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: number): Promise<FolderFile[]> {
+  const files = new Map<string, Uint8Array[]>();
+  let bytes = 0;
+  for await (const { part } of requests) {
+    if (part.case !== 'file') throw invalidField(part.case ?? 'part', 'must be a file in every message but the first');
+    const { path, data } = part.value;
+    bytes += data.byteLength;
+    if (bytes > bytesMax) throw tooLarge(`what came in is larger than ${bytesMax} bytes`);
+    files.set(path, [...(files.get(path) ?? []), data]);
+    if (files.size > 2 * FOLDER_LIMITS.filesMax) throw tooLarge(`there are more than ${FOLDER_LIMITS.filesMax} files`);
+  }
+  return [...files].map(([path, parts]) => ({ path, bytes: Buffer.concat(parts) }));
+}
+
+/** One skill of an import, with the names of the skills that it calls. */
+export interface ReadImport {
+  readonly registration: Registration;
+  readonly uses: readonly string[];
+}
+
+export interface ImportOrder {
+  /** What can be registered now; what is called before what calls it. */
+  readonly ready: readonly Registration[];
+  /** What waits for others of them, with for whom and what to do. */
+  readonly waiting: ReadonlyArray<{ readonly registration: Registration; readonly note: string }>;
+}
+
+const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
+
+/**
+ * A skill is pinned to active ones, and nothing that is imported is active before somebody approved it. What calls another of the same
+ * import therefore waits for it, and is taken when the same is imported again.
+ *
+ * @throws EtudeError FAILED_PRECONDITION where they call each other in a circle; MEMORY_UNAVAILABLE
+ */
+export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>, imports: readonly ReadImport[]): Promise<ImportOrder> {
+  const ready: Registration[] = [];
+  const waiting: Array<ImportOrder['waiting'][number]> = [];
+  for (const one of calledFirst(imports)) {
+    const { registration } = one;
+    const missing = await missingOf(one, imports, procedural);
+    if (missing.length === 0) ready.push(registration);
+    else waiting.push({ registration, note: waitingNote(nameOf(one), missing.join(', ')) });
+  }
+  return { ready, waiting };
+}
+
+const waitingNote = (name: string, missing: string) =>
+  `${name} waits: it calls ${missing}, not active yet; approve ${missing}, then import the same again`;
+
+/** Of the same import and not in use here. */
+async function missingOf(
+  { registration, uses }: ReadImport,
+  imports: readonly ReadImport[],
+  procedural: Pick<ProceduralMemory, 'versions'>,
+) {
+  const names = new Set(imports.map(nameOf));
+  const { scope } = registration.draft.skill;
+  const missing: string[] = [];
+  for (const name of uses) if (names.has(name) && (await findSkill(procedural, scope, name)) === null) missing.push(name);
+  return missing;
+}
+
+function calledFirst(imports: readonly ReadImport[]): readonly ReadImport[] {
+  const byName = new Map(imports.map((one) => [nameOf(one), one]));
+  const ordered = new Set<ReadImport>();
+  const visit = (one: ReadImport, path: readonly string[]) => {
+    const name = nameOf(one);
+    if (path.includes(name))
+      throw new EtudeError('FAILED_PRECONDITION', `skills call each other in a circle: ${[...path, name].join(' -> ')}; take one call out`);
+    if (ordered.has(one)) return;
+    for (const used of one.uses) {
+      const called = byName.get(used);
+      if (called !== undefined) visit(called, [...path, name]);
+    }
+    ordered.add(one);
+  };
+  for (const one of imports) visit(one, []);
+  return [...ordered];
+}
+
+/**
+ * One behind the other. All were looked at before; what is refused all the same, such as where others took the last places meanwhile, leaves
+ * those before it stored, and the same import again finds them.
+ *
+ * @throws EtudeError of the one that is refused; it says what was stored
+ */
+export async function storeImport<R>(
+  registrations: readonly R[],
+  register: (registration: R) => Promise<Skill>,
+): Promise<readonly Skill[]> {
+  const stored: Skill[] = [];
+  for (const one of registrations) {
+    try {
+      stored.push(await register(one));
+    } catch (error) {
+      throw stored.length === 0 ? error : withStored(error, stored, registrations.length);
+    }
+  }
+  return stored;
+}
+
+function withStored(cause: unknown, stored: readonly Skill[], count: number): unknown {
+  if (!(cause instanceof Error) || errorCode(cause) === 'INTERNAL') return cause;
+  const names = stored.map(({ name, version }) => `${name}@${version}`).join(', ');
+  const message = `${cause.message}; of ${count} skills of this import ${stored.length} were stored before: ${names}. The same import again finds them.`;
+  return new EtudeError(errorCode(cause), message, errorDetails(cause), { cause });
+}

@@ -1,0 +1,146 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Skill } from '@etude/contracts/memory';
+import { SkillCategory } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
+import { searchSkills, type SkillSearch } from '@etude/domain/skills/life/find-skill';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { z } from 'zod';
+import type { Handlers } from '../calls/calls.js';
+import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/skill-access.js';
+import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill.mapping.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
+import { afterPageToken, pageToken } from '../wire/names.js';
+import { boundedCount, parseField } from '../wire/validation.js';
+import { skillDiff } from './diff-skill.js';
+import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
+
+const PAGE = { max: 1_000, standard: 50 };
+const RESULTS = { max: 100, standard: 5 };
+const SIMILARITY_MIN = 0.7;
+/** Tags are looked at behind the search. */
+const PER_TAGGED_HIT = 10;
+
+const Tags = z.array(z.string().min(1).max(64)).max(50);
+const Query = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
+const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
+
+/** What is read of `etude.v1.Skills`; from memory directly. */
+export const readCalls = {
+  async listSkills(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const filter = {
+      status: statusFilterOf(request.status),
+      category: categoryOf(request.category, 'category'),
+      tags: parseField(Tags, request.tags, 'tags'),
+    };
+    const bound = ['ListSkills', asked, filter];
+    const after = placeAfter(afterPageToken(request.pageToken, bound));
+    const { procedural } = await deps.memory.open();
+    const page: Skill[] = [];
+    const { signal } = call;
+    for await (const skill of everySkillBehind(procedural, asked, filter, after)) {
+      signal.throwIfAborted();
+      // One more than asked for tells whether a page follows.
+      if (page.push(skill) > pageSize) break;
+    }
+    const shown = page.slice(0, pageSize);
+    const last = page.length > pageSize ? shown.at(-1) : undefined;
+    return { skills: shown.map(request.brief ? briefMessage : skillMessage), nextPageToken: pageToken(nextPlace(last, after), bound) };
+  },
+
+  async getSkill(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await deps.memory.open();
+    return skillMessage(await skillNamed(procedural, asked, request.name, request.version));
+  },
+
+  async searchSkills(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const text = parseField(Query, request.query, 'query');
+    const tags = parseField(Tags, request.tags, 'tags');
+    const similarityMin = parseField(Fraction, request.minSimilarity ?? SIMILARITY_MIN, 'min_similarity');
+    const limit = boundedCount(request.maxResults, 'max_results', RESULTS);
+    const { procedural } = await deps.memory.open();
+    const { tenant, agent, user } = asked;
+    const query = { text, limit, similarityMin, tags };
+    const isAgents = agent !== null && !agent.startsWith('@');
+    const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
+    // What an agent finds was offered to it. Counts may be lost, and nobody waits for them: a write to a file holds up all else here.
+    if (isAgents) setImmediate(() => void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined));
+    return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
+  },
+
+  async listSkillCategories(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const parent = categoryOf(request.parent, 'parent');
+    const { procedural } = await deps.memory.open();
+    const { signal } = call;
+    const counts = new Map<string, number>();
+    for await (const { category } of everySkillBehind(procedural, asked, { status: 'active', category: parent, tags: [] }, null)) {
+      signal.throwIfAborted();
+      const child = childOf(parent, category);
+      if (child !== null) counts.set(child, (counts.get(child) ?? 0) + 1);
+    }
+    const categories = [...counts].map(([category, skillCount]) => ({ category, skillCount }));
+    return { categories: categories.toSorted((a, b) => (a.category < b.category ? -1 : 1)) };
+  },
+
+  async listSkillVersions(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await deps.memory.open();
+    const newest = await skillNamed(procedural, asked, request.name);
+    return { skills: (await procedural.versions(newest.scope, newest.name)).map(skillMessage) };
+  },
+
+  async diffSkill(request, call, deps) {
+    const asked = askedSkills(call, request);
+    const { procedural } = await deps.memory.open();
+    const newest = await skillNamed(procedural, asked, request.name);
+    const versions = await procedural.versions(newest.scope, newest.name);
+    const to = request.toVersion === 0 ? newest : versionIn(versions, request.toVersion, 'to_version');
+    const before = versions.find(({ version }) => version < to.version) ?? null;
+    const from = request.fromVersion === 0 ? before : versionIn(versions, request.fromVersion, 'from_version');
+    return skillDiff(from, to, { withTests: false });
+  },
+} satisfies Handlers<typeof Skills, SkillDeps>;
+
+/** Of every agent, or of what is shared: each owner's, best first. */
+async function searchEvery(procedural: ProceduralMemory, asked: AskedSkills, { tags = [], limit, ...query }: SkillSearch) {
+  const wide = { ...query, limit: tags.length > 0 ? limit * PER_TAGGED_HIT : limit };
+  const found = await Promise.all(viewsOf(asked).map((view) => procedural.search(view, wide)));
+  const tagged = found.flat().filter(({ skill }) => tags.every((tag) => skill.tags.includes(tag)));
+  return tagged.toSorted((a, b) => b.score - a.score).slice(0, limit);
+}
+
+function versionIn(versions: readonly Skill[], version: number, field: string): Skill {
+  const wanted = checkedVersion(version, field);
+  const found = versions.find((one) => one.version === wanted);
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no version ${wanted} of it.`, { field });
+  return found;
+}
+
+function categoryOf(category: string, field: string): string | undefined {
+  return category === '' ? undefined : parseField(SkillCategory, category, field);
+}
+
+/** The category right below; null: the skill is in none below. */
+function childOf(parent: string | undefined, category: string | undefined): string | null {
+  if (category === undefined || category === parent) return null;
+  const depth = parent === undefined ? 1 : parent.split('.').length + 1;
+  return category.split('.').slice(0, depth).join('.');
+}
+
+/** "name/owner/user" */
+function placeAfter(after: string | null): ListPlace | null {
+  const [name, owner, ...user] = after?.split('/') ?? [];
+  return name === undefined || owner === undefined ? null : { name, owner, user: user.join('/') };
+}
+
+/** Names go up from page to page. One that does not, of a damaged record, ends the list, which would begin again else. */
+function nextPlace(last: Skill | undefined, after: ListPlace | null): string | null {
+  if (last === undefined || (after !== null && last.name < after.name)) return null;
+  const { name, owner, user } = placeOf(last);
+  return `${name}/${owner}/${user}`;
+}

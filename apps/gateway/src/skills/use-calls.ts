@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillName, skillResourceName } from '@etude/contracts/ids';
+import { Scope } from '@etude/contracts/memory';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { knownNames, type SkillReader } from '@etude/domain/skills/life/find-skill';
+import { wrongName } from '@etude/domain/skills/life/register-skill';
+import { misspelledOf } from '@etude/domain/skills/proof/call-arguments';
+import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
+import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
+import { notFoundBut, notFoundFor } from '@etude/domain/tools/use-skill-tool';
+import { claimRequest, earlierRequest } from '@etude/memory/layers/request-claims';
+import type { Memory } from '@etude/memory/memory';
+import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { askedSkills, skillNamed, skillReader, usersWith } from '../readers/skill-access.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
+import { optionalRequestId, skillOfName } from '../wire/names.js';
+import { parseField } from '../wire/validation.js';
+
+const Names = z.array(SkillName).min(1).max(50);
+const Stdin = z.string().max(1_000_000);
+
+/** What runs without a model: `etude.v1.Skills`. */
+export const useCalls = {
+  async useSkill(request, call, deps) {
+    const { signal } = call;
+    const name = skillOfName(request.name);
+    const stdin = parseField(Stdin, request.stdin, 'stdin');
+    const parameters = request.parameters ?? {};
+    const memory = await deps.memory.open();
+    const reader = await readerOf(memory, request, call);
+    if (reader === null) return notFound(request.name);
+    const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
+    const { sandboxes, outbox, checker, templateFor } = deps;
+    const running = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
+    // Asked last: `useSkill` waits for the answer on every path, so that a refusal is never left alone.
+    const allowed = requireAllowed(deps, reader, request);
+    const used = await useSkill({ reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) }, running, signal);
+    if (used.outcome === 'not_found') {
+      const users = askedSkills(call, request).everyUser ? await usersWith(memory.procedural, reader, name) : '';
+      if (users !== '') return { ...notFound(request.name), error: notFoundButOf(users) };
+      return missing(deps, request, reader, { memory, example: parameters });
+    }
+    const { success, version, output, error, durationMs, resultNote: note } = used;
+    const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
+    return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };
+  },
+
+  async loadFunctions(request, call, deps) {
+    const names = parseField(
+      Names,
+      request.names.map((name) => name.replace(/^skills\//, '')),
+      'names',
+    );
+    const reader = skillReader(call, request);
+    await requireEnabled(deps, reader);
+    const { procedural } = await deps.memory.open();
+    const { checker } = deps;
+    const { functions, code } = await loadFunctions(reader, names, { procedural, checker, clock: { now: Date.now } });
+    return { functions: functions.map((one) => ({ ...one, name: skillResourceName(one.name) })), code };
+  },
+} satisfies Handlers<typeof Skills, SkillDeps>;
+
+/** Without an agent, whoever has a skill of that name; null where nobody does. */
+async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: CallContext): Promise<SkillReader | null> {
+  if (request.agent !== '') return skillReader(call, request);
+  const asked = askedSkills(call, request);
+  try {
+    const { scope } = await skillNamed(procedural, asked, request.name);
+    return { tenant: asked.tenant, agent: scope.agent, user: asked.user };
+  } catch (error) {
+    if (error instanceof EtudeError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+async function requireAllowed(deps: SkillDeps, reader: SkillReader, { agent }: UseSkillRequest): Promise<void> {
+  await requireEnabled(deps, reader);
+  if (agent !== '') await deps.activity.note(reader.tenant, reader.agent);
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where skills are switched off for this agent */
+async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): Promise<void> {
+  const { settings } = await deps.settings.get(tenant, agent);
+  if (settings.enabled) return;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `Skills are switched off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`,
+  );
+}
+
+/** It is asked for, so that it may be there the next time; nobody vouches for what a use says. */
+async function missing(
+  deps: SkillDeps,
+  request: UseSkillRequest,
+  reader: SkillReader,
+  { memory, example }: { memory: Memory; example: JsonObject },
+) {
+  const name = skillOfName(request.name);
+  const meant = misspelledOf(name, await knownNames(memory.procedural, reader, 'active'));
+  if (meant !== null) return { ...notFound(request.name), error: notFoundBut(meant) };
+  const wrong = wrongName(name);
+  if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
+  try {
+    const wanted = await deps.wishes.request(reader, { name, description: '', example });
+    return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
+  } catch (error) {
+    if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    return { ...notFound(request.name), error: `Skill not found. ${(error as Error).message}` };
+  }
+}
+
+const notFound = (name: string) => ({ success: false, error: 'Skill not found', name });
+const notFoundButOf = (users: string) =>
+  `Skill not found; there is one of that name for users only (${users}). Name the user whose it is; nothing was asked for.`;
+
+interface Use {
+  readonly requestId: string;
+  readonly content: unknown;
+}
+
+const Meant = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
+
+/** With a request id, what a repeat goes by. Its methods throw EtudeError ALREADY_EXISTS where it was used for something else. */
+function identifiedUse(
+  { store }: Pick<Memory, 'store'>,
+  { tenant, agent, user }: SkillReader,
+  { requestId, content }: Use,
+): Pick<SkillCall, 'useId' | 'claim'> {
+  const key = optionalRequestId(requestId);
+  if (key === null) return { useId: randomUUID() };
+  const digest = contentDigest({ method: 'UseSkill', agent, user, content });
+  const request = { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() } as const;
+  return {
+    useId: key,
+    claim: {
+      async find() {
+        const note = await earlierRequest(store, request);
+        return note === null || note === '' ? null : Meant.parse(JSON.parse(note));
+      },
+      async take(meant) {
+        const { note } = await claimRequest(store, { ...request, note: JSON.stringify(meant) });
+        return note === '' ? meant : Meant.parse(JSON.parse(note));
+      },
+    },
+  };
+}

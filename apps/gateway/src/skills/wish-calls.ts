@@ -1,0 +1,112 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skills, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
+import { findSkill } from '@etude/domain/skills/life/find-skill';
+import { requireName } from '@etude/domain/skills/life/register-skill';
+import { hasRole, type Role } from '@etude/platform/auth';
+import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { ownScope } from '../readers/readers.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
+import { afterPageToken, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
+import { timestampAt } from '../wire/time.js';
+import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+
+const PAGE = { max: 200, standard: 50 };
+const Description = z.string().trim().max(4_000);
+const Reason = z.string().trim().max(1_000);
+const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look like "wantedSkills/w0192f0c8a1b2"');
+/** Of an example, as JSON. */
+const EXAMPLE_MAX_CHARS = 16_000;
+
+/** Skills that somebody misses, and what became of them: `etude.v1.Skills`. */
+export const wishCalls = {
+  async requestSkill(request, call, deps) {
+    const reader = ownScope(call, request);
+    const requestId = optionalRequestId(request.requestId) ?? '';
+    const name = parseField(SkillName, request.name.replace(/^skills\//, ''), 'name');
+    requireName(name);
+    const description = parseField(Description, request.description, 'description');
+    const example = request.example ?? null;
+    if (JSON.stringify(example).length > EXAMPLE_MAX_CHARS)
+      throw invalidField('example', `must not have more than ${EXAMPLE_MAX_CHARS} characters as JSON`);
+    const { procedural } = await deps.memory.open();
+    if (await findSkill(procedural, reader, name))
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `There is an active skill "${name}" for this reader already; use it, or register another version.`,
+        {
+          metadata: { name: skillResourceName(name) },
+        },
+      );
+    const { roles, name: by } = call;
+    const origin = hasRole(roles, 'reviewer') ? { vouchedBy: by, requestId } : { requestId };
+    return wantedMessage(await deps.wishes.requestSkill(reader, { name, description, example }, origin));
+  },
+
+  async getWantedSkill(request, call, deps) {
+    return wantedMessage(await seenWish(deps, request, call));
+  },
+
+  async withdrawWantedSkill(request, call, deps) {
+    const reason = parseField(Reason, request.reason, 'reason');
+    const { tenant, id } = await seenWish(deps, request, call);
+    return wantedMessage(await deps.wanted.withdraw(tenant, id, reason));
+  },
+
+  async listWantedSkills(request, call, deps) {
+    const { tenant, roles } = call;
+    const limit = boundedCount(request.pageSize, 'page_size', PAGE);
+    const agent = optionalAgent(request.agent);
+    const user = wishUserOf(request, roles);
+    const bound = ['ListWantedSkills', tenant, agent, user ?? null, user === undefined];
+    const after = afterPageToken(request.pageToken, bound);
+    const { wishes, nextAfter } = await deps.wanted.list(tenant, { limit, after, agent, ...(user === undefined ? {} : { user }) });
+    return { wantedSkills: wishes.map(wantedMessage), nextPageToken: pageToken(nextAfter, bound) };
+  },
+} satisfies Handlers<typeof Skills, SkillDeps>;
+
+/** As the skill would be seen that comes of it: a user's by that user, nobody's in particular by all. @throws EtudeError NOT_FOUND */
+async function seenWish(
+  deps: SkillDeps,
+  request: { readonly name: string; readonly user: string },
+  call: CallContext,
+): Promise<WantedSkill> {
+  const { tenant, roles } = call;
+  const { name } = request;
+  const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
+  const user = wishUserOf(request, roles);
+  const wanted = await deps.wanted.get(tenant, id);
+  if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
+  throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`, {
+    metadata: { name },
+  });
+}
+
+/** undefined: every user's, for reviewers who name none; null: nobody's in particular. */
+function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[]): string | null | undefined {
+  if (user !== '') return parseField(UserId, user, 'user');
+  return hasRole(roles, 'reviewer') ? undefined : null;
+}
+
+export function wantedMessage(wanted: WantedSkill): MessageInitShape<typeof WantedSkillSchema> {
+  const { id, skill, description, agent, user, state, reason, priority, asked, registered, scripted, createdAt, updatedAt } = wanted;
+  return {
+    name: `wantedSkills/${id}`,
+    skill: skillResourceName(skill),
+    description,
+    agent,
+    user: user ?? '',
+    state,
+    reason,
+    priority,
+    asked,
+    scripted,
+    registeredSkill: registered === null ? '' : skillResourceName(registered),
+    createTime: timestampAt(createdAt),
+    updateTime: timestampAt(updatedAt),
+  };
+}

@@ -1,0 +1,89 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { type ListTasksRequest, type Tasks, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
+import { TaskStore } from '@etude/queue/tasks/task-store';
+import type { Handlers } from '../calls/calls.js';
+import { afterPageToken, eventIdOf, optionalRequestId, pageToken, taskIdOfName } from '../wire/names.js';
+import { waitMs } from '../wire/time.js';
+import { boundedCount, invalidField } from '../wire/validation.js';
+import { TaskWatcher } from './task-events.js';
+import { LABELS_MAX, taskSpecOf } from './task-spec.js';
+import { STATES, taskMessage } from './task.mapping.js';
+
+const PAGE = { max: 1_000, standard: 50 };
+
+export interface TaskDeps {
+  readonly tasks: TaskStore;
+  readonly watcher: TaskWatcher;
+}
+
+/** `etude.v1.Tasks`. Every lookup is by the caller's tenant, so another tenant's task is not found. */
+export const taskCalls = {
+  async submitTask(request, call, deps) {
+    const requestId = optionalRequestId(request.requestId) ?? '';
+    const spec = taskSpecOf(request.spec);
+    const { record } = await deps.tasks.submit(call.tenant, spec, requestId);
+    return taskMessage(record);
+  },
+
+  async getTask({ name }, call, deps) {
+    const taskId = taskIdOfName(name);
+    return taskMessage(found(await deps.tasks.get(call.tenant, taskId), name));
+  },
+
+  async listTasks(request, call, deps) {
+    const { tenant } = call;
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const filter = taskFilterOf(request);
+    const bound = ['ListTasks', tenant, filter];
+    const after = afterPageToken(request.pageToken, bound) ?? undefined;
+    const { records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after });
+    return { tasks: records.map(taskMessage), nextPageToken: pageToken(nextAfter, bound) };
+  },
+
+  /** The same outcome however often it is called, so the request id needs no memory. */
+  async cancelTask({ name, requestId }, call, deps) {
+    optionalRequestId(requestId);
+    const taskId = taskIdOfName(name);
+    return taskMessage(found(await deps.tasks.requestCancel(call.tenant, taskId), name));
+  },
+
+  async waitTask({ name, timeout }, call, deps) {
+    const { tenant, signal, deadlineMs } = call;
+    const taskId = taskIdOfName(name);
+    const withinMs = waitMs(timeout, deadlineMs - Date.now());
+    return taskMessage(found(await deps.watcher.waitUntilFinal(tenant, taskId, withinMs, signal), name));
+  },
+
+  async *watchTask({ name, resumeToken }, call, deps) {
+    const { tenant, signal } = call;
+    const taskId = taskIdOfName(name);
+    const after = eventIdOf(resumeToken, taskId);
+    found(await deps.tasks.get(tenant, taskId), name);
+    yield* deps.watcher.watch(tenant, taskId, after, signal);
+  },
+} satisfies Handlers<typeof Tasks, TaskDeps>;
+
+function found(record: TaskRecord | null, name: string): TaskRecord {
+  if (record) return record;
+  throw new EtudeError('NOT_FOUND', `There is no ${name}. It may have belonged to another key, or ended longer ago than tasks are kept.`, {
+    metadata: { name },
+  });
+}
+
+const BY_NUMBER = new Map(Object.entries(STATES).map(([state, number]) => [number, state as State]));
+
+function stateOf(state: TaskState): State | undefined {
+  if (state === TaskState.UNSPECIFIED) return undefined;
+  const known = BY_NUMBER.get(state);
+  if (!known) throw invalidField('state', `${state as number} is no state of a task`);
+  return known;
+}
+
+/** Labels in one order, so that a page token fits the same filter however a caller's map is ordered. */
+export function taskFilterOf({ state, labels }: ListTasksRequest): { state?: State; labels?: Record<string, string> } {
+  const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length > LABELS_MAX) throw invalidField('labels', `must not have more than ${LABELS_MAX} entries`);
+  const wanted = stateOf(state);
+  return { ...(wanted ? { state: wanted } : {}), ...(entries.length > 0 ? { labels: Object.fromEntries(entries) } : {}) };
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import { EtudeError } from '@etude/contracts/errors';
+import type { CallToolRequest, CallToolResponseSchema, ToolDefinitionSchema, Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { AgentId } from '@etude/contracts/ids';
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
+import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
+import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
+import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { ownScope } from '../readers/readers.js';
+import { optionalRequestId } from '../wire/names.js';
+import { parseField } from '../wire/validation.js';
+import { ToolServices } from './tool-services.js';
+
+const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
+const ToolName = z.string().min(1).max(128);
+/** Of the arguments of a call, as JSON. */
+const ARGUMENTS_MAX_CHARS = 1_048_576;
+
+/** `etude.v1.Tools`: one registry for every agent; whose call it is comes from the key and the request, never from arguments. */
+export const toolCalls = {
+  async listTools(request, call, deps) {
+    const { tenant } = call;
+    const { settings } = await deps.settings.get(tenant, parseField(AgentId, request.agent, 'agent'));
+    return { tools: deps.registry.list().map((tool) => toolMessage(tool, settings)) };
+  },
+
+  async callTool(request, call, deps) {
+    const reader = ownScope(call, request);
+    const tool = parseField(ToolName, request.tool, 'tool');
+    const session = parseField(Session, request.session, 'session') || NO_SESSION;
+    const requestId = optionalRequestId(request.requestId);
+    const { calls } = deps;
+    await calls.note(reader.tenant, reader.agent);
+    const args = checkedArguments(request.arguments);
+    // What changes nothing is simply asked again.
+    const isRead = deps.registry.list().some(({ name, readOnly }) => name === tool && readOnly);
+    const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
+    const first = repeatable && (await calls.answered(repeatable));
+    if (first) return outcomeMessage(first);
+    const outcome = await called(deps, tool, args, { ...reader, session, callId: callIdOf(repeatable) }, call);
+    if (repeatable) await calls.keep(repeatable, outcome);
+    return outcomeMessage(outcome);
+  },
+} satisfies Handlers<typeof Tools, ToolServices>;
+
+async function called(
+  deps: ToolServices,
+  tool: string,
+  args: unknown,
+  caller: { tenant: string; agent: string; user: string | null; session: string; callId: string },
+  call: CallContext,
+): Promise<ToolOutcome> {
+  const { signal, name: by } = call;
+  const { settings } = await deps.settings.get(caller.tenant, caller.agent);
+  return deps.registry.call(tool, args, { ...caller, by, settings }, signal);
+}
+
+/** @throws EtudeError PAYLOAD_TOO_LARGE */
+function checkedArguments(args: CallToolRequest['arguments'] = {}) {
+  const size = JSON.stringify(args).length;
+  if (size <= ARGUMENTS_MAX_CHARS) return args;
+  throw new EtudeError(
+    'PAYLOAD_TOO_LARGE',
+    `The arguments of a tool may have ${ARGUMENTS_MAX_CHARS} characters as JSON; these have ${size}. Send less at once.`,
+    { field: 'arguments' },
+  );
+}
+
+/** The same request has the same id, so that what it began is not begun again. */
+const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
+
+export function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings): MessageInitShape<typeof ToolDefinitionSchema> {
+  const { name, title, inputSchema, outputSchema, readOnly, idempotent } = tool;
+  return {
+    name,
+    title,
+    readOnly,
+    idempotent,
+    description: tool.describe(settings),
+    inputSchema: plain(inputSchema),
+    outputSchema: plain(outputSchema),
+  };
+}
+
+export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {
+  if (outcome.success) return { success: true, result: plain(outcome.result) };
+  const { error, result } = outcome;
+  return { success: false, error, ...(result === undefined ? {} : { result: plain(result), ...wishOf(result) }) };
+}
+
+/** Callers look for these beside `success` and `error`. */
+function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: requestId }: Readonly<Record<string, unknown>>) {
+  if (typeof skillRequestSubmitted !== 'boolean') return {};
+  return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };
+}
+
+/** As JSON has it: without what is undefined, and with null for numbers that JSON does not know. */
+const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { AgentId, RequestId, SandboxId, SkillName, TaskId } from '@etude/contracts/ids';
+import { z } from 'zod';
+import { invalidField, parseField } from './validation.js';
+
+function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
+  const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
+  if (id === null || !schema.safeParse(id).success) {
+    throw invalidField(
+      field,
+      `must look like "${collection}/${example}"; it is ${name === '' ? 'empty' : JSON.stringify(name.slice(0, 100))}`,
+    );
+  }
+  return id;
+}
+
+/** @throws EtudeError INVALID_ARGUMENT where the text is no name of a task */
+export const taskIdOfName = (name: string) => idOf(name, 'tasks', TaskId, 't0192f0c8a1b2');
+export const skillOfName = (name: string, field?: string) => idOf(name, 'skills', SkillName, 'sum_of_squares', field);
+export const consolidationRunOfName = (name: string) => idOf(name, 'consolidationRuns', AgentId, 'c0192f0c8a1b2');
+/** @param field where the request has the name */
+export const agentOfName = (name: string, field?: string) => idOf(name, 'agents', AgentId, 'coder', field);
+export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
+
+/** Empty is none. */
+export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));
+export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
+
+const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(300), filter: z.string() });
+
+const digest = (filter: unknown) => createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16);
+
+/** Opaque to callers: where the next page begins, and for which filter it is good. */
+export function pageToken(after: string | null, filter: unknown): string {
+  if (after === null) return '';
+  return Buffer.from(JSON.stringify({ v: 1, after, filter: digest(filter) } satisfies z.infer<typeof Token>)).toString('base64url');
+}
+
+/**
+ * Where to go on; null is the start.
+ *
+ * @throws EtudeError INVALID_ARGUMENT for a token of another method or filter, or one that we didn't make
+ */
+export function afterPageToken(token: string, filter: unknown): string | null {
+  if (token === '') return null;
+  let json: unknown;
+  try {
+    json = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+  } catch {
+    json = null;
+  }
+  const parsed = Token.safeParse(json);
+  if (!parsed.success)
+    throw invalidField('page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged');
+  if (parsed.data.filter !== digest(filter)) {
+    throw invalidField(
+      'page_token',
+      'belongs to a list with another filter; keep every other field of the request as it was, or start without a token',
+    );
+  }
+  return parsed.data.after;
+}
+
+const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
+
+/** Opaque to callers: the last event they saw, and of which task. */
+export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${taskId}/${eventId}`).toString('base64url');
+
+/** @throws EtudeError INVALID_ARGUMENT for a token of another task, or one that we didn't make */
+export function eventIdOf(token: string, taskId: string): string | null {
+  if (token === '') return null;
+  const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
+  if (!EVENT_ID.test(eventId))
+    throw invalidField(
+      'resume_token',
+      'was not made by this server; pass the resume_token of an event unchanged, or none to start at the beginning',
+    );
+  if (task !== taskId) throw invalidField('resume_token', `belongs to another task (tasks/${task}); pass one of an event of this task`);
+  return eventId;
+}
