@@ -36,8 +36,6 @@ export interface VitestRun {
   readonly config: string;
   /** From the root of the checkout. */
   readonly files: readonly string[];
-  /** Files of reporters beside the usual one. */
-  readonly reporters?: readonly string[];
   /** A command that is given the one to run and may prepare what that needs. */
   readonly through?: readonly string[];
 }
@@ -49,10 +47,10 @@ export interface VitestEnd {
 }
 
 /** Runs vitest once; Ctrl-C ends it and whatever its tests started. */
-export async function runVitest(cli: Cli, { config, files, reporters: more = [], through = [] }: VitestRun): Promise<VitestEnd> {
+export async function runVitest(cli: Cli, { config, files, through = [] }: VitestRun): Promise<VitestEnd> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
-  const reporters = ['--reporter=default', ...more.map((path) => `--reporter=${path}`), '--reporter=json', `--outputFile.json=${file}`];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
   const [command = '', ...args] = [...through, ...vitest, ...reporters, ...files];
   // Its own group: a signal reaches all of it.

@@ -25,11 +25,11 @@ const bytesOf = (content: ExecutionContent): number =>
   content.kind === 'stdout' || content.kind === 'stderr' ? content.text.length : JSON.stringify(content).length;
 
 const beyondEnd = () =>
-  new EtudeError('INVALID_ARGUMENT', 'resume_token is of no event of this execution; pass the one of an event, unchanged', {
+  new EtudeError('INVALID_ARGUMENT', "resume_token doesn't belong to this execution. Pass the token of one of its events, unchanged.", {
     field: 'resume_token',
   });
 
-/** What an execution has told so far, for any number of readers, each at its own pace. Bounded by what the supervisor may send: `outputKiB`. */
+/** The events of an execution so far, for any number of readers, each at its own pace. `outputKiB` bounds their size. */
 export class ExecutionLog {
   readonly #events: ExecutionEvent[] = [];
   readonly #waiting = new Set<() => void>();
@@ -102,7 +102,7 @@ export class ExecutionLog {
   }
 }
 
-/** Logs of finished executions of all sessions, the oldest of which go when they take more than so many bytes. */
+/** Logs of finished executions of all sessions. The oldest go when all together pass `bytesMax`. */
 export class FinishedLogs {
   readonly #logs = new Map<ExecutionLog, () => void>();
   #bytes = 0;
@@ -144,9 +144,9 @@ function* pieces(kind: 'stdout' | 'stderr', text: string): Generator<ExecutionCo
   }
 }
 
-/** Writes what a sandbox tells of an execution with one run into its log. */
+/** Writes the events of an execution with one run into its log. */
 export class LogSink implements ExecutionSink {
-  /** @param stoppedBy why it was cancelled, where its caller didn't do that */
+  /** @param stoppedBy the reason of a cancel that didn't come from the caller */
   constructor(
     private readonly log: ExecutionLog,
     private readonly stoppedBy: () => RunResult['error'],

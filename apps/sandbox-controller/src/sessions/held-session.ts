@@ -7,7 +7,7 @@ import type { FinishedLogs } from './execution-log.js';
 import { SessionExecutions } from './session-executions.js';
 import { filesUntil } from './session-files.js';
 
-/** Also for another tenant's: who may not know of it learns nothing. */
+/** Also the answer for another tenant's sandbox, so that nobody learns whether it exists. */
 export const notFound = (id: string) =>
   new EtudeError('NOT_FOUND', `There is no ${sandboxName(id)}. It may have belonged to another key, or ended more than an hour ago.`, {
     metadata: { name: sandboxName(id) },
@@ -34,9 +34,13 @@ export const shuttingDown = () =>
   });
 
 export const controllerFull = (sessionsMax: number) =>
-  new EtudeError('SANDBOX_CAPACITY', `This controller holds ${sessionsMax} sandboxes, which is all it may; try another, or later`, {
-    metadata: { exit: 'capacity' },
-  });
+  new EtudeError(
+    'SANDBOX_CAPACITY',
+    `This controller holds its limit of ${sessionsMax} sandboxes; try another controller, or try again later`,
+    {
+      metadata: { exit: 'capacity' },
+    },
+  );
 
 export const tenantFull = (tenant: string, openMax: number) =>
   new EtudeError('SANDBOX_CAPACITY', `tenant ${tenant} may have ${openMax} open sandboxes; close one, or ask the operator for more`, {

@@ -9,13 +9,13 @@ import { readFile, statFile, type UploadPlace, writeFile } from './session-files
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, invalidField, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
-/** Whom a gateway calls for. */
+/** The tenant that a gateway calls for. */
 export interface InternalCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;
 }
 
-/** Metadata in which the gateway says whom it authenticated. */
+/** The metadata that names the tenant which the gateway authenticated. */
 const TENANT_METADATA = 'etude-tenant';
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
@@ -91,7 +91,7 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
       const execution = executionOf(request, held.session.limits);
       const after = placeOf(request.resumeToken, execution.executionId);
       await held.executions.putAway();
-      // Who has seen an event of it does not want it run where it is not known.
+      // A caller with a token has seen an event, so it wants no second run where the execution is not known.
       const log = after ? held.executions.follow(execution) : held.executions.start(execution);
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },

@@ -22,7 +22,7 @@ interface Held {
   readonly token: string;
   readonly end: (link: PodConnection | null) => Promise<void>;
   link: PodConnection;
-  /** The last that the watch told. */
+  /** The watch's latest view of it. */
   view: PodView | null;
   /** The watch saw its end. */
   gone: boolean;
@@ -31,7 +31,7 @@ interface Held {
 const FIRST_WAIT_MS = 50;
 const WAIT_MAX_MS = 1_000;
 const POLL_MS = 25;
-/** Connections that a pod refused, after which its process 1 is taken for ended. */
+/** After this many refused connections, process 1 of the pod counts as ended. */
 const REFUSALS_MAX = 3;
 
 /** The pods that this process has claimed: keeps their leases, connects again, and finds out why one was lost. */

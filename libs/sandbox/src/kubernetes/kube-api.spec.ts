@@ -75,7 +75,10 @@ describe('KubeApi', () => {
     for (let i = 0; i < 3; i++) server.next('create', cut);
     const error: unknown = await api.createPod(manifest('pod'), never).catch((thrown: unknown) => thrown);
     expect(outcomeUnknown(error)).toBe(true);
-    expect(error).toMatchObject({ code: 'SANDBOX_UNAVAILABLE', message: expect.stringContaining('may have been done all the same') });
+    expect(error).toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('may have been carried out all the same'),
+    });
   });
 
   it('makes a pod again that lost the race for the quota', async () => {

@@ -144,17 +144,17 @@ export function kubeReason(error: unknown): string | null {
   return errorDetails(error).metadata?.['reason'] ?? null;
 }
 
-/** Whether what was asked for may have happened although the call failed. */
+/** Whether the server may have carried out the request although the call failed. */
 export function outcomeUnknown(error: unknown): boolean {
   return errorDetails(error).metadata?.['outcome'] === 'unknown';
 }
 
-/** @returns the error, saying that what was asked for may have happened */
+/** @returns the error, which now says that the request may have been carried out */
 export function withUnknownOutcome(error: unknown): unknown {
   if (kubeStatus(error) === null) return error;
   const { code, message, details } = error as EtudeError;
   const metadata = { ...details.metadata, outcome: 'unknown' };
-  return new EtudeError(code, `${message} It may have been done all the same.`, { ...details, metadata }, { cause: error });
+  return new EtudeError(code, `${message} The request may have been carried out all the same.`, { ...details, metadata }, { cause: error });
 }
 
 export interface KubeRetryPolicy {

@@ -119,7 +119,7 @@ export class PodRoster {
     if (this.bySlot.get(pod.slot) === pod) this.bySlot.delete(pod.slot);
   }
 
-  /** What was never seen and never reached is taken for undone. */
+  /** Forgets pods that were asked for, and that neither the watch nor a connection has shown since. */
   sweep(unseenMaxMs: number): void {
     for (const pod of this)
       if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);

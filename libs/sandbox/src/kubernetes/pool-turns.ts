@@ -1,4 +1,4 @@
-/** How often is looked after what is not told by an event: whether it is quiet, what is late. */
+/** How often a pool is looked at without an event, while work is left and while none is. */
 const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
 
@@ -52,7 +52,7 @@ export interface LaneLimits {
   readonly now: () => number;
 }
 
-/** What has to be done, and not while claims come in. */
+/** Chores that wait for a quiet moment, when no claims come in. */
 export class QuietLane {
   private readonly chores: Chore[] = [];
   private running = 0;
