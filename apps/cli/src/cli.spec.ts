@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { asCalled, commandLine, createCli, withGateway } from './cli.js';
-import { readSettings } from './settings.js';
+import { asCalled, commandLine, createCli, readSettings, withGateway } from './cli.js';
 
 const line = (globals: object, environment: Record<string, string> = {}) =>
   commandLine(createCli(readSettings(environment), { timeout: 30, ...globals }, new AbortController().signal), 'down');

@@ -1,10 +1,122 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import type { Command } from 'commander';
-import { findGateway, type Gateway } from './gateway.js';
-import { explain } from './grpc-errors.js';
+import { z } from 'zod';
+import { CliError, EXIT, explain } from './errors.js';
 import { Output } from './output.js';
-import type { Settings } from './settings.js';
+import { keyPath } from './stack/home.js';
+import { readStackState } from './stack/stack-state.js';
+
+const port = z.coerce.number().int().min(1).max(65_535);
+
+/** Environment variables of the command line. Flags win over them. */
+const Environment = z.object({
+  /** "host:port" of a gateway; without it the stack of this checkout. */
+  ETUDE_ADDRESS: z.string().optional(),
+  ETUDE_API_KEY: z.string().optional(),
+  /** Folder with the local stack's state; default `.etude` in the checkout. */
+  ETUDE_HOME: z.string().optional(),
+  /** What people called the launcher by, which says so; lines to repeat begin with it. */
+  ETUDE_CALLED_AS: z.string().default('./etude'),
+  /** Where `etude up` listens; the next free one where it is taken. */
+  ETUDE_GRPC_PORT: port.default(50_051),
+  ETUDE_REST_PORT: port.default(50_080),
+  ETUDE_MCP_PORT: port.default(50_090),
+  ETUDE_REDIS_PORT: port.default(6_379),
+  OPENAI_BASE_URL: z.string().optional(),
+  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_MODEL: z.string().optional(),
+});
+
+export interface Settings extends z.infer<typeof Environment> {
+  /** The whole environment, for the processes that `up` starts. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** @throws CliError with one line per variable that is wrong */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = Environment.safeParse(given);
+  if (parsed.success) return { ...parsed.data, environment };
+  const lines = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new CliError(EXIT.usage, 'environment variables are wrong', lines);
+}
+
+/** Every service of one gateway. */
+export interface Gateway {
+  /** "host:port". */
+  readonly address: string;
+  readonly tasks: ServiceClient<typeof Tasks>;
+  readonly skills: ServiceClient<typeof Skills>;
+  readonly memory: ServiceClient<typeof Memory>;
+  readonly consolidation: ServiceClient<typeof Consolidation>;
+  readonly queues: ServiceClient<typeof Queues>;
+  readonly sandboxes: ServiceClient<typeof Sandboxes>;
+  readonly agents: ServiceClient<typeof Agents>;
+  readonly tools: ServiceClient<typeof Tools>;
+  close(): void;
+}
+
+/** Where the gateway is and who we are, from flags, environment and the local stack, in this order. */
+export interface GatewaySource {
+  readonly address?: string | undefined;
+  readonly apiKey?: string | undefined;
+  /** Folder of the local stack. */
+  readonly home: string;
+  /** The line that starts a stack in that folder. */
+  readonly startLine: string;
+}
+
+export function openGateway(address: string, apiKey: string | undefined): Gateway {
+  const settings = apiKey ? { apiKey } : {};
+  const services = {
+    tasks: createServiceClient(Tasks, address, settings),
+    skills: createServiceClient(Skills, address, settings),
+    memory: createServiceClient(Memory, address, settings),
+    consolidation: createServiceClient(Consolidation, address, settings),
+    queues: createServiceClient(Queues, address, settings),
+    sandboxes: createServiceClient(Sandboxes, address, settings),
+    agents: createServiceClient(Agents, address, settings),
+    tools: createServiceClient(Tools, address, settings),
+  };
+  return { address, ...services, close: () => Object.values(services).forEach((service) => service.close()) };
+}
+
+function readKey(home: string): string | undefined {
+  try {
+    return readFileSync(keyPath(home), 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The local stack's key goes to the local stack only, never to an address that was given.
+ *
+ * @throws CliError where there is neither an address nor a stack that was started here
+ */
+export function findGateway({ address, apiKey, home, startLine }: GatewaySource): Gateway {
+  if (address) return openGateway(address, apiKey);
+  const stack = readStackState(home);
+  if (!stack) {
+    throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
+      `start one here: ${startLine}`,
+      'or use another: --address HOST:PORT (ETUDE_ADDRESS) with --api-key KEY (ETUDE_API_KEY)',
+    ]);
+  }
+  return openGateway(stack.address, apiKey ?? readKey(home));
+}
 
 /** Root of the checkout; the launcher runs `apps/cli/dist/main.js` in it. */
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url)).replace(/\/$/, '');

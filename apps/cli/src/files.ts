@@ -1,7 +1,6 @@
 import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
 import { parseExactJson } from '@etude/contracts/json';
-import { CliError } from './cli-error.js';
-import { EXIT } from './exit-codes.js';
+import { CliError, EXIT } from './errors.js';
 
 const MIB = 1024 * 1024;
 /** Of a text that a flag names: prompts, tests, cases. */

@@ -1,13 +1,8 @@
 import { CommanderError } from 'commander';
-import { asCalled, type Cli, createCli, type GlobalOptions, type Start } from './cli.js';
-import { CliError } from './cli-error.js';
-import { printable, printableJson } from './control-characters.js';
-import { EXIT } from './exit-codes.js';
-import { isCancelled } from './grpc-errors.js';
+import { asCalled, type Cli, createCli, type GlobalOptions, readSettings, type Start } from './cli.js';
+import { CliError, EXIT, inTypedNames, isCancelled, usageError } from './errors.js';
+import { printable, printableJson } from './output.js';
 import { buildProgram } from './program.js';
-import { readSettings } from './settings.js';
-import { inTypedNames } from './typed-names.js';
-import { usageError } from './usage-error.js';
 
 const interrupt = new AbortController();
 /** A command that was told to stop and has not is cut off by the second signal. */

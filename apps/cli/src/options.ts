@@ -1,5 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander';
-import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from './stack/stack-options.js';
+import { InvalidArgumentError } from 'commander';
 
 /** For commander's argParser: a whole number between two bounds. */
 export function integer(min: number, max: number): (text: string) => number {
@@ -31,17 +30,9 @@ export function keyValue(text: string, before: Readonly<Record<string, string>> 
 
 export const repeated = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
-/** `--sandbox`, for commands that start a stack. */
-export const sandboxDriver = () =>
-  new Option('--sandbox <where>', 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own')
-    .choices([...SANDBOX_DRIVERS])
-    .default('local');
-
-/** `--memory`, for commands that start a stack. */
-export const memoryAdapter = () =>
-  new Option(
-    '--memory <where>',
-    'where memory is kept: in a file here, or in the Qdrant server of ETUDE_QDRANT_URL or of the qdrant on the PATH',
-  )
-    .choices([...MEMORY_ADAPTERS])
-    .default('sqlite');
+/** For commander's argParser: a number from 0 to 1. */
+export function fraction(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1');
+  return value;
+}

@@ -1,5 +1,3 @@
-import { printable, printableJson } from './control-characters.js';
-
 export interface Terminal {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
@@ -24,10 +22,11 @@ export class Output {
     return this.stderr.isTTY === true;
   }
 
-  /** Where `text` is empty, it has been said to people in other words. */
-  data(value: unknown, text: string): void {
+  /** Prints one value. An empty text prints nothing for people. @param diff colours what follows the first `--- ` line, on a terminal */
+  data(value: unknown, text: string, { diff = false } = {}): void {
     this.#clear();
-    const shown = this.json ? printableJson(JSON.stringify(value)) : printable(text);
+    const plain = printable(text);
+    const shown = this.json ? printableJson(JSON.stringify(value)) : diff && this.stdout.isTTY ? colouredDiff(plain) : plain;
     this.stdout.write(shown === '' || (!this.json && shown.endsWith('\n')) ? shown : `${shown}\n`);
     this.#draw();
   }
@@ -63,6 +62,25 @@ export class Output {
   }
 }
 
+const COLOURS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^(?:---|\+\+\+) /, '\u001b[1m'],
+  [/^@@ /, '\u001b[36m'],
+  [/^\+/, '\u001b[32m'],
+  [/^-/, '\u001b[31m'],
+];
+
+/** Colours a unified diff, from its first `--- ` line on. Control characters must be escaped already. */
+export function colouredDiff(text: string): string {
+  const lines = text.split('\n');
+  const from = lines.findIndex((line) => line.startsWith('--- '));
+  return lines
+    .map((line, at) => {
+      const colour = at < from || from < 0 ? undefined : COLOURS.find(([pattern]) => pattern.test(line))?.[1];
+      return colour === undefined ? line : `${colour}${line}\u001b[0m`;
+    })
+    .join('\n');
+}
+
 /** Left-aligned columns, two spaces apart; the last one is as wide as it likes. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widths: number[] = [];
@@ -87,4 +105,48 @@ export function firstLine(text: string, width = 80): string {
   const lines = text.trim().split('\n', LINES_LOOKED_AT);
   const line = (lines.find((one) => one.trim() !== '' && !isFence(one)) ?? lines[0] ?? '').trim();
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}
+
+/**
+ * C0 but line feed and tab, DEL, C1, and what turns the direction of text: names and texts that others wrote could move a terminal's
+ * cursor with them, change its title, or show something else than is there.
+ */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
+
+const escape = (char: string) => {
+  const code = char.charCodeAt(0);
+  return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+};
+
+/** For people: controls as "\x1b", lines that end with CR LF as lines. */
+export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROLS, escape);
+
+/** JSON with the same meaning, which is as safe to show. */
+export const printableJson = (json: string): string =>
+  json.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Off a terminal a line this often is enough. */
+const NOTE_EVERY_MS = 10_000;
+
+/** How far a long work is: a line that is overwritten on a terminal, a note now and then for everybody else. */
+export class Progress {
+  #notedAt: number;
+
+  constructor(
+    private readonly out: Pick<Output, 'live' | 'status' | 'note'>,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.#notedAt = now();
+  }
+
+  tell(text: string): void {
+    this.out.status(text);
+    if (this.out.live || this.now() - this.#notedAt < NOTE_EVERY_MS) return;
+    this.out.note(text);
+    this.#notedAt = this.now();
+  }
+
+  end(): void {
+    this.out.status('');
+  }
 }

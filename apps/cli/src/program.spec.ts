@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
 import type { GlobalOptions } from './cli.js';
+import { usageError } from './errors.js';
 import { buildProgram } from './program.js';
-import { usageError } from './usage-error.js';
 
 const HELP = './etude --help, or --help after any command, says what there is';
 

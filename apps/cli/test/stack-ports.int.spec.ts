@@ -1,15 +1,13 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
-import { ensureLocalKey } from '../src/stack/key-file.js';
-import { freePort } from '../src/stack/ports.js';
-import { findStack } from '../src/stack/stack-lock.js';
-import type { Report, StackOptions } from '../src/stack/stack-options.js';
-import { supervise } from '../src/stack/supervisor.js';
+import { ensureLocalKey } from '../src/stack/home.js';
+import { findStack, type Report, type StackOptions } from '../src/stack/stack-state.js';
+import { freePort, supervise } from '../src/stack/supervisor.js';
 import { isAlive, ROOT } from './etude.js';
 
 const TIMEOUT_MS = 240_000;

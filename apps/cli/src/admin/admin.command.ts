@@ -1,56 +1,160 @@
-import { type Command, Option } from 'commander';
-import type { Start } from '../cli.js';
+import { randomUUID } from 'node:crypto';
+import { toJson } from '@bufbuild/protobuf';
+import { type ConsolidationRun, ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { type DeadLetter, type Queue, Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { TenantId } from '@etude/contracts/ids';
+import { isSystemActor } from '@etude/contracts/skill-proof';
+import type { Command } from 'commander';
+import { callSettings, poll } from '../calls.js';
+import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { addNoun, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
-import { type ConsolidateOptions, consolidate } from './consolidate.js';
-import { createKey, type KeyOptions, listKeys, ROLES } from './keys.js';
-import { deadLetters, listQueues, redrive, type RedriveOptions } from './queues.js';
+import { firstLine, plural, table } from '../output.js';
+import { addKey, keysPath, readKeys, type Role } from '../stack/home.js';
+import { SCRIPTED, when } from '../tasks/task-lines.js';
 
-function addQueues(program: Command, start: Start): void {
-  const queues = program.command('queues').description('for operators: what waits, what failed for good');
-  queues
-    .command('list')
-    .description('waiting, active, delayed and dead jobs of each, and its workers')
-    .action((_options: object, command: Command) => start(command, listQueues));
-  queues
-    .command('dead <queue>')
-    .description('jobs that ran out of attempts or did not parse, newest first')
-    .option('--limit <n>', 'how many', integer(1, 100_000), 50)
-    .action((queue: string, { limit }: { limit: number }, command: Command) => start(command, (cli) => deadLetters(cli, queue, limit)));
-  queues
-    .command('redrive <queue> [ids...]')
-    .description('put dead letters back to work')
-    .option('--all', 'all of them')
-    .action((queue: string, ids: string[], options: RedriveOptions, command: Command) =>
-      start(command, (cli) => redrive(cli, queue, ids, options)),
-    );
+interface ConsolidateOptions {
+  readonly dryRun?: boolean;
+  readonly agent?: string;
+  readonly days: number;
+  readonly requestId?: string;
+  readonly detach?: boolean;
 }
 
-function addKeys(program: Command, start: Start): void {
-  const keys = program.command('keys').description('API keys of the local stack');
-  keys
-    .command('create')
-    .description('make a key and print it; only its digest is kept')
-    .requiredOption('--tenant <tenant>', 'whose data it opens')
-    .addOption(new Option('--role <role...>', 'what it may').choices([...ROLES]).default(['user']))
-    .option('--name <name>', 'what it is for', '')
-    .action((options: KeyOptions, command: Command) => start(command, (cli) => createKey(cli, options)));
-  keys
-    .command('list')
-    .description('digests, tenants and roles')
-    .action((_options: object, command: Command) => start(command, listKeys));
+const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
+
+/** Polls until the run is over. */
+export const waitForRun = (cli: Cli, gateway: Gateway, run: ConsolidationRun): Promise<ConsolidationRun> =>
+  poll(cli, run, {
+    isOver,
+    ask: () => gateway.consolidation.getConsolidationRun({ name: run.name }, callSettings(cli)),
+    status: ({ name }) => `${name} …`,
+  });
+
+export function runText(run: ConsolidationRun): string {
+  const learned = [
+    `${plural(run.factsAdded, 'new fact')}, ${run.factsReinforced} reinforced`,
+    `${plural(run.skillsProposed, 'skill')} proposed, ${run.skillsActivated} active, ${run.skillsRejected} rejected`,
+  ];
+  const lines = [
+    `${run.name} ${ConsolidationState[run.state].toLowerCase()}${run.dryRun ? ' (dry run: nothing was changed)' : ''}${run.scripted ? ` ${SCRIPTED}` : ''}`,
+    `  read ${plural(run.episodesRead, 'episode')} in ${plural(run.groups, 'group')}: ${learned.join('; ')}`,
+    `  ${plural(run.modelCalls, 'model call')}, ${plural(run.modelFailures, 'answer')} that could not be read`,
+    ...run.plan.map((line) => `  - ${line}`),
+  ];
+  if (run.error) lines.push(`  failed: ${run.error}`);
+  return lines.join('\n');
 }
+
+function consolidate(cli: Cli, { requestId = randomUUID(), detach = false, ...request }: ConsolidateOptions): Promise<number> {
+  return withGateway(cli, async (gateway) => {
+    const started = await gateway.consolidation.runConsolidation({ ...request, requestId }, callSettings(cli));
+    if (!detach) cli.out.note(`${started.name} …`);
+    const run = detach ? started : await waitForRun(cli, gateway, started);
+    cli.out.data(toJson(ConsolidationRunSchema, run), runText(run));
+    return run.state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok;
+  });
+}
+
+const QUEUE_COLUMNS = ['QUEUE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'WORKERS', 'OLDEST'];
+const queueRow = ({ name, waiting, active, delayed, dead, workers, oldestWaitingMs }: Queue) => [
+  name,
+  ...[waiting, active, delayed, dead, workers].map(String),
+  oldestWaitingMs > 0n ? `${oldestWaitingMs} ms` : '-',
+];
+
+const LETTER_COLUMNS = ['JOB', 'CODE', 'PATH', 'ATTEMPTS', 'FAILED', 'REASON'];
+const letterRow = ({ id, code, reason, path, attempts, failTime }: DeadLetter) => [
+  id,
+  code,
+  path || '-',
+  String(attempts),
+  when(failTime),
+  firstLine(reason, 80),
+];
+
+const QUEUES = [
+  plain(Queues.method.listQueues, {
+    command: 'list',
+    help: 'waiting, active, delayed and dead jobs of each queue, and its workers',
+    text: ({ queues }) => table([QUEUE_COLUMNS, ...queues.map(queueRow)]),
+  }),
+  plain(Queues.method.listDeadLetters, {
+    command: 'dead <queue>',
+    help: 'jobs that ran out of attempts or did not parse, newest first',
+    flags: LIMIT(50),
+    list: 'deadLetters',
+    text: ({ deadLetters }) => (deadLetters.length === 0 ? '' : table([LETTER_COLUMNS, ...deadLetters.map(letterRow)])),
+    none: ({ args }) => `no dead letters in ${args[0] ?? ''}`,
+  }),
+  plain(Queues.method.redriveDeadLetters, {
+    command: 'redrive <queue> [ids...]',
+    help: 'put dead letters back to work',
+    flags: { '--all': 'all of them' },
+    ask: ({ all = false, ids = [], queue = '' }) => {
+      if (all === ids.length > 0)
+        throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`./etude queues dead ${queue} lists them`]);
+    },
+    text: ({ redriven, refused }) => [`${plural(redriven, 'job')} back to work`, ...refused.map((line) => `refused: ${line}`)].join('\n'),
+    exit: ({ refused }) => (refused.length > 0 ? EXIT.failed : EXIT.ok),
+  }),
+];
+
+const ROLES: readonly Role[] = ['user', 'reviewer', 'operator'];
+
+interface KeyOptions {
+  readonly tenant: string;
+  readonly role: readonly Role[];
+  readonly name: string;
+}
+
+/** Adds a key to the local stack's key file. A running gateway reads the file again by itself. */
+export async function createKey(cli: Cli, { tenant, role, name }: KeyOptions): Promise<number> {
+  const parsed = TenantId.safeParse(tenant);
+  if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
+  if (isSystemActor(name)) throw new CliError(EXIT.usage, `--name ${name}: histories name a part of Etude so; give the key another name`);
+  const key = addKey(cli.home, { tenant, roles: [...role], name });
+  cli.out.data({ key, tenant, roles: role, name }, key);
+  cli.out.note(`Kept as a digest in ${keysPath(cli.home)}; this is the only time the key is shown.`);
+  return EXIT.ok;
+}
+
+async function listKeys(cli: Cli): Promise<number> {
+  const keys = readKeys(cli.home);
+  const rows = keys.map(({ sha256, tenant, roles, name }) => [sha256.slice(0, 12), tenant, roles.join(','), name || '-']);
+  cli.out.data({ keys }, table([['DIGEST', 'TENANT', 'ROLES', 'NAME'], ...rows]));
+  return EXIT.ok;
+}
+
+const KEYS = [
+  hand<KeyOptions>({
+    command: 'create',
+    help: 'make a key and print it; only its digest is kept',
+    flags: {
+      '--tenant <tenant>': { help: 'whose data it opens', required: true },
+      '--role <role...>': { help: 'what it may', choices: ROLES, usual: ['user'] },
+      '--name <name>': { help: 'what it is for', usual: '' },
+    },
+    run: createKey,
+  }),
+  hand({ command: 'list', help: 'digests, tenants and roles', run: listKeys }),
+];
 
 /** `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
-  program
-    .command('consolidate')
-    .description('turn recent episodes into facts and verified skills, now')
-    .option('--dry-run', 'plan only')
-    .option('--agent <name>', 'only this agent (default: all)')
-    .option('--days <n>', 'how far back', integer(1, 3_650), 7)
-    .option('--request-id <id>', 'makes a repeat harmless')
-    .option('--detach', 'do not wait for its end')
-    .action((options: ConsolidateOptions, command: Command) => start(command, (cli) => consolidate(cli, options)));
-  addQueues(program, start);
-  addKeys(program, start);
+  hand<ConsolidateOptions>({
+    command: 'consolidate',
+    help: 'turn recent episodes into facts and verified skills, now',
+    flags: {
+      '--dry-run': 'plan only',
+      '--agent <name>': 'only this agent (default: all)',
+      '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
+      ...REPEAT,
+      '--detach': 'do not wait for its end',
+    },
+    run: consolidate,
+  })(program, start);
+  addNoun(program, start, 'queues', 'for operators: waiting jobs, and jobs that failed for good', QUEUES);
+  addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

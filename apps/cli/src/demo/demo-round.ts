@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { toJson } from '@bufbuild/protobuf';
 import { type Task, type TaskEvent, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import type { Cli } from '../cli.js';
-import type { Problem } from '../eval/problem.js';
-import type { Gateway } from '../gateway.js';
+import type { Cli, Gateway } from '../cli.js';
+import type { Problem } from '../eval/problems.js';
 import { firstLine } from '../output.js';
 import { eventLine, tokensOf } from '../tasks/task-lines.js';
 import { waitForTask } from '../tasks/watch-task.js';

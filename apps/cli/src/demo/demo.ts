@@ -6,29 +6,26 @@ import { toJson } from '@bufbuild/protobuf';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { type MemoryHit, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { runText, waitForRun } from '../admin/consolidate.js';
-import { fetchSkills } from '../skills/read-skills.js';
-import { skillTable } from '../skills/skill-lines.js';
-import type { Cli } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { settleEmbedder } from '../embedder/choose-embedder.js';
-import type { Problem } from '../eval/problem.js';
-import { readProblems } from '../eval/read-problems.js';
-import { EXIT } from '../exit-codes.js';
-import { type Gateway, openGateway } from '../gateway.js';
-import { explain } from '../grpc-errors.js';
+import type { Command } from 'commander';
+import { runText, waitForRun } from '../admin/admin.command.js';
+import { callSettings, inPages } from '../calls.js';
+import { hand } from '../command.js';
+import { SANDBOX_FLAG } from '../stack/stack.command.js';
+import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
+import { settleEmbedder } from '../embedder/embedder.js';
+import { CliError, EXIT, explain } from '../errors.js';
+import { type Problem, readProblems } from '../eval/problems.js';
 import { table } from '../output.js';
-import { ensureLocalKey } from '../stack/key-file.js';
-import { noteFirstCluster } from '../stack/first-cluster.js';
-import { keyPath } from '../stack/home.js';
-import { findStack } from '../stack/stack-lock.js';
-import type { SandboxDriver, StackOptions } from '../stack/stack-options.js';
+import { skillTable } from '../skills/skill-lines.js';
+import { ensureLocalKey, keyPath } from '../stack/home.js';
+import { findStack, type SandboxDriver, type StackOptions } from '../stack/stack-state.js';
 import { startStack } from '../stack/start-stack.js';
-import { requireMachine } from '../stack/up.js';
+import { noteFirstCluster, requireMachine } from '../stack/up.js';
 import { SCRIPTED } from '../tasks/task-lines.js';
 import { type Round, runRound } from './demo-round.js';
 
 const SKILLS_TIMEOUT_MS = 30_000;
+const SKILLS_MAX = 1_000;
 
 /** Nothing of an earlier demo is used: what is learned is learned before the reader's eyes. */
 async function freshHome(cli: Cli): Promise<string> {
@@ -43,7 +40,11 @@ async function freshHome(cli: Cli): Promise<string> {
 async function settledSkills(cli: Cli, gateway: Gateway): Promise<Skill[]> {
   const deadline = performance.now() + SKILLS_TIMEOUT_MS;
   for (;;) {
-    const skills = await fetchSkills(gateway, { limit: 1_000 }, { timeoutMs: cli.callTimeoutMs, signal: cli.signal });
+    const { items } = await inPages(SKILLS_MAX, async (page) => {
+      const { skills, nextPageToken } = await gateway.skills.listSkills(page, callSettings(cli));
+      return { items: skills, nextPageToken };
+    });
+    const skills = [...items];
     const waiting = skills.some(({ status }) => status === SkillStatus.CANDIDATE || status === SkillStatus.VERIFIED);
     if (!waiting || performance.now() > deadline) return skills;
     await sleep(100, undefined, { signal: cli.signal });
@@ -63,9 +64,8 @@ async function factsAbout(cli: Cli, gateway: Gateway, problems: readonly Problem
 }
 
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
-  const call = { timeoutMs: cli.callTimeoutMs, signal: cli.signal };
-  const started = await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, call);
-  const run = await waitForRun(gateway, started, call);
+  const started = await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, callSettings(cli));
+  const run = await waitForRun(cli, gateway, started);
   cli.out.data({ kind: 'consolidation', run: toJson(ConsolidationRunSchema, run) }, runText(run));
   const facts = await factsAbout(cli, gateway, problems);
   const lines = facts.map(({ text }) => `- ${text} ${SCRIPTED}`);
@@ -120,12 +120,12 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   return summary.solved === summary.tasks ? EXIT.ok : EXIT.failed;
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly sandbox: SandboxDriver;
 }
 
 /** `etude demo`: a stack of its own with a scripted model, from nothing, and gone when it ends. */
-export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> {
+async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> {
   await requireMachine(cli);
   const home = await freshHome(cli);
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
@@ -164,4 +164,14 @@ export async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> 
     await stack.stop();
     cli.out.note(`\nIts memory and logs stay in ${home} until the next demo; nothing needs them, and nothing runs any more.`);
   }
+}
+
+/** `demo`. */
+export function addDemo(program: Command, start: Start): void {
+  hand<DemoOptions>({
+    command: 'demo',
+    help: 'sample tasks, solved by a script in place of a model; then learned from, then solved by skills',
+    flags: { '--sandbox <where>': SANDBOX_FLAG },
+    run: demo,
+  })(program, start);
 }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { EXIT } from '../exit-codes.js';
-import { readSettings } from '../settings.js';
-import { chooseEmbedder, embedderEnvironment, recordedEmbedder, settleEmbedder } from './choose-embedder.js';
+import { readSettings } from '../cli.js';
+import { EXIT } from '../errors.js';
+import { chooseEmbedder, embedderEnvironment, recordedEmbedder, settleEmbedder } from './embedder.js';
 
 function machine({ fetched, ...environment }: { fetched: boolean; [setting: string]: string | boolean }) {
   const root = mkdtempSync(join(tmpdir(), 'etude-choose-'));

@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { CliError, EXIT } from '../errors.js';
 import { MEMORY_USES } from '../tasks/task-spec.js';
-import { SampleResult, sampleKey } from './eval-result.js';
-import { FORMATS } from './read-problems.js';
+import { sampleKey, SampleResult } from './eval-result.js';
+import { FORMATS } from './problems.js';
 
 /** Everything that decides what a run submits; fixed when it starts, read again when it is resumed. */
 export const EvalPlan = z.object({

@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Start } from '../cli.js';
+import type { Cli, Start } from '../cli.js';
+import { CliError, EXIT } from '../errors.js';
+import { runBench } from '../machine/bench.js';
 import { integer } from '../options.js';
 import { MEMORY_USES } from '../tasks/task-spec.js';
-import { FORMATS } from './read-problems.js';
-import { evalRetrieval, type RetrievalOptions } from './retrieval.js';
+import { FORMATS } from './problems.js';
 import { type EvalOptions, runEval } from './run-eval.js';
 
 /** `eval run`, `eval retrieval`. */
@@ -38,4 +41,31 @@ function addRetrieval(evaluation: Command, start: Start): void {
     .addOption(new Option('--half <half>', 'of the queries').choices(['choose', 'report', 'all']).default('all'))
     .option('--sweep', 'also every weight of vectors against words, on the half for choosing')
     .action((dirs: string[], options: RetrievalOptions, command: Command) => start(command, (cli) => evalRetrieval(cli, dirs, options)));
+}
+
+export interface RetrievalOptions {
+  readonly format: 'beir';
+  readonly adapter: string;
+  readonly embedder?: string;
+  readonly half: string;
+  readonly sweep?: boolean;
+}
+
+/**
+ * `etude eval retrieval`: nDCG@10 and recall@100 over sets in BEIR's format; without a folder, over the generated ones. In a
+ * process of its own: the command line knows no database and no model.
+ */
+export async function evalRetrieval(cli: Cli, dirs: readonly string[], options: RetrievalOptions): Promise<number> {
+  const missing = dirs.find((dir) => !existsSync(join(dir, 'corpus.jsonl')));
+  if (missing !== undefined) {
+    throw new CliError(EXIT.notFound, `${missing} is no set in BEIR's format: it has no corpus.jsonl`, [
+      'a set is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv',
+    ]);
+  }
+  return runBench(cli, 'retrieval', retrievalArgs(dirs, options));
+}
+
+export function retrievalArgs(dirs: readonly string[], { adapter, embedder, half, sweep }: RetrievalOptions): string[] {
+  const chosen = embedder === undefined ? [] : ['--embedder', embedder];
+  return ['--adapter', adapter, ...chosen, '--half', half, ...(sweep ? ['--sweep'] : []), ...dirs.map((dir) => resolve(dir))];
 }

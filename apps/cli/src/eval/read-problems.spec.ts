@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseProblems, readProblems } from './read-problems.js';
+import { parseProblems, readProblems } from './problems.js';
 
 const humanEval = {
   task_id: 'HumanEval/900',

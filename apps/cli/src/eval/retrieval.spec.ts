@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { retrievalArgs } from './retrieval.js';
+import { retrievalArgs } from './eval.command.js';
 
 describe('retrievalArgs', () => {
   it('hands on what was asked for, with folders that mean the same anywhere', () => {

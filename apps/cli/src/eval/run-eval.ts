@@ -2,20 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { explain } from '../grpc-errors.js';
-import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
-import { submitWithRetry } from '../tasks/submit-task.js';
+import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { CliError, EXIT, explain } from '../errors.js';
 import { plural } from '../output.js';
+import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
+import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
 import { waitForTask } from '../tasks/watch-task.js';
-import { EvalProgress, summaryText } from './eval-progress.js';
-import { refusedSample, type SampleResult, sampleKey, summarize, taskSample } from './eval-result.js';
+import { EvalProgress, refusedSample, sampleKey, type SampleResult, summarize, summaryText, taskSample } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';
-import type { Problem } from './problem.js';
-import { type Format, readProblems } from './read-problems.js';
+import { type Format, type Problem, readProblems } from './problems.js';
 
 export interface EvalOptions {
   readonly format?: Format;
@@ -103,7 +98,8 @@ async function runSample(
 ): Promise<SampleResult> {
   const request = { spec: evalSpec(problem, store.plan), requestId: store.requestId(problem.id, sample) };
   try {
-    const task = await submitWithRetry(gateway, request, { signal, timeoutMs: cli.callTimeoutMs, triesMax: 9 });
+    const settings = { ...callSettings(cli), signal };
+    const task = await ridingOut(signal, () => gateway.tasks.submitTask(request, settings), AWAY_MAX_MS);
     return taskSample(problem.id, sample, await waitForTask(gateway, task.name, signal));
   } catch (error) {
     const known = explain(error, gateway.address);

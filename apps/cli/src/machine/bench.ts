@@ -4,8 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Cli } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { CliError, EXIT } from '../errors.js';
 import { SERVICE_NODE_ARGS } from '../stack/programs.js';
 
 const SUFFIX = '.bench.js';
@@ -22,7 +21,7 @@ function benchmarks(dir: string): string[] {
 const folderOf = (root: string) => join(root, 'bench', 'dist');
 
 /** `etude bench`: one name per line. */
-export async function listBenchmarks(cli: Cli): Promise<number> {
+async function listBenchmarks(cli: Cli): Promise<number> {
   const known = benchmarks(folderOf(cli.root));
   cli.out.data({ benchmarks: known }, known.join('\n'));
   if (known.length === 0) cli.out.note('there are no benchmarks');
@@ -46,3 +45,6 @@ export async function runBench(cli: Cli, name: string, args: readonly string[]):
   const [code] = (await once(child, 'exit')) as [number | null];
   return cli.signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
 }
+
+export const bench = (cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> =>
+  name === undefined ? listBenchmarks(cli) : runBench(cli, name, args);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createCli } from '../cli.js';
-import { readSettings } from '../settings.js';
-import type { Finding } from './inspect-machine.js';
-import { failures, runTests, skippedFiles, unreported } from './run-tests.js';
+import { createCli, readSettings } from '../cli.js';
+import type { Finding } from './doctor.js';
+import { failures, runTests, skippedFiles, unreported } from './tests.js';
 
 const finding = (name: string, ok: boolean): Finding => ({ name, ok, needed: true, state: '', cost: '', fix: '' });
 const files = [

@@ -3,12 +3,10 @@ import { AgentId, UserId } from '@etude/contracts/ids';
 import { type McpCaller, Session } from '@etude/mcp/caller';
 import { serveOverStdio } from '@etude/mcp/stdio';
 import { status } from '@grpc/grpc-js';
+import type { Command } from 'commander';
 import type { z } from 'zod';
-import { type Cli, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { isServiceError } from '../grpc-errors.js';
+import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { CliError, EXIT, isServiceError } from '../errors.js';
 
 const HINT = 'a message is one line of JSON, of at most 10 MiB';
 const FIRST_CALL_TIMEOUT_MS = 5_000;
@@ -62,4 +60,17 @@ export function serveMcp(cli: Cli, options: McpOptions, version: string): Promis
     if (broken !== null) throw new CliError(EXIT.usage, `the MCP connection broke: ${broken.message}`, [HINT]);
     return EXIT.ok;
   });
+}
+
+const DEFAULT_AGENT = 'default';
+
+/** `mcp`. */
+export function addMcp(program: Command, start: Start): void {
+  program
+    .command('mcp')
+    .description('serve tools and skills to an MCP client over stdin and stdout')
+    .option('--agent <name>', 'whose tools and skills', DEFAULT_AGENT)
+    .option('--user <name>', 'the user it works for (default: nobody in particular)')
+    .option('--session <name>', 'what loaded functions and todos belong to (default: a new one)')
+    .action((options: McpOptions, command: Command) => start(command, (cli) => serveMcp(cli, options, program.version() ?? '')));
 }

@@ -2,16 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
 import { z } from 'zod';
-import type { Cli, Start } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { chooseEmbedder, embedderEnvironment } from '../embedder/choose-embedder.js';
-import { EXIT } from '../exit-codes.js';
+import { sayingHowToGoOn } from '../calls.js';
+import type { Cli } from '../cli.js';
+import { hand } from '../command.js';
+import { chooseEmbedder, embedderEnvironment } from '../embedder/embedder.js';
+import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
-import { sayingHowToGoOn } from './interruption.js';
 
-export interface CalibrateOptions {
+interface CalibrateOptions {
   /** JSON Lines of {a, b, same}. */
   readonly pairs?: string;
 }
@@ -58,7 +57,7 @@ function reportText({ model, dimension, cosines, now, fitted, heldOut }: Report)
 }
 
 /** `etude memory calibrate`: what the embedder says about judged pairs, and the settings that fit. Changes nothing. */
-export async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<number> {
+async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<number> {
   const environment = { ...cli.settings.environment, ...embedderEnvironment(cli, chooseEmbedder(cli)) };
   const child = spawn(
     process.execPath,
@@ -78,11 +77,9 @@ export async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<
   return EXIT.ok;
 }
 
-/** `memory calibrate`. */
-export function addCalibrate(memory: Command, start: Start): void {
-  memory
-    .command('calibrate')
-    .description("fit the embedder's similarity to pairs that people have judged; prints settings")
-    .option('--pairs <file>', 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)')
-    .action((options: CalibrateOptions, command: Command) => start(command, (cli) => calibrate(cli, options)));
-}
+export const CALIBRATE = hand<CalibrateOptions>({
+  command: 'calibrate',
+  help: "fit the embedder's similarity to pairs that people have judged; prints settings",
+  flags: { '--pairs <file>': 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)' },
+  run: calibrate,
+});

@@ -1,218 +1,282 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Start } from '../cli.js';
+import { fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { Memory, type MemoryRecord, MemoryRecordSchema, StoreEpisodeRequestSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { parseExactJson } from '@etude/contracts/json';
+import { status } from '@grpc/grpc-js';
+import type { Command } from 'commander';
+import { callSettings } from '../calls.js';
+import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { addNoun, type Entry, type Flags, type Given, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { CliError, EXIT, isServiceError } from '../errors.js';
+import { readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
-import { addCalibrate } from './calibrate.js';
-import { deleteDocument, importDocuments, type ImportOptions, listDocuments } from './import-documents.js';
-import { reembed, type ReembedOptions } from './reembed.js';
-import {
-  getMemory,
-  type GetOptions,
-  MEMORY_LAYERS,
-  recall,
-  type RecallOptions,
-  searchMemory,
-  type SearchOptions,
-  TOKENS_USUAL,
-  type WhoseOptions,
-} from './search-memory.js';
-import {
-  factHistory,
-  type FactOptions,
-  type OwnerOptions,
-  recentEpisodes,
-  type RecentOptions,
-  storeEpisode,
-  storeFact,
-  storeProcedure,
-  updateFact,
-  type UpdateOptions,
-} from './store-memory.js';
-import { exportMemory, type ExportOptions, importMemory, isExport } from './transfer-memory.js';
-import {
-  archiveMemory,
-  type ArchiveOptions,
-  eraseMemory,
-  type EraseOptions,
-  memoryStats,
-  reconcileMemory,
-  restoreMemory,
-  showErasure,
-} from './upkeep-memory.js';
+import { plural } from '../output.js';
+import { importDocuments, type ImportOptions } from './documents.js';
+import { documentTable, hitLines, recallLines, recordText, statsText } from './memory-lines.js';
+import { exportMemory, importMemory, isExport } from './transfer-memory.js';
+import { EXACTLY, UPKEEP } from './upkeep-memory.js';
 
-const DEFAULT_AGENT = 'default';
+const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
+const TOKENS_USUAL = 2_000;
 
-function fraction(text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1');
-  return value;
+const WHOSE: Flags = {
+  '--agent <name>': "only this agent's (default: all)",
+  '--user <name>': "only this user's, and what is nobody's (default: all)",
+};
+const OWNER: Flags = {
+  '--agent <name>': { help: 'whose it is', usual: 'default' },
+  '--user <name>': "the user it belongs to (default: nobody's)",
+};
+const PARTIAL: Flags = { '--partial': 'where a layer cannot be searched, answer with the others' };
+const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedural; repeatable (default: all)', parse: repeated } };
+const SEARCH: Flags = {
+  ...WHOSE,
+  ...LAYER,
+  '--kind <kind>': 'transition, episode, fact, summary, reflection, chunk or skill; repeatable (default: all)',
+  '--limit <n>': { help: 'per layer', usual: 5, parse: integer(1, 100) },
+  '--importance-min <x>': 'of episodes (default: 0.3 where only episodes are searched)',
+  '--success-rate-min <x>': 'of skills and procedures (default: 0.6 where only they are searched)',
+  '--similarity-min <x>': '0.7 is "probably the same task"',
+  '--category <name>': 'of facts',
+  '--archived': 'also what was archived',
+  '--rerank': 'have the model order the best ones',
+  ...PARTIAL,
+};
+
+const missing = ({ missingLayers }: { readonly missingLayers: readonly string[] }) =>
+  missingLayers.length > 0 ? [`could not be searched now, and are missing: ${missingLayers.join(', ')}`] : [];
+
+/** Names the floor that may hide hits: a new procedure has a success rate of 0.5 and isn't offered yet. */
+function nothingFound({ options }: Given): string {
+  const [only, ...more] = (options['layer'] ?? []) as readonly string[];
+  if (more.length > 0) return 'nothing found';
+  if (only === 'procedural' && options['successRateMin'] === undefined)
+    return 'nothing found; --success-rate-min 0 also shows what has not proved itself yet';
+  return only === 'episodic' && options['importanceMin'] === undefined
+    ? 'nothing found; --importance-min 0 also shows what matters little'
+    : 'nothing found';
 }
 
-const whose = (command: Command) =>
-  command
-    .option('--agent <name>', "only this agent's (default: all)")
-    .option('--user <name>', "only this user's, and what is nobody's (default: all)");
+const search = (command: string, help: string, flags: Flags, explain: boolean): Entry =>
+  plain(Memory.method.searchMemory, {
+    command,
+    help,
+    flags: { ...SEARCH, ...flags },
+    ask: (request) => (explain ? { ...request, explain } : request),
+    whole: true,
+    text: ({ hits }) => hitLines(hits),
+    none: nothingFound,
+    notes: missing,
+  });
 
-const owner = (command: Command) =>
-  command
-    .option('--agent <name>', 'whose it is', DEFAULT_AGENT)
-    .option('--user <name>', "the user it belongs to (default: nobody's)")
-    .option('--request-id <id>', 'makes a repeat harmless');
-
-const exactly = (command: Command) =>
-  command.option('--agent <name>', "exactly this agent's (default: all)").option('--user <name>', "exactly this user's (default: all)");
-
-const search = (command: Command) =>
-  whose(command)
-    .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
-    .option('--kind <kind>', 'transition, episode, fact, summary, reflection, chunk or skill; repeatable (default: all)', repeated)
-    .option('--limit <n>', 'per layer', integer(1, 100), 5)
-    .option('--importance-min <x>', 'of episodes (default: 0.3 where only episodes are searched)', fraction)
-    .option('--success-rate-min <x>', 'of skills and procedures (default: 0.6 where only they are searched)', fraction)
-    .option('--similarity-min <x>', '0.7 is "probably the same task"', fraction)
-    .option('--category <name>', 'of facts')
-    .option('--archived', 'also what was archived')
-    .option('--rerank', 'have the model order the best ones')
-    .option('--partial', 'where a layer cannot be searched, answer with the others');
-
-function addReading(memory: Command, start: Start): void {
-  search(memory.command('search <query>'))
-    .description('what is near the query, by meaning and by words')
-    .option('--explain', 'say how each score came about')
-    .action((query: string, options: SearchOptions, command: Command) => start(command, (cli) => searchMemory(cli, query, options)));
-  search(memory.command('explain <query>'))
-    .description('the same, saying how each score came about')
-    .action((query: string, options: SearchOptions, command: Command) =>
-      start(command, (cli) => searchMemory(cli, query, { ...options, explain: true })),
-    );
-  whose(memory.command('recall <context>'))
-    .description('facts, experiences and procedures for a context, within a budget of tokens')
-    .option('--facts <n>', 'at most (default: 5)', integer(0, 100))
-    .option('--experiences <n>', 'at most (default: 3)', integer(0, 100))
-    .option('--procedures <n>', 'at most (default: 3)', integer(0, 100))
-    .option('--tokens <n>', 'of all texts together', integer(1, 100_000), TOKENS_USUAL)
-    .option('--partial', 'where a layer cannot be searched, answer with the others')
-    .action((context: string, options: RecallOptions, command: Command) => start(command, (cli) => recall(cli, context, options)));
-  whose(memory.command('get <id>'))
-    .description("a record, whole; a user's skill with --user, or the key of a reviewer")
-    .addOption(new Option('--layer <layer>', 'where it is (default: looks in each)').choices([...MEMORY_LAYERS]))
-    .action((id: string, options: GetOptions, command: Command) => start(command, (cli) => getMemory(cli, id, options)));
-  whose(memory.command('recent'))
-    .description('episodes, newest first')
-    .option('--days <n>', 'how far back (default: 7; with --skill: all)', integer(1, 36_500))
-    .option('--limit <n>', 'how many (default: 10; with --skill: 5)', integer(1, 1_000))
-    .option('--skill <name>', 'only those in which it was used')
-    .action((options: RecentOptions, command: Command) => start(command, (cli) => recentEpisodes(cli, options)));
-  memory
-    .command('history <fact>')
-    .description('a fact and those that it took the place of, newest first')
-    .action((id: string, _options: object, command: Command) => start(command, (cli) => factHistory(cli, id)));
-  memory
-    .command('stats')
-    .description('how much there is, in which database, with which vectors')
-    .action((_options: object, command: Command) => start(command, memoryStats));
+interface GetOptions {
+  readonly layer?: string;
+  readonly agent?: string;
+  readonly user?: string;
 }
 
-function addWriting(memory: Command, start: Start): void {
-  const store = memory.command('store').description('tell something; it is known to the next search');
-  owner(store.command('fact <text>'))
-    .description('one statement; @FILE reads a file, - reads stdin')
-    .option('--category <name>', 'default: general')
-    .option('--confidence <x>', 'default: 1', fraction)
-    .option('--source <name>', 'default: told')
-    .option('--subject <name>', 'what it is about: of facts with one subject only the newest is true (default: told from the text)')
-    .action((text: string, options: FactOptions, command: Command) => start(command, (cli) => storeFact(cli, text, options)));
-  owner(store.command('episode <json>'))
-    .description('what an agent lived through, as JSON; @FILE reads a file, - reads stdin')
-    .action((json: string, options: OwnerOptions, command: Command) => start(command, (cli) => storeEpisode(cli, json, options)));
-  owner(store.command('procedure <name> <prompt>'))
-    .description('how to do something, in words; @FILE reads a file, - reads stdin')
-    .action((name: string, prompt: string, options: OwnerOptions, command: Command) =>
-      start(command, (cli) => storeProcedure(cli, name, prompt, options)),
-    );
-  memory
-    .command('update <fact>')
-    .description('change the text of a fact, its confidence, or both')
-    .option('--text <text>', 'in its place')
-    .option('--confidence <x>', 'in its place', fraction)
-    .action((id: string, options: UpdateOptions, command: Command) => start(command, (cli) => updateFact(cli, id, options)));
+/** @throws CliError where none of the layers has the record */
+async function findRecord(cli: Cli, gateway: Gateway, asked: { readonly id: string }, layers: readonly string[]): Promise<MemoryRecord> {
+  for (const layer of layers) {
+    try {
+      return await gateway.memory.getMemory({ ...asked, layer }, callSettings(cli));
+    } catch (error) {
+      if (layers.length === 1 || !isServiceError(error) || error.code !== status.NOT_FOUND) throw error;
+    }
+  }
+  throw new CliError(EXIT.notFound, `no layer of memory has a record called ${JSON.stringify(asked.id)}`, [
+    "memory search and memory recent print ids; a skill is called NAME or NAME@VERSION, and --user finds a user's skill",
+  ]);
 }
 
-function addTransfer(memory: Command, start: Start): void {
-  memory
-    .command('import <path...>')
-    .description('Markdown, text, HTML, PDF, folders of them, or an export (.jsonl); what is there already is passed over')
-    .option('--agent <name>', 'whose the documents are', DEFAULT_AGENT)
-    .option('--user <name>', "the user they belong to (default: nobody's)")
-    .option('--media-type <type>', 'where the name does not say it, such as text/markdown')
-    .option('--name <name>', 'what the document is called (default: its path)')
-    .action((paths: string[], options: ImportOptions, command: Command) =>
-      start(command, async (cli) => {
-        const [first = ''] = paths;
-        return (await isExport(paths)) ? importMemory(cli, first) : importDocuments(cli, paths, options);
-      }),
-    );
-  exactly(memory.command('export'))
-    .description('everything, lossless, as JSON Lines; with tests from the cases of tasks by the key of a reviewer alone')
-    .option('--layer <layer>', 'episodic, semantic or procedural; repeatable (default: all)', repeated)
-    .option('-o, --output <file>', 'default: stdout')
-    .action((options: ExportOptions, command: Command) => start(command, (cli) => exportMemory(cli, options)));
-  const documents = memory.command('documents').description('what was imported');
-  whose(documents.command('list'))
-    .description('names, titles and numbers of chunks')
-    .option('--limit <n>', 'how many', integer(1, 100_000), 100)
-    .action((options: WhoseOptions & { limit: number }, command: Command) => start(command, (cli) => listDocuments(cli, options)));
-  documents
-    .command('delete <document>')
-    .description('with its chunks')
-    .action((id: string, _options: object, command: Command) => start(command, (cli) => deleteDocument(cli, id)));
+function getMemory(cli: Cli, { layer, agent = '', user = '' }: GetOptions, [id = '']: readonly string[]): Promise<number> {
+  // Shared owners, such as @tenant, have skills alone.
+  const usual = agent.startsWith('@') ? (['procedural'] as const) : LAYERS;
+  return withGateway(cli, async (gateway) => {
+    const asked = { id, agent, user };
+    const record = await findRecord(cli, gateway, asked, layer === undefined ? usual : [layer]);
+    cli.out.data(toJson(MemoryRecordSchema, record, { alwaysEmitImplicit: true }), recordText(record));
+    return EXIT.ok;
+  });
 }
 
-function addUpkeep(memory: Command, start: Start): void {
-  exactly(memory.command('archive'))
-    .description('take what has little worth out of retrieval, and keep it')
-    .option('--score-max <x>', 'what scores below, by importance, age and use (default: 0.2)', fraction)
-    .option('--older-than-days <n>', 'default: 30', integer(0, 36_500))
-    .option('--layer <layer>', 'repeatable (default: all)', repeated)
-    .option('--dry-run', 'say what would be archived')
-    .action((options: ArchiveOptions, command: Command) => start(command, (cli) => archiveMemory(cli, options)));
-  exactly(memory.command('restore [ids...]'))
-    .description('bring back what was archived (default: all of it)')
-    .action((ids: string[], options: WhoseOptions, command: Command) => start(command, (cli) => restoreMemory(cli, ids, options)));
-  memory
-    .command('erase')
-    .description('remove every trace of an agent, a user or the tenant for good, and print a receipt')
-    .option('--agent <name>', 'of this agent')
-    .option('--user <name>', 'of this user')
-    .option('--tenant <name>', 'all of the tenant, named to confirm it')
-    .option('--yes', 'really')
-    .option('--detach', 'do not wait for its end')
-    .option('--request-id <id>', 'makes a repeat harmless')
-    .action((options: EraseOptions, command: Command) => start(command, (cli) => eraseMemory(cli, options)));
-  memory
-    .command('erasure <id>')
-    .description('the receipt of an erasure')
-    .action((id: string, _options: object, command: Command) => start(command, (cli) => showErasure(cli, id)));
-  memory
-    .command('reembed')
-    .description('for operators: move to another embedder while everything goes on; without --to and --drop, say how far it is')
-    .option('--to <model>', 'sentence, lexical, or a model of the embeddings server')
-    .option('--dimension <n>', 'of its vectors, where that is not known', integer(1, 65_536))
-    .option('--drop <model>', 'drop the vectors of this one, after --to where that is given')
-    .option('--stop', 'stop; the same command goes on later')
-    .option('--detach', 'do not wait for its end')
-    .action((options: ReembedOptions, command: Command) => start(command, (cli) => reembed(cli, options)));
-  memory
-    .command('reconcile')
-    .description('for operators: look for half-written things and mend them')
-    .action((_options: object, command: Command) => start(command, reconcileMemory));
+const READING: readonly Entry[] = [
+  search('search <query>', 'what is near the query, by meaning and by words', { '--explain': 'say how each score came about' }, false),
+  search('explain <query>', 'the same, saying how each score came about', {}, true),
+  plain(Memory.method.recall, {
+    command: 'recall <context>',
+    help: 'facts, experiences and procedures for a context, within a budget of tokens',
+    flags: {
+      ...WHOSE,
+      '--facts <n>': 'at most (default: 5)',
+      '--experiences <n>': 'at most (default: 3)',
+      '--procedures <n>': 'at most (default: 3)',
+      '--tokens <n>': { help: 'of all texts together', field: 'tokensMax', usual: TOKENS_USUAL, parse: integer(1, 100_000) },
+      ...PARTIAL,
+    },
+    whole: true,
+    text: recallLines,
+    none: ({ options: { tokens } }) =>
+      Number(tokens) < TOKENS_USUAL ? `nothing recalled; --tokens gives it more than ${String(tokens)}` : 'nothing recalled',
+    notes: (found) => [...missing(found), ...(found.tokens > 0 ? [plural(found.tokens, 'token')] : [])],
+  }),
+  hand<GetOptions>({
+    command: 'get <id>',
+    help: "a record, whole; a user's skill with --user, or the key of a reviewer",
+    flags: { ...WHOSE, '--layer <layer>': { help: 'where it is (default: looks in each)', choices: LAYERS } },
+    run: getMemory,
+  }),
+  plain(Memory.method.listRecentEpisodes, {
+    command: 'recent',
+    help: 'episodes, newest first',
+    flags: {
+      ...WHOSE,
+      '--days <n>': 'how far back (default: 7; with --skill: all)',
+      '--limit <n>': { help: 'how many (default: 10; with --skill: 5)', parse: integer(1, 1_000) },
+      '--skill <name>': 'only those in which it was used',
+    },
+    whole: true,
+    text: ({ episodes }) => episodes.map(recordText).join('\n'),
+    none: 'no episodes',
+  }),
+  plain(Memory.method.listFactHistory, {
+    command: 'history <fact>',
+    help: 'a fact and the facts that it replaced, newest first',
+    whole: true,
+    text: ({ facts }) => facts.map(recordText).join('\n'),
+  }),
+  plain(Memory.method.getMemoryStats, {
+    command: 'stats',
+    help: 'how much there is, in which database, with which vectors',
+    whole: true,
+    text: statsText,
+  }),
+];
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  added: 'stored',
+  reinforced: 'was known, and is reinforced',
+  superseded: 'stored, and took the place of',
+  unchanged: 'was stored by this request before',
+};
+
+const EPISODE_HINT = [
+  'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}',
+  '@FILE reads it from a file, - from stdin',
+];
+
+/** @throws CliError with the field that is wrong */
+export function readEpisode(text: string) {
+  try {
+    return fromJson(StoreEpisodeRequestSchema, parseExactJson(text) as JsonValue);
+  } catch (error) {
+    throw new CliError(EXIT.usage, `the episode is wrong: ${(error as Error).message}`, EPISODE_HINT, { cause: error });
+  }
 }
+
+interface OwnerOptions {
+  readonly agent: string;
+  readonly user?: string;
+  readonly requestId?: string;
+}
+
+async function storeEpisode(cli: Cli, { agent, user = '', requestId = '' }: OwnerOptions, [json = '']: readonly string[]): Promise<number> {
+  const episode = readEpisode(await readArgument(json));
+  return withGateway(cli, async ({ memory }) => {
+    const stored = await memory.storeEpisode({ ...episode, agent, user, requestId }, callSettings(cli));
+    cli.out.data(toJson(MemoryRecordSchema, stored, { alwaysEmitImplicit: true }), `${stored.id}  stored`);
+    return EXIT.ok;
+  });
+}
+
+const STORING: readonly Entry[] = [
+  plain(Memory.method.storeFact, {
+    command: 'fact <text>',
+    help: 'one statement; @FILE reads a file, - reads stdin',
+    flags: {
+      ...OWNER,
+      ...REPEAT,
+      '--category <name>': 'default: general',
+      '--confidence <x>': 'default: 1',
+      '--source <name>': 'default: told',
+      '--subject <name>': 'what it is about: of facts with one subject only the newest is true (default: told from the text)',
+    },
+    whole: true,
+    text: ({ fact, outcome, replaced }) => `${fact?.id ?? ''}  ${[OUTCOMES[outcome] ?? outcome, ...replaced].join(' ')}`,
+  }),
+  hand<OwnerOptions>({
+    command: 'episode <json>',
+    help: 'what an agent lived through, as JSON; @FILE reads a file, - reads stdin',
+    flags: { ...OWNER, ...REPEAT },
+    run: storeEpisode,
+  }),
+  plain(Memory.method.storeProcedure, {
+    command: 'procedure <name> <prompt>',
+    help: 'how to do something, in words; @FILE reads a file, - reads stdin',
+    flags: { ...OWNER, ...REPEAT },
+    whole: true,
+    text: ({ id, fields }) => {
+      const now = fields?.['status'];
+      return `${id}  stored${typeof now !== 'string' || now === 'active' ? '' : `; it is ${now}, and used once it is approved`}`;
+    },
+  }),
+];
+
+const UPDATE = plain(Memory.method.updateFact, {
+  command: 'update <fact>',
+  help: 'change the text of a fact, its confidence, or both',
+  flags: { '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
+  ask: (request, { options }) => {
+    const paths = ['text', 'confidence'].filter((field) => options[field] !== undefined);
+    if (paths.length === 0) throw new CliError(EXIT.usage, 'say what to change: --text, --confidence, or both');
+    return { ...request, updateMask: { paths } };
+  },
+  whole: true,
+  text: recordText,
+});
+
+const DOCUMENTS: readonly Entry[] = [
+  plain(Memory.method.listDocuments, {
+    command: 'list',
+    help: 'names, titles and numbers of chunks',
+    flags: { ...WHOSE, ...LIMIT(100) },
+    list: 'documents',
+    whole: true,
+    text: ({ documents }) => documentTable(documents),
+  }),
+  plain(Memory.method.deleteDocument, {
+    command: 'delete <document>',
+    help: 'with its chunks',
+    text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
+    json: (_answer, { args: [id] }) => ({ id, deleted: true }),
+  }),
+];
+
+const TRANSFER: readonly Entry[] = [
+  hand<ImportOptions>({
+    command: 'import <path...>',
+    help: 'Markdown, text, HTML, PDF, folders of them, or an export (.jsonl); what is there already is passed over',
+    flags: {
+      '--agent <name>': { help: 'whose the documents are', usual: 'default' },
+      '--user <name>': "the user they belong to (default: nobody's)",
+      '--media-type <type>': 'where the name does not say it, such as text/markdown',
+      '--name <name>': 'what the document is called (default: its path)',
+    },
+    run: async (cli, options, paths) =>
+      (await isExport(paths)) ? importMemory(cli, paths[0] ?? '') : importDocuments(cli, paths, options),
+  }),
+  hand({
+    command: 'export',
+    help: 'everything, lossless, as JSON Lines; with tests from the cases of tasks by the key of a reviewer alone',
+    flags: { ...EXACTLY, ...LAYER, '-o, --output <file>': 'default: stdout' },
+    run: exportMemory,
+  }),
+];
 
 /** `memory`: what is remembered. */
 export function addMemory(program: Command, start: Start): void {
-  const memory = program.command('memory').description('what is remembered: episodes, facts, documents, skills');
-  addReading(memory, start);
-  addWriting(memory, start);
-  addTransfer(memory, start);
-  addUpkeep(memory, start);
-  addCalibrate(memory, start);
+  const memory = addNoun(program, start, 'memory', 'what is remembered: episodes, facts, documents, skills', READING);
+  addNoun(memory, start, 'store', 'tell something; it is known to the next search', STORING);
+  for (const entry of [UPDATE, ...TRANSFER]) entry(memory, start);
+  addNoun(memory, start, 'documents', 'what was imported', DOCUMENTS);
+  for (const entry of UPKEEP) entry(memory, start);
 }

@@ -1,9 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { describe, expect, it } from 'vitest';
-import { createCli } from '../cli.js';
-import { EXIT } from '../exit-codes.js';
-import { readSettings } from '../settings.js';
+import { createCli, readSettings } from '../cli.js';
+import { EXIT } from '../errors.js';
 import { checkFlags, embedded, nextStep, reembedText } from './reembed.js';
 
 const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);

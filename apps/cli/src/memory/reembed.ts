@@ -1,18 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { toJson } from '@bufbuild/protobuf';
 import { builtInOf, embedderSetting, modelNameOf } from '@etude/contracts/embedder-names';
 import { type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { recordEmbedder } from '../embedder/choose-embedder.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { callSettings } from '../sandbox/manage-sandboxes.js';
-import { ridingOut } from '../sandbox/ride-out.js';
+import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
+import { hand } from '../command.js';
+import { integer } from '../options.js';
+import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { recordEmbedder } from '../embedder/embedder.js';
+import { CliError, EXIT } from '../errors.js';
 import { readStackState } from '../stack/stack-state.js';
-import { sayingHowToGoOn } from './interruption.js';
-import { wholeJson } from './memory-json.js';
-
-const POLL_MS = 300;
 
 export interface ReembedOptions {
   readonly to?: string;
@@ -81,16 +76,12 @@ export function embedded(
   const goesOn = `the move goes on without this command; to see how far it is: ${commandLine(cli, 'memory reembed')}; to stop it: ${commandLine(cli, 'memory reembed --stop')}`;
   return sayingHowToGoOn(
     cli,
-    async () => {
-      let state = started;
-      while (state.state === 'running') {
-        cli.out.status(reembedText(state));
-        await sleep(POLL_MS, undefined, { signal: cli.signal });
-        state = await ridingOut(cli.signal, () => memory.getReembedding({}, callSettings(cli)));
-      }
-      cli.out.status('');
-      return state;
-    },
+    () =>
+      poll(cli, started, {
+        isOver: ({ state }) => state !== 'running',
+        ask: () => memory.getReembedding({}, callSettings(cli)),
+        status: reembedText,
+      }),
     goesOn,
   );
 }
@@ -103,7 +94,7 @@ function rememberEmbedder(cli: Cli, model: string): void {
 }
 
 function show(cli: Cli, state: Reembedding, next: string | null): number {
-  cli.out.data(wholeJson(ReembeddingSchema, state), reembedText(state));
+  cli.out.data(toJson(ReembeddingSchema, state, { alwaysEmitImplicit: true }), reembedText(state));
   if (next !== null) cli.out.note(next);
   return state.state === 'failed' ? EXIT.failed : EXIT.ok;
 }
@@ -117,7 +108,7 @@ async function moveOf(cli: Cli, gateway: Gateway, { to, dimension = 0, drop }: R
 }
 
 /** With neither `to` nor `drop`: how far it is. */
-export function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
+async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
   checkFlags(options);
   const { to, drop, stop = false, detach = false } = options;
   return withGateway(cli, async (gateway) => {
@@ -143,3 +134,16 @@ export function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
     return show(cli, state, nextStep(cli, state.state, move));
   });
 }
+
+export const REEMBED = hand<ReembedOptions>({
+  command: 'reembed',
+  help: 'for operators: move to another embedder while everything goes on; without --to and --drop, say how far it is',
+  flags: {
+    '--to <model>': 'sentence, lexical, or a model of the embeddings server',
+    '--dimension <n>': { help: 'of its vectors, where that is not known', parse: integer(1, 65_536) },
+    '--drop <model>': 'drop the vectors of this one, after --to where that is given',
+    '--stop': 'stop; the same command goes on later',
+    '--detach': 'do not wait for its end',
+  },
+  run: reembed,
+});

@@ -1,12 +1,77 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { EXIT } from '../exit-codes.js';
-import { isExport, refusalLines } from './transfer-memory.js';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { EXIT } from '../errors.js';
+import { ExportFile, isExport, linesOf, refusalLines } from './transfer-memory.js';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'etude-lines-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+});
+
+async function linesIn(content: string, bytesMax?: number): Promise<string[]> {
+  const path = join(dir, 'file.jsonl');
+  writeFileSync(path, content);
+  const lines: string[] = [];
+  for await (const line of linesOf(path, bytesMax)) lines.push(line);
+  return lines;
+}
+
+describe('lines of a file', () => {
+  it('end at a line feed alone, whatever else a text may be broken at', async () => {
+    const text = JSON.stringify('a\u2028b\u2029c\u0085d\ve\f\u0000');
+    expect(await linesIn(`${text}\n${text}\n`)).toEqual([text, text]);
+  });
+
+  it.each([
+    ['with carriage returns', 'a\r\n\r\nb\r\n', ['a', '', 'b']],
+    ['without an end of the last', 'a\nb', ['a', 'b']],
+    ['that are empty', '\n\n', ['', '']],
+    ['of nothing', '', []],
+  ])('are read %s', async (_how, content, lines) => {
+    expect(await linesIn(content)).toEqual(lines);
+  });
+
+  it('are whole, however long, and whichever characters stand where the file is cut for reading', async () => {
+    const lines = Array.from({ length: 50 }, (_, n) => 'ä€😀'.repeat(n * 97));
+    expect(await linesIn(lines.map((line) => `${line}\n`).join(''))).toEqual(lines);
+  });
+
+  it('stop where no more is to be looked at', async () => {
+    expect(await linesIn(`${'a'.repeat(10)}\nb`, 4)).toEqual(['aaaaa']);
+  });
+});
+
+it('appears once it is whole', async () => {
+  const path = join(dir, 'all.jsonl');
+  const file = await ExportFile.create(path);
+  await file.write('a\n');
+  await file.write('b\n');
+  expect(existsSync(path)).toBe(false);
+  await file.finish();
+  expect(readFileSync(path, 'utf8')).toBe('a\nb\n');
+  expect(readdirSync(dir)).toEqual(['all.jsonl']);
+});
+
+it('leaves nothing behind when it is given up', async () => {
+  const file = await ExportFile.create(join(dir, 'all.jsonl'));
+  await file.write('a\n');
+  await file.discard();
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+it('says why it cannot be written', async () => {
+  await expect(ExportFile.create(join(dir, 'none/x'))).rejects.toMatchObject({
+    exit: EXIT.usage,
+    message: expect.stringContaining(`there is no folder ${join(dir, 'none')}`),
+  });
+  await expect(ExportFile.create(dir)).rejects.toMatchObject({ exit: EXIT.usage, message: expect.stringContaining('is a folder') });
+});
 
 function fileOf(name: string, text: string): string {
-  const dir = mkdtempSync(join(tmpdir(), 'etude-transfer-'));
+  const folder = mkdtempSync(join(tmpdir(), 'etude-transfer-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, name), text);
   return join(dir, name);

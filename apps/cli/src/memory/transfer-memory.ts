@@ -1,15 +1,89 @@
-import { type Cli, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { createReadStream, rmSync, statSync } from 'node:fs';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
+import { type Cli, type Gateway, withGateway } from '../cli.js';
+import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
-import type { Gateway } from '../gateway.js';
-import { plural } from '../output.js';
-import { Progress } from '../progress.js';
-import { ridingOut } from '../sandbox/ride-out.js';
-import { ExportFile } from './export-file.js';
-import { sayingHowToGoOn } from './interruption.js';
-import { linesOf } from './lines-of.js';
-import type { WhoseOptions } from './search-memory.js';
+import { plural, Progress } from '../output.js';
+
+/**
+ * The lines of a file of JSON Lines, without their ends: a line feed, or both of a carriage return and one. Nothing else ends a line:
+ * JSON has U+2028 and U+2029 in its strings as they are, at which `node:readline` cuts.
+ *
+ * @param bytesMax of the beginning, to look no further
+ */
+export async function* linesOf(path: string, bytesMax = Infinity): AsyncGenerator<string> {
+  let rest = '';
+  const stream = createReadStream(path, { encoding: 'utf8', end: bytesMax });
+  for await (const text of stream as AsyncIterable<string>) {
+    const lines = text.split('\n');
+    lines[0] = rest + lines[0];
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield withoutReturn(line);
+  }
+  if (rest !== '') yield withoutReturn(rest);
+}
+
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
+
+const REASONS: Readonly<Record<string, (path: string) => string>> = {
+  ENOENT: (path) => `there is no folder ${dirname(path)}`,
+  ENOTDIR: (path) => `${dirname(path)} is no folder`,
+  EACCES: () => 'that is not allowed',
+  EPERM: () => 'that is not allowed',
+  EROFS: () => 'the disk can only be read',
+  ENOSPC: () => 'the disk is full; what was written of it is removed',
+  EDQUOT: () => 'the disk quota is used up; what was written of it is removed',
+  EFBIG: () => 'it grew larger than a file may be; what was written of it is removed',
+};
+
+function failure(path: string, error: unknown): CliError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return new CliError(EXIT.usage, `${path} cannot be written: ${REASONS[code]?.(path) ?? message}`, [], { cause: error });
+}
+
+/** A file that appears under its name once it is whole, readable by its owner only. Until then it is called `<name>.part`. */
+export class ExportFile {
+  private constructor(
+    private readonly path: string,
+    private readonly handle: FileHandle,
+  ) {}
+
+  /** @throws CliError usage */
+  static async create(path: string): Promise<ExportFile> {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file`);
+    try {
+      return new ExportFile(path, await open(`${path}.part`, 'w', 0o600));
+    } catch (error) {
+      throw failure(path, error);
+    }
+  }
+
+  /** @throws CliError usage */
+  async write(text: string): Promise<void> {
+    await this.handle.writeFile(text).catch((error: unknown) => {
+      throw failure(this.path, error);
+    });
+  }
+
+  /** @throws CliError usage */
+  async finish(): Promise<void> {
+    try {
+      await this.handle.sync();
+      await this.handle.close();
+      await rename(`${this.path}.part`, this.path);
+    } catch (error) {
+      throw failure(this.path, error);
+    }
+  }
+
+  /** Removes what there is of it. */
+  async discard(): Promise<void> {
+    await this.handle.close().catch(() => undefined); // it may be closed already
+    rmSync(`${this.path}.part`, { force: true });
+  }
+}
 
 /** Of one call: small enough to be answered soon, also where every text has to be embedded. */
 const BATCH_LINES = 100;
@@ -18,12 +92,18 @@ const BATCH_TIMEOUT_MS = 300_000;
 const REFUSED_SHOWN = 20;
 const NUMBERS_SHOWN = 5;
 
-export interface ExportOptions extends WhoseOptions {
+export interface ExportOptions {
+  readonly agent?: string;
+  readonly user?: string;
   readonly output?: string;
   readonly layer?: readonly string[];
 }
 
-type ExportRequest = Required<WhoseOptions> & { readonly layers: string[] };
+interface ExportRequest {
+  readonly agent: string;
+  readonly user: string;
+  readonly layers: string[];
+}
 
 /** Answers how many records. */
 async function receive(cli: Cli, gateway: Gateway, asked: ExportRequest, write: (text: string) => unknown): Promise<number> {
@@ -99,9 +179,8 @@ interface Totals {
 }
 
 async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, totals: Totals): Promise<void> {
-  const settings = { timeoutMs: Math.max(cli.callTimeoutMs, BATCH_TIMEOUT_MS), signal: cli.signal };
   // The same lines again change nothing.
-  const answer = await ridingOut(cli.signal, () => gateway.memory.importMemory({ lines: [...lines] }, settings));
+  const answer = await ridingOut(cli.signal, () => gateway.memory.importMemory({ lines: [...lines] }, callSettings(cli, BATCH_TIMEOUT_MS)));
   totals.added += Number(answer.added);
   totals.unchanged += Number(answer.unchanged);
   totals.refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));

@@ -1,20 +1,76 @@
 import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
+import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type ExecuteEvent,
   ExecuteEventSchema,
   type ExecuteRequestSchema,
   type ExecutionOutcome,
+  Language,
+  type RichOutput,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
-import { type Cli, commandLine } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT, type ExitCode } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { isCancelled, isUnavailable } from '../grpc-errors.js';
-import { DisplayFolder, plainText, unshownForms } from './displays.js';
-import { awayText, RideOut } from './ride-out.js';
-import { cutLine, outcomeLine } from './sandbox-lines.js';
+import { awayText, RideOut } from '../calls.js';
+import { type Cli, commandLine, type Gateway } from '../cli.js';
+import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../errors.js';
+import { readArgument } from '../files.js';
+import { bytesText, cutLine, outcomeLine } from './sandbox-lines.js';
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/svg+xml': 'svg',
+  'text/html': 'html',
+  'text/markdown': 'md',
+  'text/plain': 'txt',
+  'text/latex': 'tex',
+  'application/json': 'json',
+  'application/vnd.dataresource+json': 'table.json',
+};
+
+const extensionOf = (mediaType: string) => EXTENSIONS[mediaType] ?? mediaType.replace(/^.*\//, '').replace(/[^a-z0-9]+/g, '-');
+
+/** Every form of one output, by media type, as a file's content. */
+function formsOf({ text, binary, json }: RichOutput): Array<readonly [string, string | Uint8Array]> {
+  return [
+    ...Object.entries(binary),
+    ...Object.entries(text),
+    ...Object.entries(json).map(([type, value]) => [type, `${JSON.stringify(toJson(ValueSchema, value), null, 2)}\n`] as const),
+  ];
+}
+
+/** What people see of an output in a terminal: its text. */
+export const plainText = ({ text }: RichOutput): string => text['text/plain'] ?? '';
+
+/** Forms that a terminal does not show, in words. '' where there are none. */
+export function unshownForms(output: RichOutput): string {
+  const forms = formsOf(output).filter(([type]) => type !== 'text/plain');
+  return forms.map(([type, content]) => `${type}, ${bytesText(Buffer.byteLength(content))}`).join('; ');
+}
+
+/** Writes outputs as `1.png`, `2.table.json`, ... in the order in which they come. */
+export class DisplayFolder {
+  #count = 0;
+
+  constructor(private readonly dir: string) {
+    mkdirSync(dir, { recursive: true });
+  }
+
+  /** Text alone is no file of its own. @returns paths */
+  save(output: RichOutput): string[] {
+    const forms = formsOf(output);
+    const kept = forms.length > 1 ? forms.filter(([type]) => type !== 'text/plain') : forms;
+    this.#count += 1;
+    return kept.map(([type, content]) => {
+      const path = join(this.dir, `${this.#count}.${extensionOf(type)}`);
+      writeFileSync(path, content);
+      return path;
+    });
+  }
+}
 
 type ExecuteInit = MessageInitShape<typeof ExecuteRequestSchema>;
 export type Execution = Exclude<ExecuteInit, { $typeName: string }> & { readonly name: string };
@@ -124,4 +180,49 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
   } finally {
     options.cancel.removeEventListener('abort', stop);
   }
+}
+
+/** Flags that bound one execution, or every one of a sandbox. Times in ms. */
+export interface LimitOptions {
+  readonly cpu?: number;
+  readonly wall?: number;
+  readonly memory?: number;
+  readonly processes?: number;
+  readonly fileSize?: number;
+  readonly output?: number;
+  readonly disk?: number;
+}
+
+const time = (name: 'cpuTime' | 'wallTime', ms: number | undefined) => (ms === undefined ? {} : { [name]: durationFromMs(ms) });
+
+/** A limit that isn't given stays the default of the sandbox. */
+export const limitsOf = (options: LimitOptions): MessageInitShape<typeof SandboxLimitsSchema> => ({
+  ...time('cpuTime', options.cpu),
+  ...time('wallTime', options.wall),
+  memoryMib: options.memory ?? 0,
+  processes: options.processes ?? 0,
+  fileSizeMib: options.fileSize ?? 0,
+  outputKib: options.output ?? 0,
+  diskMib: options.disk ?? 0,
+});
+
+export interface CodeOptions extends LimitOptions {
+  readonly shell?: boolean;
+  /** Stdin of the command: text, `@FILE` or `-`. */
+  readonly stdin?: string;
+  readonly saveDisplays?: string;
+  readonly executionId?: string;
+  readonly resume?: string;
+}
+
+/** @throws CliError where there is neither code nor an execution to resume */
+export async function executionOf(name: string, code: string | undefined, options: CodeOptions): Promise<Execution> {
+  const { executionId = '', resume: resumeToken = '' } = options;
+  if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to go on with');
+  if (code === undefined && !resumeToken)
+    throw new CliError(EXIT.usage, 'there is no code to run', ['give it as CODE, @FILE, or - for stdin']);
+  const stdin = options.stdin === undefined ? '' : await readArgument(options.stdin);
+  const language = options.shell ? Language.SHELL : Language.PYTHON;
+  const text = code === undefined ? '' : await readArgument(code);
+  return { name, language, code: text, stdin, executionId, resumeToken, limits: limitsOf(options) };
 }

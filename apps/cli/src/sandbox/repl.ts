@@ -1,11 +1,9 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Language } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { type Cli, withGateway } from '../cli.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
+import { callSettings } from '../calls.js';
+import { type Cli, type Gateway, withGateway } from '../cli.js';
+import { EXIT } from '../errors.js';
 import { showExecution } from './execution.js';
-import { callSettings } from './manage-sandboxes.js';
-import { sandboxResource } from './sandbox-request.js';
 
 const PROMPT = '>>> ';
 const MORE = '... ';
@@ -75,9 +73,9 @@ async function loop(cli: Cli, gateway: Gateway, name: string, lines: Interface):
 }
 
 /** `sandbox repl`: cells of Python, and with a leading `!` shell commands, until Ctrl-D. The sandbox stays open. */
-export function repl(cli: Cli, sandbox: string): Promise<number> {
+export function repl(cli: Cli, name: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
-    const { name } = await gateway.sandboxes.getSandbox({ name: sandboxResource(sandbox) }, callSettings(cli));
+    await gateway.sandboxes.getSandbox({ name }, callSettings(cli));
     const terminal = process.stdin.isTTY;
     if (terminal) cli.out.note('Python cells; !COMMAND runs in the shell; an empty line ends a block; Ctrl-C cancels, Ctrl-D leaves');
     const lines = createInterface({ input: process.stdin, ...(terminal ? { output: process.stderr } : {}), terminal, prompt: '' });

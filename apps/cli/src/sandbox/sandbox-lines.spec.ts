@@ -1,8 +1,36 @@
-import { create } from '@bufbuild/protobuf';
-import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { ExecutionOutcomeSchema, SandboxSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { expect, it } from 'vitest';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create, fromJson } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { ExecutionOutcomeSchema, RichOutputSchema, SandboxSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DisplayFolder, plainText, unshownForms } from './execution.js';
+import { CellReader } from './repl.js';
 import { cutLine, outcomeLine, sandboxTable } from './sandbox-lines.js';
+
+const image = create(RichOutputSchema, { text: { 'text/plain': '<Figure>' }, binary: { 'image/png': new Uint8Array([1, 2]) } });
+const rows = create(RichOutputSchema, {
+  text: { 'text/plain': 'a  b', 'text/html': '<table>' },
+  json: { 'application/vnd.dataresource+json': fromJson(ValueSchema, { data: [{ a: 1 }] }) },
+});
+const number = create(RichOutputSchema, { text: { 'text/plain': '2' } });
+
+it('keeps every form of an output but the text that stands for it', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'etude-displays-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const folder = new DisplayFolder(join(dir, 'made'));
+  const saved = [image, rows, number].flatMap((output) => folder.save(output));
+  expect(saved.map((path) => path.slice(dir.length + 6))).toEqual(['1.png', '2.html', '2.table.json', '3.txt']);
+  expect(readdirSync(join(dir, 'made'))).toHaveLength(4);
+  expect(readFileSync(saved[0] ?? '')).toEqual(Buffer.from([1, 2]));
+  expect(JSON.parse(readFileSync(saved[2] ?? '', 'utf8'))).toEqual({ data: [{ a: 1 }] });
+});
+
+it('says which forms a terminal does not show', () => {
+  expect([plainText(image), unshownForms(image)]).toEqual(['<Figure>', 'image/png, 2 B']);
+  expect([plainText(number), unshownForms(number)]).toEqual(['2', '']);
+});
 
 const took = { cpu: durationFromMs(100), wall: durationFromMs(20_100), memoryPeakKib: 2_048n };
 
@@ -49,4 +77,23 @@ it('counts down what an open sandbox has left', () => {
   const [, first, second] = sandboxTable([open, lost], 60_000).split('\n');
   expect(first).toMatch(/^s1 +open +default +1970-01-01T00:00:00Z +30 s$/);
   expect(second).toMatch(/^s2 +lost .* - +evicted$/);
+});
+
+function cellsOf(...lines: string[]): string[] {
+  const reader = new CellReader();
+  return lines.flatMap((line) => reader.take(line) ?? []);
+}
+
+describe('cells of a loop', () => {
+  it('are single lines', () => {
+    expect(cellsOf('a = 1', '', 'a + 1')).toEqual(['a = 1', 'a + 1']);
+  });
+
+  it('are blocks up to an empty line', () => {
+    expect(cellsOf('def f(x):  # doubles', '  return 2 * x', '', 'f(2)')).toEqual(['def f(x):  # doubles\n  return 2 * x\n', 'f(2)']);
+  });
+
+  it('wait for the block under a decorator', () => {
+    expect(cellsOf('@cache', 'def f(): return 1', '')).toEqual(['@cache\ndef f(): return 1\n']);
+  });
 });

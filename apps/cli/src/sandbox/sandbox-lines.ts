@@ -40,7 +40,9 @@ export function sandboxText(sandbox: Sandbox): string {
   return table(rows);
 }
 
+/** '' where there are none. */
 export function sandboxTable(sandboxes: readonly Sandbox[], nowMs: number): string {
+  if (sandboxes.length === 0) return '';
   const rows = sandboxes.map((sandbox) => [
     idOf(sandbox),
     stateWord(sandbox.state),
@@ -52,7 +54,9 @@ export function sandboxTable(sandboxes: readonly Sandbox[], nowMs: number): stri
   return table([['SANDBOX', 'STATE', 'TEMPLATE', 'CREATED', 'LEFT', 'REASON'], ...rows]);
 }
 
+/** '' where there are none. */
 export function fileTable(files: readonly SandboxFile[]): string {
+  if (files.length === 0) return '';
   const rows = files.map(({ path, sizeBytes, modifyTime }) => [bytesText(Number(sizeBytes)), when(modifyTime), path]);
   return table([['SIZE', 'MODIFIED', 'PATH'], ...rows]);
 }

@@ -1,108 +1,169 @@
-import { type Command, Option } from 'commander';
-import type { Start } from '../cli.js';
+import { randomUUID } from 'node:crypto';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { type CreateSandboxRequestSchema, type Sandbox, Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { Command } from 'commander';
+import { callSettings, ridingOut } from '../calls.js';
+import { type Cli, commandLine, type Gateway, type Start, withGateway } from '../cli.js';
+import { addNoun, type Entry, type Flags, hand, LIMIT, plain, resource } from '../command.js';
+import { EXIT, type ExitCode } from '../errors.js';
 import { duration, integer, keyValue } from '../options.js';
-import { closeSandbox, createSandbox, getSandbox, LIST_STATES, listSandboxes, type ListOptions, renewSandbox } from './manage-sandboxes.js';
+import { type CodeOptions, executionOf, type LimitOptions, limitsOf, outcomeExit, showExecution } from './execution.js';
 import { repl } from './repl.js';
-import { type CodeOptions, execCode, type ExecOptions, runCode } from './run-code.js';
-import { listFiles, removeFile } from './sandbox-files.js';
-import type { CreateOptions } from './sandbox-request.js';
+import { fileTable, sandboxTable, sandboxText } from './sandbox-lines.js';
 import { downloadFile, uploadFile } from './transfer.js';
 
-/** Of a sandbox that is made: what each execution in it may use unless that says otherwise. */
-const DEFAULTS = { cpu: '10s', wall: '20s', memory: '512', processes: '64', fileSize: '64', output: '256', disk: '128' };
-/** Of an execution in a sandbox that is there. */
-const AS_CREATED = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, 'as created'])) as typeof DEFAULTS;
+/** Flags that bound each execution. @param usual names the limit where a flag is left out */
+const limitFlags = (usual: (limit: string) => string): Flags => ({
+  '--cpu <time>': { help: `processor time of each execution (default: ${usual('10s')})`, parse: duration },
+  '--wall <time>': { help: `wall time of each execution (default: ${usual('20s')})`, parse: duration },
+  '--memory <mib>': { help: `default: ${usual('512')}`, parse: integer(16, 65_536) },
+  '--processes <n>': { help: `default: ${usual('64')}`, parse: integer(1, 4_096) },
+  '--file-size <mib>': { help: `of a single file (default: ${usual('64')})`, parse: integer(1, 65_536) },
+  '--output <kib>': { help: `kept of each stream, head and tail (default: ${usual('256')})`, parse: integer(1, 16_384) },
+  '--disk <mib>': { help: `default: ${usual('128')}`, parse: integer(1, 65_536) },
+});
 
-const limits = (command: Command, defaults: typeof DEFAULTS) =>
-  command
-    .option('--cpu <time>', `of the processor, for each execution (default: ${defaults.cpu})`, duration)
-    .option('--wall <time>', `by the clock, for each execution (default: ${defaults.wall})`, duration)
-    .option('--memory <mib>', `default: ${defaults.memory}`, integer(16, 65_536))
-    .option('--processes <n>', `default: ${defaults.processes}`, integer(1, 4_096))
-    .option('--file-size <mib>', `of a single file (default: ${defaults.fileSize})`, integer(1, 65_536))
-    .option('--output <kib>', `kept of each stream, head and tail (default: ${defaults.output})`, integer(1, 16_384))
-    .option('--disk <mib>', `default: ${defaults.disk}`, integer(1, 65_536));
+const CREATE_FLAGS: Flags = {
+  ...limitFlags((limit) => limit),
+  '--template <name>': 'kind of sandbox, from the settings of the installation (default: default)',
+  '--ttl <time>': { help: 'how long it lives unless renewed, such as 90s, 10m, 2h (default: 10m)', parse: duration },
+  '--label <key=value>': { help: 'repeatable', parse: keyValue },
+  '--request-id <id>': 'makes a repeat harmless: same id and body, same sandbox',
+};
 
-const shape = (command: Command) =>
-  limits(command, DEFAULTS)
-    .option('--template <name>', 'kind of sandbox, from the settings of the installation (default: default)')
-    .option('--ttl <time>', 'how long it lives unless renewed, such as 90s, 10m, 2h (default: 10m)', duration)
-    .option('--label <key=value>', 'repeatable', keyValue)
-    .option('--request-id <id>', 'makes a repeat harmless: same id and body, same sandbox');
+const CODE_FLAGS: Flags = {
+  '--shell': 'a command line for /bin/sh instead of Python',
+  '--stdin <text>': 'for --shell; @FILE reads a file, - reads stdin',
+  '--save-displays <dir>': 'write images, tables and JSON that are displayed into files',
+};
 
-const code = (command: Command) =>
-  command
-    .option('--shell', 'a command line for /bin/sh instead of Python')
-    .option('--stdin <text>', 'for --shell; @FILE reads a file, - reads stdin')
-    .option('--save-displays <dir>', 'write images, tables and JSON that are displayed into files');
-
-function addExecution(sandbox: Command, start: Start): void {
-  code(shape(sandbox.command('run <code>')))
-    .description('run code in a sandbox of its own that is closed afterwards; @FILE reads a file, - reads stdin')
-    .action((text: string, options: CreateOptions & CodeOptions, command: Command) => start(command, (cli) => runCode(cli, text, options)));
-  code(limits(sandbox.command('exec <sandbox> [code]'), AS_CREATED))
-    .description('run a cell, which keeps its names for the next one; @FILE reads a file, - reads stdin; Ctrl-C cancels it')
-    .option('--execution-id <id>', 'makes a repeat harmless: the same id follows the first')
-    .option('--resume <token>', 'go on behind this event of --execution-id')
-    .action((name: string, text: string | undefined, options: ExecOptions, command: Command) =>
-      start(command, (cli) => execCode(cli, name, text, options)),
-    );
-  sandbox
-    .command('repl <sandbox>')
-    .description('cells one after the other, interactively')
-    .action((name: string, _options: object, command: Command) => start(command, (cli) => repl(cli, name)));
+interface CreateOptions extends LimitOptions {
+  readonly template?: string;
+  readonly ttl?: number;
+  readonly label?: Readonly<Record<string, string>>;
+  readonly requestId?: string;
 }
 
-function addFiles(sandbox: Command, start: Start): void {
-  sandbox
-    .command('upload <sandbox> <file> [path]')
-    .description('a file into the working directory; goes on by itself where the connection breaks')
-    .option('--resume', 'go on with an upload that was cut')
-    .action((name: string, file: string, path: string | undefined, options: { resume?: boolean }, command: Command) =>
-      start(command, (cli) => uploadFile(cli, name, file, path, options)),
-    );
-  sandbox
-    .command('download <sandbox> <path> [file]')
-    .description('a file out of it; - is stdout')
-    .option('--resume', 'go on with what is in FILE.part')
-    .action((name: string, path: string, file: string | undefined, options: { resume?: boolean }, command: Command) =>
-      start(command, (cli) => downloadFile(cli, name, path, file, options)),
-    );
-  sandbox
-    .command('files <sandbox>')
-    .description('regular files below the working directory')
-    .action((name: string, _options: object, command: Command) => start(command, (cli) => listFiles(cli, name)));
-  sandbox
-    .command('rm <sandbox> <path>')
-    .description('remove a file')
-    .action((name: string, path: string, _options: object, command: Command) => start(command, (cli) => removeFile(cli, name, path)));
+const createRequest = (options: CreateOptions): MessageInitShape<typeof CreateSandboxRequestSchema> => ({
+  requestId: options.requestId ?? randomUUID(),
+  template: options.template ?? '',
+  limits: limitsOf(options),
+  ...(options.ttl === undefined ? {} : { ttl: durationFromMs(options.ttl) }),
+  labels: options.label ?? {},
+});
+
+/** `sandbox exec`: 0 where the code succeeded, 1 where it failed, 130 where Ctrl-C ended it. */
+async function execCode(cli: Cli, options: CodeOptions, [sandbox = '', code]: readonly string[]): Promise<number> {
+  const execution = await executionOf(resource('sandbox', sandbox), code, options);
+  return withGateway(cli, (gateway) => exitOf(cli, gateway, execution, options));
 }
+
+async function exitOf(cli: Cli, gateway: Gateway, execution: Awaited<ReturnType<typeof executionOf>>, options: CodeOptions) {
+  const outcome = await showExecution(cli, gateway, execution, { ...options, cancel: cli.signal });
+  return cli.signal.aborted ? EXIT.interrupted : outcomeExit(outcome);
+}
+
+/** `sandbox run`: a sandbox of its own for one piece of code. The sandbox is closed however that ends. */
+async function runCode(cli: Cli, options: CreateOptions & CodeOptions, [code]: readonly string[]): Promise<number> {
+  const execution = await executionOf('', code, options);
+  return withGateway(cli, async (gateway): Promise<ExitCode> => {
+    cli.out.status('waiting for a sandbox');
+    const request = createRequest(options);
+    const { name } = await ridingOut(cli.signal, () => gateway.sandboxes.createSandbox(request, callSettings(cli)));
+    cli.out.status('');
+    try {
+      return await exitOf(cli, gateway, { ...execution, name }, options);
+    } finally {
+      const never = new AbortController().signal;
+      await ridingOut(never, () => gateway.sandboxes.closeSandbox({ name }, { timeoutMs: cli.callTimeoutMs }));
+    }
+  });
+}
+
+const one = { repeat: true, text: (sandbox: Sandbox) => sandboxText(sandbox) };
+const RESUMES = 'goes on by itself where the connection breaks';
+
+const ENTRIES: readonly Entry[] = [
+  plain(Sandboxes.method.createSandbox, {
+    command: 'create',
+    help: 'claim a sandbox; prints its name',
+    flags: CREATE_FLAGS,
+    ask: (_filled, { options }) => createRequest(options as unknown as CreateOptions),
+    text: ({ name }) => name,
+  }),
+  plain(Sandboxes.method.listSandboxes, {
+    command: 'list',
+    help: 'newest first',
+    flags: { '--state <state>': 'only in this state', ...LIMIT(50) },
+    list: 'sandboxes',
+    text: ({ sandboxes }) => sandboxTable(sandboxes, Date.now()),
+    none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,
+  }),
+  plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'one sandbox as it stands', ...one }),
+  hand<CreateOptions & CodeOptions>({
+    command: 'run <code>',
+    help: 'run code in a sandbox of its own that is closed afterwards; @FILE reads a file, - reads stdin',
+    flags: { ...CREATE_FLAGS, ...CODE_FLAGS },
+    run: runCode,
+  }),
+  hand<CodeOptions>({
+    command: 'exec <sandbox> [code]',
+    help: 'run a cell; its names stay for the next one; @FILE reads a file, - reads stdin; Ctrl-C cancels it',
+    flags: {
+      ...limitFlags(() => 'as created'),
+      ...CODE_FLAGS,
+      '--execution-id <id>': 'makes a repeat harmless: the same id follows the first execution',
+      '--resume <token>': 'go on behind this event of --execution-id',
+    },
+    run: execCode,
+  }),
+  hand({
+    command: 'repl <sandbox>',
+    help: 'cells one after the other, interactively',
+    run: (cli, _options, [sandbox = '']) => repl(cli, resource('sandbox', sandbox)),
+  }),
+  hand<{ resume?: boolean }>({
+    command: 'upload <sandbox> <file> [path]',
+    help: `copy a file into the working directory; ${RESUMES}`,
+    flags: { '--resume': 'go on with an upload that was cut' },
+    run: (cli, { resume = false }, [sandbox = '', file = '', path]) =>
+      uploadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
+  }),
+  hand<{ resume?: boolean }>({
+    command: 'download <sandbox> <path> [file]',
+    help: `copy a file out of the sandbox, - is stdout; ${RESUMES}`,
+    flags: { '--resume': 'go on with what is in FILE.part' },
+    run: (cli, { resume = false }, [sandbox = '', path = '', file]) =>
+      downloadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
+  }),
+  plain(Sandboxes.method.listSandboxFiles, {
+    command: 'files <sandbox>',
+    help: 'regular files below the working directory',
+    list: 'files',
+    text: ({ files }) => fileTable(files),
+    none: 'no files',
+  }),
+  plain(Sandboxes.method.deleteSandboxFile, {
+    command: 'rm <sandbox> <path>',
+    help: 'remove a file',
+    text: (_answer, { args }) => `removed ${args[1] ?? ''}`,
+    json: (_answer, { args }) => ({ path: args[1] }),
+  }),
+  plain(Sandboxes.method.renewSandbox, {
+    command: 'renew <sandbox>',
+    help: 'let a sandbox live longer, counted from now',
+    flags: { '--ttl <time>': 'such as 90s, 10m, 2h (default: 10m)' },
+    ...one,
+  }),
+  plain(Sandboxes.method.closeSandbox, {
+    command: 'close <sandbox>',
+    help: 'end everything in a sandbox; one that has ended stays as it is',
+    ...one,
+  }),
+];
 
 /** `sandbox create|list|get|run|exec|repl|upload|download|files|rm|renew|close`. */
 export function addSandbox(program: Command, start: Start): void {
-  const sandbox = program.command('sandbox').description('code interpreters of your own: run code, keep names and files, move files');
-  shape(sandbox.command('create'))
-    .description('claim one; prints its name')
-    .action((options: CreateOptions, command: Command) => start(command, (cli) => createSandbox(cli, options)));
-  sandbox
-    .command('list')
-    .description('newest first')
-    .addOption(new Option('--state <state>', 'only in this state').choices([...LIST_STATES]))
-    .option('--limit <n>', 'how many', integer(1, 100_000), 50)
-    .action((options: ListOptions, command: Command) => start(command, (cli) => listSandboxes(cli, options)));
-  sandbox
-    .command('get <sandbox>')
-    .description('one sandbox as it stands')
-    .action((name: string, _options: object, command: Command) => start(command, (cli) => getSandbox(cli, name)));
-  addExecution(sandbox, start);
-  addFiles(sandbox, start);
-  sandbox
-    .command('renew <sandbox>')
-    .description('let it live longer, counted from now')
-    .option('--ttl <time>', 'such as 90s, 10m, 2h (default: 10m)', duration)
-    .action((name: string, options: { ttl?: number }, command: Command) => start(command, (cli) => renewSandbox(cli, name, options)));
-  sandbox
-    .command('close <sandbox>')
-    .description('end everything in it; one that has ended stays as it is')
-    .action((name: string, _options: object, command: Command) => start(command, (cli) => closeSandbox(cli, name)));
+  addNoun(program, start, 'sandbox', 'code interpreters of your own: run code, keep names and files, move files', ENTRIES);
 }

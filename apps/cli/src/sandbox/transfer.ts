@@ -1,20 +1,15 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, existsSync, renameSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { toJson } from '@bufbuild/protobuf';
 import { type SandboxFile, SandboxFileSchema } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
-import { toJson } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { awayText, callSettings, RideOut } from '../calls.js';
+import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { CliError, EXIT, isCancelled, isServiceError, isUnavailable } from '../errors.js';
 import { sizeOf } from '../files.js';
-import type { Gateway } from '../gateway.js';
-import { isCancelled, isServiceError, isUnavailable } from '../grpc-errors.js';
-import { callSettings } from './manage-sandboxes.js';
-import { awayText, RideOut } from './ride-out.js';
 import { bytesText } from './sandbox-lines.js';
-import { sandboxResource } from './sandbox-request.js';
 
 interface Place {
   readonly name: string;
@@ -66,18 +61,12 @@ async function send(cli: Cli, gateway: Gateway, file: string, place: Place, resu
   }
 }
 
-export function uploadFile(
-  cli: Cli,
-  sandbox: string,
-  file: string,
-  path: string | undefined,
-  { resume }: { readonly resume?: boolean },
-): Promise<number> {
+export function uploadFile(cli: Cli, { name, path = '' }: Partial<Place>, file: string, resume: boolean): Promise<number> {
   sizeOf(file);
-  const place = { name: sandboxResource(sandbox), path: path ?? basename(file) };
+  const place = { name: name ?? '', path: path || basename(file) };
   return withGateway(cli, async (gateway) => {
     try {
-      const there = await send(cli, gateway, file, place, resume === true);
+      const there = await send(cli, gateway, file, place, resume);
       cli.out.data(toJson(SandboxFileSchema, there), `${place.path}  ${bytesText(Number(there.sizeBytes))}`);
       return EXIT.ok;
     } catch (error) {
@@ -151,19 +140,13 @@ async function receive(cli: Cli, gateway: Gateway, place: Place, sink: Sink): Pr
 }
 
 /** @param file `-` is stdout */
-export function downloadFile(
-  cli: Cli,
-  sandbox: string,
-  path: string,
-  file: string | undefined,
-  { resume }: { readonly resume?: boolean },
-): Promise<number> {
-  const place = { name: sandboxResource(sandbox), path };
+export function downloadFile(cli: Cli, place: Place, file: string | undefined, resume: boolean): Promise<number> {
+  const { path } = place;
   const target = file ?? basename(path);
   return withGateway(cli, async (gateway) => {
     // Before a file is made for it.
     const { sizeBytes } = await gateway.sandboxes.getSandboxFile(place, callSettings(cli));
-    const sink = target === '-' ? stdoutSink() : await fileSink(target, resume === true, Number(sizeBytes));
+    const sink = target === '-' ? stdoutSink() : await fileSink(target, resume, Number(sizeBytes));
     try {
       const bytes = await receive(cli, gateway, place, sink);
       if (target !== '-') cli.out.data({ path, file: target, sizeBytes: bytes }, `${target}  ${bytesText(bytes)}`);

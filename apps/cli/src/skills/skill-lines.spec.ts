@@ -1,9 +1,7 @@
 import { create } from '@bufbuild/protobuf';
-import { SkillReviewSchema, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillReviewSchema, SkillSchema, SkillStatus, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { describe, expect, it } from 'vitest';
-import { colouredDiff } from './colour-diff.js';
-import { doneLine, reviewText, skillTable, skillText, versionWords } from './skill-lines.js';
-import { skillReference, wholeSkill } from './skill-reference.js';
+import { doneLine, failureNotes, reviewText, skillTable, skillText, versionWords, wantedTable } from './skill-lines.js';
 
 const skill = create(SkillSchema, {
   name: 'skills/double',
@@ -48,18 +46,11 @@ describe('a skill in text', () => {
       heldOutCount: 2,
       similar: [{ skill: { name: 'skills/twice', version: 1, description: 'Twice.' }, similarity: 0.9 }],
       dependents: [{ name: 'skills/quadruple', version: 1 }],
+      diff: { codeDiff: '--- a\n+++ b' },
     });
-    const text = reviewText(review, '--- a\n+++ b');
+    const text = reviewText(review);
     for (const part of ['tests (1, and 2 held out):', 'twice@1, 0.90: Twice.', 'called by:\n  quadruple@1', '--- a\n+++ b'])
       expect(text).toContain(part);
-  });
-});
-
-describe('a diff with colours', () => {
-  it('colours lines, and escapes what would be a colour of its own', () => {
-    expect(colouredDiff('--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new \u001b[31mred\n same')).toBe(
-      '\u001b[1m--- a\u001b[0m\n\u001b[1m+++ b\u001b[0m\n\u001b[36m@@ -1 +1 @@\u001b[0m\n\u001b[31m-old\u001b[0m\n\u001b[32m+new \\x1b[31mred\u001b[0m\n same',
-    );
   });
 });
 
@@ -69,17 +60,29 @@ describe('the name of a skill', () => {
     expect(versionWords(slug)).toBe('slug@3 --agent @user');
     expect(versionWords({ ...slug, user: "ann o'hara" })).toBe(`slug@3 --agent @user --user 'ann o'\\''hara'`);
   });
+});
 
-  it('may say a version', () => {
-    expect(skillReference('double@3', { agent: 'solver' })).toEqual({ name: 'skills/double', version: 3, agent: 'solver', user: '' });
-    expect(skillReference('skills/double')).toEqual({ name: 'skills/double', version: 0, agent: '', user: '' });
-  });
+const waiting = create(WantedSkillSchema, {
+  name: 'wantedSkills/w1',
+  skill: 'skills/initials',
+  agent: 'writer',
+  state: 'waiting',
+  asked: 1,
+  description: 'Initials of a name.',
+});
+const failed = create(WantedSkillSchema, { ...waiting, name: 'wantedSkills/w2', state: 'failed', reason: 'its tests fail\nsee there' });
 
-  it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('is not %j', (text) => {
-    expect(() => skillReference(text)).toThrow('is no skill');
-  });
+it('lists wishes with why they failed, where one did', () => {
+  const [head = '', ...rows] = wantedTable([waiting, failed]).split('\n');
+  expect(head).toMatch(/ASKED +DESCRIPTION +REASON$/);
+  expect(rows.map((row) => row.trim().split(/ {2,}/))).toEqual([
+    ['wantedSkills/w1', 'initials', 'writer', 'waiting', '1', 'Initials of a name.', '-'],
+    ['wantedSkills/w2', 'initials', 'writer', 'failed', '1', 'Initials of a name.', expect.stringContaining('its tests fail')],
+  ]);
+  expect(wantedTable([waiting])).not.toContain('REASON');
+});
 
-  it('says no version where none can be chosen', () => {
-    expect(() => wholeSkill('double@3')).toThrow('without a version');
-  });
+it('names --package where a module is missing', () => {
+  expect(failureNotes('its tests fail: test 1 of 1: raised ModuleNotFoundError at line 1')).toEqual([expect.stringContaining('--package')]);
+  expect(failureNotes('its tests fail: test 1 of 1: wrong answer')).toEqual([]);
 });

@@ -1,32 +1,24 @@
-import { type Skill, type SkillProof, type SkillReview, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import {
+  type DiffSkillResponse,
+  type Skill,
+  type SkillProof,
+  type SkillReview,
+  SkillScope,
+  SkillStatus,
+  type WantedSkill,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Cli, commandLine } from '../cli.js';
 import { firstLine, plural, table } from '../output.js';
 import { SCRIPTED, when } from '../tasks/task-lines.js';
 
-const STATUSES = {
-  candidate: SkillStatus.CANDIDATE,
-  verified: SkillStatus.VERIFIED,
-  pending_review: SkillStatus.PENDING_REVIEW,
-  active: SkillStatus.ACTIVE,
-  deprecated: SkillStatus.DEPRECATED,
-  archived: SkillStatus.ARCHIVED,
-  rejected: SkillStatus.REJECTED,
-} as const;
-export type StatusWord = keyof typeof STATUSES;
-export const SKILL_STATUSES = Object.keys(STATUSES) as readonly StatusWord[];
-export const statusOf = (word: StatusWord | undefined): SkillStatus => (word === undefined ? SkillStatus.UNSPECIFIED : STATUSES[word]);
 export const statusWord = (status: SkillStatus) => SkillStatus[status].toLowerCase();
 
-const SCOPES = {
-  agent: SkillScope.AGENT,
-  user: SkillScope.USER,
-  tenant: SkillScope.TENANT,
-  global: SkillScope.GLOBAL,
-} as const;
+const SCOPES = { agent: SkillScope.AGENT, user: SkillScope.USER, tenant: SkillScope.TENANT, global: SkillScope.GLOBAL } as const;
 export type ScopeWord = keyof typeof SCOPES;
-export const SKILL_SCOPES = Object.keys(SCOPES) as readonly ScopeWord[];
+export const SKILL_SCOPES: readonly ScopeWord[] = ['agent', 'user', 'tenant', 'global'];
 export const scopeOf = (word: ScopeWord): SkillScope => SCOPES[word];
 
-/** What tells what becomes of a wish. */
+/** The command that shows the state of a skill that was asked for. */
 export const wantedCommand = (name: string, user: string) => `skills wanted ${name}${user === '' ? '' : ` --user ${user}`}`;
 
 /** "sum_of_squares" of "skills/sum_of_squares". */
@@ -42,8 +34,9 @@ export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' 
 
 const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
-/** With a column for users where one of them is a user's. */
+/** Has a column for users where one of the skills is a user's. '' where there are none. */
 export function skillTable(skills: readonly Skill[]): string {
+  if (skills.length === 0) return '';
   const ofUsers = skills.some(({ user }) => user !== '');
   const rows = skills.map((skill) => [
     bareName(skill.name),
@@ -150,8 +143,11 @@ function proofText(proof: SkillProof): string {
   return list('proof', lines);
 }
 
-/** What a reviewer decides by. The diff comes coloured, where it does. */
-export function reviewText({ skill, tests, heldOutCount, similar, dependents }: SkillReview, diff: string): string {
+export const diffText = ({ codeDiff, fieldsDiff }: Pick<DiffSkillResponse, 'codeDiff' | 'fieldsDiff'>): string =>
+  [codeDiff.trimEnd(), fieldsDiff.trimEnd()].filter(Boolean).join('\n\n');
+
+/** Everything that a reviewer needs, with the diff last. */
+export function reviewText({ skill, tests, heldOutCount, similar, dependents, diff }: SkillReview): string {
   if (skill === undefined) return '';
   const parts = [
     skillText(skill),
@@ -168,7 +164,50 @@ export function reviewText({ skill, tests, heldOutCount, similar, dependents }: 
       'called by',
       dependents.map(({ name, version }) => `${bareName(name)}@${version}`),
     ),
-    diff,
+    diff === undefined ? '' : diffText(diff),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
+}
+
+/** Says what comes next for a skill that was handed in. */
+export function nextNotes(cli: Cli, skill: Skill): string[] {
+  const named = versionWords(skill);
+  if (skill.status === SkillStatus.CANDIDATE) return [`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`];
+  if (skill.status === SkillStatus.PENDING_REVIEW) return [`a reviewer decides: ${commandLine(cli, `skills review ${named}`)}`];
+  return skill.status === SkillStatus.REJECTED ? failureNotes(skill.statusReason) : [];
+}
+
+/** Says what mends a verification that failed, where the command line can tell. */
+export const failureNotes = (reason: string): string[] =>
+  /ModuleNotFoundError|No module named/.test(reason) ? ['if it is a package, say that it is needed with --package NAME==VERSION'] : [];
+
+/** Has a column for the reason where one of the wishes has one. '' where there are none. */
+export function wantedTable(all: readonly WantedSkill[]): string {
+  if (all.length === 0) return '';
+  const hasReasons = all.some(({ reason }) => reason !== '');
+  const rows = all.map(({ name, skill, agent, user, state, reason, asked, description, scripted }) => [
+    name,
+    bareName(skill),
+    [agent || '-', ...(user ? [user] : [])].join('/'),
+    state,
+    String(asked),
+    [firstLine(description, 60), ...(scripted ? [SCRIPTED] : [])].join(' '),
+    ...(hasReasons ? [firstLine(reason, 200) || '-'] : []),
+  ]);
+  return table([['WANTED', 'SKILL', 'AGENT', 'STATE', 'ASKED', 'DESCRIPTION', ...(hasReasons ? ['REASON'] : [])], ...rows]);
+}
+
+export function wantedText(wanted: WantedSkill): string {
+  const rows: Array<[string, string]> = [
+    ['wanted', wanted.name],
+    ['skill', bareName(wanted.skill)],
+    ['state', [wanted.state, wanted.reason].filter(Boolean).join(': ')],
+    ['asked', plural(wanted.asked, 'time')],
+    ['priority', String(wanted.priority)],
+    ['agent', [wanted.agent || '-', ...(wanted.user ? [`user ${wanted.user}`] : [])].join(', ')],
+    ['came of it', [bareName(wanted.registeredSkill), ...(wanted.scripted ? [SCRIPTED] : [])].join(' ').trim()],
+    ['created', when(wanted.createTime)],
+    ['description', firstLine(wanted.description, 200)],
+  ];
+  return table(rows.filter(([, value]) => value !== ''));
 }

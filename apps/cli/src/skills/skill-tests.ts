@@ -3,8 +3,7 @@ import { ListValueSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
 import type { SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { hasUnnameable, Json, UNNAMEABLE } from '@etude/contracts/json';
 import { z } from 'zod';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { CliError, EXIT } from '../errors.js';
 import { readJson, readText } from '../files.js';
 
 type TestCase = MessageInitShape<typeof SkillTestCaseSchema>;

@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../exit-codes.js';
+import { EXIT } from '../errors.js';
 import { importedText, importExit, readSkill, writeSkill } from './transfer-skills.js';
 
 let dir: string;
@@ -21,15 +21,15 @@ const FILES = [
 ];
 
 describe('writeSkill', () => {
-  it('writes a folder that is read again as it was', () => {
-    writeSkill(join(dir, 'out'), 'double', FILES, false);
+  it('writes a folder that is read again as it was', async () => {
+    await writeSkill(join(dir, 'out'), 'double', FILES, false);
     const [format, files] = readSkill(join(dir, 'out'));
     expect(format).toBe('folder');
     expect(files.map(({ path, data }) => ({ path, data: new Uint8Array(data) }))).toEqual(FILES);
   });
 
-  it('writes an archive that others can open', () => {
-    writeSkill(join(dir, 'out.zip'), 'to_double', FILES, false);
+  it('writes an archive that others can open', async () => {
+    await writeSkill(join(dir, 'out.zip'), 'to_double', FILES, false);
     const script =
       'import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\nprint([(i.filename, z.read(i).decode()) for i in z.infolist()])';
     expect(execFileSync('python3', ['-c', script, join(dir, 'out.zip')], { encoding: 'utf8' }).trim()).toBe(
@@ -38,17 +38,17 @@ describe('writeSkill', () => {
     expect(readSkill(join(dir, 'out.zip'))[0]).toBe('zip');
   });
 
-  it.each(['../out.py', '/etc/passwd', 'a/../../b', 'a\\b', '', './a', 'a//b'])('never writes to %j', (path) => {
-    expect(() => writeSkill(join(dir, 'out'), 'double', [{ path, data: bytes('x') }], false)).toThrow('which is not written');
+  it.each(['../out.py', '/etc/passwd', 'a/../../b', 'a\\b', '', './a', 'a//b'])('never writes to %j', async (path) => {
+    await expect(writeSkill(join(dir, 'out'), 'double', [{ path, data: bytes('x') }], false)).rejects.toThrow('which is not written');
     expect(existsSync(join(dir, 'out.py'))).toBe(false);
   });
 
-  it('overwrites nothing unless it is told to, and follows no link', () => {
+  it('overwrites nothing unless it is told to, and follows no link', async () => {
     mkdirSync(join(dir, 'out'));
     writeFileSync(join(dir, 'mine'), 'mine');
     symlinkSync(join(dir, 'mine'), join(dir, 'out', 'SKILL.md'));
-    expect(() => writeSkill(join(dir, 'out'), 'double', FILES, false)).toThrow('is there already');
-    writeSkill(join(dir, 'out'), 'double', FILES, true);
+    await expect(writeSkill(join(dir, 'out'), 'double', FILES, false)).rejects.toThrow('is there already');
+    await writeSkill(join(dir, 'out'), 'double', FILES, true);
     expect(readFileSync(join(dir, 'mine'), 'utf8')).toBe('mine');
     expect(readFileSync(join(dir, 'out', 'SKILL.md'), 'utf8')).toContain('double');
   });

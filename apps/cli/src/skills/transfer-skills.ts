@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { buffer } from 'node:stream/consumers';
 import { toJson } from '@bufbuild/protobuf';
 import { ImportSkillResponseSchema, type Skill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { type Cli, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { ZipFile } from 'yazl';
+import { callSettings, poll, ridingOut } from '../calls.js';
+import { type Cli, type Gateway, withGateway } from '../cli.js';
+import { skillReference } from '../command.js';
+import { CliError, EXIT } from '../errors.js';
 import { readBytes } from '../files.js';
-import type { Gateway } from '../gateway.js';
 import { plural } from '../output.js';
-import { callSettings } from '../sandbox/manage-sandboxes.js';
-import { ridingOut } from '../sandbox/ride-out.js';
-import { noteNext } from './skill-hints.js';
-import { bareName, doneLine, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
-import { type ReaderOptions, skillReference } from './skill-reference.js';
-import { zipOf } from './zip-file.js';
+import { bareName, doneLine, nextNotes, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
 
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
@@ -27,25 +23,26 @@ export interface SkillFileOnDisk {
   readonly data: Uint8Array;
 }
 
-export function exportSkill(
-  cli: Cli,
-  skill: string,
-  to: string,
-  { force = false, ...reader }: ReaderOptions & { readonly force?: boolean },
-): Promise<number> {
+interface ExportOptions {
+  readonly agent?: string;
+  readonly user?: string;
+  readonly force?: boolean;
+}
+
+export function exportSkill(cli: Cli, options: ExportOptions, [skill = '', to = '']: readonly string[]): Promise<number> {
+  const { agent = '', user = '', force = false } = options;
+  const asked = { ...skillReference(skill), agent, user };
   return withGateway(cli, async (gateway) => {
-    const { files, notes } = await gateway.skills.exportSkill(skillReference(skill, reader), { ...transferSettings(cli) });
-    writeSkill(to, bareName(skillReference(skill).name), files, force);
+    const { files, notes } = await gateway.skills.exportSkill(asked, callSettings(cli, TRANSFER_TIMEOUT_MS));
+    await writeSkill(to, bareName(asked.name), files, force);
     for (const note of notes) cli.out.note(`${bareName(skill)}: ${note}`);
     cli.out.data({ path: to, files: files.map(({ path }) => path), notes }, `${to}: ${plural(files.length, 'file')}`);
     return EXIT.ok;
   });
 }
 
-const transferSettings = (cli: Cli) => ({ timeoutMs: Math.max(cli.callTimeoutMs, TRANSFER_TIMEOUT_MS), signal: cli.signal });
-
-/** A zip by its name, else a folder. Nothing is written outside of it, whatever the paths say. */
-export function writeSkill(to: string, name: string, files: readonly SkillFileOnDisk[], force: boolean): void {
+/** Writes a zip where the name says so, else a folder. Nothing is written outside of it. @throws CliError */
+export async function writeSkill(to: string, name: string, files: readonly SkillFileOnDisk[], force: boolean): Promise<void> {
   const there = statSync(to, { throwIfNoEntry: false });
   const isZip = /\.zip$/i.test(to);
   if (/\.(?:tar\.gz|tgz)$/i.test(to)) throw new CliError(EXIT.usage, `${to}: exports are folders or .zip`);
@@ -53,7 +50,10 @@ export function writeSkill(to: string, name: string, files: readonly SkillFileOn
   if (isFull && !force) throw new CliError(EXIT.usage, `${to} is there already`, ['--force overwrites it']);
   try {
     if (isZip) {
-      writeFileSync(to, zipOf(files.map(({ path, data }) => ({ path: `${folderName(name)}/${inside(path)}`, data }))), { mode: 0o600 });
+      const zip = new ZipFile();
+      for (const { path, data } of files) zip.addBuffer(Buffer.from(data), `${folderName(name)}/${inside(path)}`);
+      zip.end();
+      writeFileSync(to, await buffer(zip.outputStream), { mode: 0o600 });
       return;
     }
     for (const { path, data } of files) {
@@ -80,7 +80,9 @@ function inside(path: string): string {
   return path;
 }
 
-export interface ImportSkillOptions extends ReaderOptions {
+export interface ImportSkillOptions {
+  readonly agent?: string;
+  readonly user?: string;
   readonly scope?: ScopeWord;
   readonly dryRun?: boolean;
   readonly wait?: boolean;
@@ -92,17 +94,19 @@ const FORMATS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\.(?:tar\.gz|tgz)$/i, 'tar.gz'],
 ];
 
-export function importSkill(cli: Cli, path: string, options: ImportSkillOptions): Promise<number> {
+export function importSkill(cli: Cli, options: ImportSkillOptions, [path = '']: readonly string[]): Promise<number> {
   const { agent = 'default', user = '', scope = 'agent', dryRun = false, wait = false, requestId = randomUUID() } = options;
   const [format, files] = readSkill(path);
   const head = { agent, user, scope: scopeOf(scope), dryRun, requestId, format };
   return withGateway(cli, async (gateway) => {
-    const imported = await ridingOut(cli.signal, () => gateway.skills.importSkill(requestsOf(head, files), transferSettings(cli)));
+    const imported = await ridingOut(cli.signal, () =>
+      gateway.skills.importSkill(requestsOf(head, files), callSettings(cli, TRANSFER_TIMEOUT_MS)),
+    );
     const done = wait && !dryRun ? { ...imported, skills: await settledSkills(cli, gateway, imported.skills) } : imported;
     cli.out.data(toJson(ImportSkillResponseSchema, done, { alwaysEmitImplicit: true }), importedText(done.skills));
     for (const note of done.notes) cli.out.note(note);
     if (dryRun) cli.out.note('nothing was stored');
-    else for (const skill of done.skills) noteNext(cli, skill);
+    else for (const note of done.skills.flatMap((skill) => nextNotes(cli, skill))) cli.out.note(note);
     return importExit(done.skills);
   });
 }
@@ -116,26 +120,23 @@ export const importedText = (skills: readonly Skill[]): string =>
 /** As `add` ends: a skill that was rejected has failed, whatever became of the others. */
 export const importExit = (skills: readonly Skill[]): number => (skills.length === 0 || skills.some(isRejected) ? EXIT.failed : EXIT.ok);
 
-/** As they are once verification is over, or when there is no more time. */
+/** The skills once their verification is over. Each waits for at most two minutes. */
 async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[]): Promise<Skill[]> {
-  const until = performance.now() + TRANSFER_TIMEOUT_MS;
   const settled: Skill[] = [];
   for (const imported of skills) {
     const { name, agent, user, version } = imported;
-    cli.out.status(`verifying ${bareName(name)} …`);
-    let skill = imported;
-    while (UNSETTLED.has(skill.status) && performance.now() < until) {
-      await setTimeout(POLL_MS, undefined, { signal: cli.signal });
-      skill = await ridingOut(cli.signal, () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)));
-    }
+    const until = performance.now() + TRANSFER_TIMEOUT_MS;
+    const skill = await poll(cli, imported, {
+      isOver: ({ status }) => !UNSETTLED.has(status) || performance.now() > until,
+      ask: () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)),
+      status: () => `verifying ${bareName(name)} …`,
+    });
     settled.push(skill);
   }
-  cli.out.status('');
   return settled;
 }
 
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
-const POLL_MS = 300;
 
 async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
   yield { part: { case: 'head' as const, value: head } };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { argumentsOf } from './use-skill.js';
+import { argumentsOf, objectOf } from './use-skill.js';
 
 describe('argumentsOf', () => {
   it('takes values as JSON where they are JSON, and as text else', () => {
@@ -33,4 +33,8 @@ describe('argumentsOf', () => {
   ])('refuses %s', (_what, pairs, json, message) => {
     expect(() => argumentsOf(pairs, json)).toThrow(message);
   });
+});
+
+it('names the flag that is no JSON object', () => {
+  expect(() => objectOf('[1]', '--example', [])).toThrow('--example is no JSON object');
 });

@@ -3,16 +3,16 @@ import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type UseSkillResponse, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { parseExactJson } from '@etude/contracts/json';
+import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { wholeSkill } from '../command.js';
+import { CliError, EXIT } from '../errors.js';
 import { readArgument } from '../files.js';
-import { callSettings } from '../sandbox/manage-sandboxes.js';
-import { ridingOut } from '../sandbox/ride-out.js';
 import { bareName, wantedCommand } from './skill-lines.js';
-import { type ReaderOptions, wholeSkill } from './skill-reference.js';
 
-export interface UseOptions extends ReaderOptions {
+export interface UseOptions {
+  readonly agent?: string;
+  readonly user?: string;
   readonly jsonArgs?: string;
   readonly stdin?: string;
   readonly requestId?: string;
@@ -62,19 +62,19 @@ function jsonIn(text: string): JsonValue | undefined {
   }
 }
 
-export async function useSkill(cli: Cli, skill: string, pairs: readonly string[], options: UseOptions): Promise<number> {
-  const { jsonArgs, stdin, requestId = randomUUID(), ...reader } = options;
+export async function useSkill(cli: Cli, options: UseOptions, [skill = '', ...pairs]: readonly string[]): Promise<number> {
+  const { jsonArgs, stdin, requestId = randomUUID(), agent = '', user = '' } = options;
   if (jsonArgs === '-' && stdin === '-') throw new CliError(EXIT.usage, 'only one of --json-args and --stdin can be read from stdin');
   const parameters = argumentsOf(pairs, jsonArgs === undefined ? undefined : await readArgument(jsonArgs));
   const input = stdin === undefined ? '' : await readArgument(stdin);
-  const request = { ...wholeSkill(skill, reader), parameters, stdin: input, requestId };
+  const request = { name: wholeSkill(skill), agent, user, parameters, stdin: input, requestId };
   return withGateway(cli, async (gateway) => {
     const used = await ridingOut(cli.signal, () => gateway.skills.useSkill(request, callSettings(cli)));
     cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
     if (!isMissing(used) && bareName(used.name) !== bareName(request.name))
       cli.out.note(`answered by ${bareName(used.name)}@${used.version}, which took the place of ${bareName(request.name)}`);
     if (used.note !== '') cli.out.note(used.note);
-    if (!used.success) noteFailure(cli, reader, { asked: skill, used });
+    if (!used.success) noteFailure(cli, options, { asked: skill, used });
     return exitOf(used);
   });
 }
@@ -88,7 +88,7 @@ function outcomeText({ output, result }: UseSkillResponse): string {
 
 function noteFailure(
   cli: Cli,
-  { agent = '', user = '' }: ReaderOptions,
+  { agent = '', user = '' }: UseOptions,
   { asked, used }: { readonly asked: string; readonly used: UseSkillResponse },
 ): void {
   const { name, version, error, skillRequestSubmitted, wantedSkill } = used;

@@ -1,54 +1,149 @@
 import { randomUUID } from 'node:crypto';
-import { toJson } from '@bufbuild/protobuf';
+import { basename } from 'node:path';
+import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import {
   type CheckSkillResponse,
   CheckSkillResponseSchema,
   type Skill,
+  type SkillDraftSchema,
   SkillSchema,
+  SkillScope,
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { parseExactJson } from '@etude/contracts/json';
 import { status } from '@grpc/grpc-js';
-import { type Cli, withGateway } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { isServiceError } from '../grpc-errors.js';
+import { callSettings, ridingOut } from '../calls.js';
+import { type Cli, type Gateway, withGateway } from '../cli.js';
+import { skillReference } from '../command.js';
+import { CliError, EXIT, isServiceError } from '../errors.js';
+import { readArgument, readText } from '../files.js';
 import { plural } from '../output.js';
-import { callSettings } from '../sandbox/manage-sandboxes.js';
-import { ridingOut } from '../sandbox/ride-out.js';
-import { type Draft, type DraftOptions, newDraft, nextDraft, readCode } from './skill-draft.js';
-import { draftError, failureHint, noteNext } from './skill-hints.js';
-import { bareName, doneLine, findingLine, list } from './skill-lines.js';
-import { type ReaderOptions, skillReference } from './skill-reference.js';
-import { testCase } from './skill-tests.js';
+import { bareName, doneLine, failureNotes, findingLine, list, nextNotes, scopeOf, type ScopeWord } from './skill-lines.js';
+import { readTests, testCase } from './skill-tests.js';
 
-/** Tests, their mutants and those of other skills: more than a single call usually takes. */
-const VERIFY_TIMEOUT_MS = 120_000;
+type Draft = Exclude<MessageInitShape<typeof SkillDraftSchema>, { readonly $typeName: string }>;
 
-export interface AddOptions extends DraftOptions {
+/** Time for the tests, their mutants and the tests of other skills. */
+export const VERIFY_TIMEOUT_MS = 120_000;
+
+/** Flags that say what a skill is, as `add`, `edit` and `test` take them. */
+export interface DraftOptions {
+  readonly name?: string;
+  readonly description?: string;
+  readonly displayName?: string;
+  readonly test?: readonly string[];
+  readonly heldOut?: readonly string[];
+  readonly category?: string;
+  readonly tag?: readonly string[];
+  readonly example?: readonly string[];
+  readonly package?: readonly string[];
+  readonly source?: readonly string[];
+  readonly scope?: ScopeWord;
+  readonly agent?: string;
+  readonly user?: string;
+  readonly kind?: string;
+  readonly entryPoint?: string;
+  readonly program?: boolean;
+}
+
+interface AddOptions extends DraftOptions {
   readonly wait?: boolean;
   readonly requestId?: string;
 }
 
-const verifySettings = (cli: Cli) => ({ timeoutMs: Math.max(cli.callTimeoutMs, VERIFY_TIMEOUT_MS), signal: cli.signal });
+/** Reads code from a file; `-` is stdin. */
+const readCode = async (path: string): Promise<string> => (path === '-' ? readArgument('-') : readText(path));
 
-export async function addSkill(cli: Cli, path: string, options: AddOptions): Promise<number> {
+const LONG = /^[ \t]*[rRuU]{0,2}("""|''')([\s\S]*?)\1/m;
+/** A string in quotes of one line is a docstring where it comes first: in the file, or below the line that ends a signature. */
+const SHORT =
+  /(?:(?<![\s\S])|^[ \t]*(?:async[ \t]+def\b|def\b|class\b|\)).*:[ \t]*(?:#.*)?\r?\n)(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[rRuU]?(["'])((?:\\.|(?!\1)[^\\\n])+)\1[ \t]*(?:[;#].*)?\r?$/m;
+
+/** The first paragraph of the first docstring; '' where there is none. */
+export function docstringOf(code: string): string {
+  const [first] = [LONG.exec(code), SHORT.exec(code)].filter((found) => found !== null).toSorted((a, b) => a.index - b.index);
+  const text = first?.[2]?.trim() ?? '';
+  return text.split(/\n\s*\n/, 1)[0]?.replaceAll(/\s*\n\s*/g, ' ') ?? '';
+}
+
+/** "parse_csv" of "lib/Parse-CSV.py". */
+export function nameOfFile(path: string): string {
+  return basename(path)
+    .replace(/\.py$/i, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replaceAll(/^[^a-z]+|_+$/g, '');
+}
+
+/** A new skill. @throws CliError where it has no name or no description */
+export function newDraft(path: string, code: string, options: DraftOptions): Draft {
+  const name = options.name ?? (path === '-' ? '' : nameOfFile(path));
+  if (name === '') throw new CliError(EXIT.usage, 'the skill needs a name', ['give it with --name, such as --name parse_csv']);
+  const description = options.description ?? docstringOf(code);
+  if (description === '')
+    throw new CliError(EXIT.usage, `${path} has no docstring, and the skill needs a description`, [
+      'give the code a docstring, or say it with --description TEXT',
+    ]);
+  return { ...given(options), name, description, code, agent: options.agent ?? 'default', kind: options.kind ?? 'function' };
+}
+
+/** The owner of the next version. A shared skill belongs to its scope: its owner ("@tenant") is no agent. */
+function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' | 'user'> {
+  if (scope === SkillScope.UNSPECIFIED || scope === SkillScope.AGENT) return { scope: SkillScope.AGENT, agent, user };
+  return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
+}
+
+/** A description that was the old docstring follows the new one; other words stay. */
+function describedAnew(before: Skill, code: string): string {
+  const said = docstringOf(code);
+  return said !== '' && before.description === docstringOf(before.code) ? said : before.description;
+}
+
+/** The next version, for the same readers. What isn't given stays as it was. @param tests of the version before */
+export function nextDraft(skill: Skill, code: string, options: DraftOptions, tests: Draft['tests'] = []): Draft {
+  const { displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
+  const before: Draft = { displayName, entryPoint, tests, tags, category, examplePrompts, packages, sources, kind };
+  const described = { description: describedAnew(skill, code), isProgram: kind === 'function' && entryPoint === '' };
+  return { ...before, ...described, ...given(options), ...ownerOf(skill), name: bareName(skill.name), code };
+}
+
+/** Fields of a draft that flags fill as they are, by flag. */
+const FIELDS = {
+  description: 'description',
+  displayName: 'displayName',
+  category: 'category',
+  tag: 'tags',
+  example: 'examplePrompts',
+  package: 'packages',
+  source: 'sources',
+  user: 'user',
+  kind: 'kind',
+} as const;
+
+/** The fields of the flags that were given. */
+function given(options: DraftOptions): Draft {
+  const { test, heldOut, scope, entryPoint, program } = options;
+  const plain = Object.entries(FIELDS).flatMap(([flag, field]) => {
+    const value = options[flag as keyof typeof FIELDS];
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  return {
+    ...(Object.fromEntries(plain) as Draft),
+    ...(test === undefined ? {} : { tests: test.flatMap(readTests) }),
+    ...(heldOut === undefined ? {} : { heldOutTests: heldOut.flatMap(readTests) }),
+    ...(scope === undefined ? {} : { scope: scopeOf(scope) }),
+    ...(entryPoint === undefined ? {} : { entryPoint, isProgram: false }),
+    ...(program === true ? { isProgram: true, entryPoint: '' } : {}),
+  };
+}
+
+export async function addSkill(cli: Cli, options: AddOptions, [path = '']: readonly string[]): Promise<number> {
   const draft = newDraft(path, await readCode(path), options);
-  return drafted(draft, () => withGateway(cli, (gateway) => register(cli, gateway, draft, { ...options, baseVersion: 0 })));
+  return withGateway(cli, (gateway) => register(cli, gateway, draft, { ...options, baseVersion: 0 }));
 }
 
-/** What is done with a draft; where that is refused, with the flag that would help. */
-async function drafted(draft: Draft, work: () => Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    throw draftError(error, draft);
-  }
-}
-
-/** The tests of the version before stay, where this key may read them, unless others are given. */
-export async function editSkill(cli: Cli, skill: string, path: string, options: AddOptions): Promise<number> {
+/** Carries the tests of the version before over, where this key may read them, unless others are given. */
+export async function editSkill(cli: Cli, options: AddOptions, [skill = '', path = '']: readonly string[]): Promise<number> {
   const code = await readCode(path);
   return withGateway(cli, async (gateway) => {
     const before = await editedVersion(cli, gateway, skill, options);
@@ -57,15 +152,15 @@ export async function editSkill(cli: Cli, skill: string, path: string, options: 
   });
 }
 
-/** The one that is named, else the newest: what is edited is what was written last, whether or not it is in use. */
-async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope, agent, user }: AddOptions): Promise<Skill> {
+/** The version that is named, else the newest, whether or not it is in use. */
+async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope, agent, user = '' }: AddOptions): Promise<Skill> {
   const shared = scope === undefined || scope === 'agent' ? undefined : `@${scope}`;
-  const owner = shared ?? agent ?? (scope === 'agent' ? 'default' : undefined);
-  const reference = skillReference(skill, { ...(owner === undefined ? {} : { agent: owner }), ...(user === undefined ? {} : { user }) });
-  if (reference.version > 0) return gateway.skills.getSkill(reference, callSettings(cli));
-  const { version: _version, ...named } = reference;
-  const [newest] = (await gateway.skills.listSkillVersions(named, callSettings(cli))).skills;
-  return newest ?? gateway.skills.getSkill(reference, callSettings(cli));
+  const owner = shared ?? agent ?? (scope === 'agent' ? 'default' : '');
+  const { name, version } = skillReference(skill);
+  const asked = { name, agent: owner, user };
+  if (version > 0) return gateway.skills.getSkill({ ...asked, version }, callSettings(cli));
+  const [newest] = (await gateway.skills.listSkillVersions(asked, callSettings(cli))).skills;
+  return newest ?? gateway.skills.getSkill(asked, callSettings(cli));
 }
 
 async function testsOf(cli: Cli, gateway: Gateway, { name, agent, user, version }: Skill): Promise<NonNullable<Draft['tests']>> {
@@ -87,57 +182,35 @@ async function register(
 ): Promise<number> {
   const request = { skill: draft, baseVersion, requestId, wait };
   if (wait) cli.out.status(`verifying ${draft.name} …`);
-  const skill = await ridingOut(cli.signal, () => gateway.skills.registerSkill(request, wait ? verifySettings(cli) : callSettings(cli)));
+  const skill = await ridingOut(cli.signal, () => gateway.skills.registerSkill(request, callSettings(cli, wait ? VERIFY_TIMEOUT_MS : 0)));
   cli.out.status('');
-  return settled(cli, skill);
-}
-
-/** What became of it, and what to do next. */
-function settled(cli: Cli, skill: Skill): number {
   cli.out.data(toJson(SkillSchema, skill), doneLine(skill));
-  noteNext(cli, skill);
+  for (const note of nextNotes(cli, skill)) cli.out.note(note);
   return skill.status === SkillStatus.REJECTED ? EXIT.failed : EXIT.ok;
 }
 
-export async function checkSkill(cli: Cli, path: string, options: DraftOptions): Promise<number> {
+export async function checkSkill(cli: Cli, options: DraftOptions, [path = '']: readonly string[]): Promise<number> {
   const skill = newDraft(path, await readCode(path), { ...options, description: options.description ?? 'A draft that is tried.' });
-  const check = async (gateway: Gateway) => {
+  return withGateway(cli, async (gateway) => {
     cli.out.status(`checking ${skill.name} …`);
-    const found = await gateway.skills.checkSkill({ skill }, verifySettings(cli));
+    const found = await gateway.skills.checkSkill({ skill }, callSettings(cli, VERIFY_TIMEOUT_MS));
     cli.out.status('');
     cli.out.data(toJson(CheckSkillResponseSchema, found, { alwaysEmitImplicit: true }), checkText(found));
-    const hint = failureHint(found.reason);
-    if (hint !== '') cli.out.note(hint);
+    for (const note of failureNotes(found.reason)) cli.out.note(note);
     return found.passed ? EXIT.ok : EXIT.failed;
-  };
-  return drafted(skill, () => withGateway(cli, check));
+  });
 }
 
 function checkText(found: CheckSkillResponse): string {
   const parameters = found.parameters.map(({ name, type, required }) => `${name}${type ? `: ${type}` : ''}${required ? '' : ', optional'}`);
   const calls = found.dependencies.map(({ name, version }) => `${bareName(name)}@${version}`);
-  return [
+  const parts = [
     found.passed ? 'passed' : `failed: ${found.reason}`,
     list('parameters', parameters),
     list('calls', calls),
     list('evidence', found.evidence),
     found.mutantsMade === 0 ? '' : `${found.mutantsNoticed} of ${plural(found.mutantsMade, 'mutant')} noticed`,
     list('findings', found.findings.map(findingLine)),
-  ]
-    .filter((part) => part !== '')
-    .join('\n');
-}
-
-export function verifySkill(
-  cli: Cli,
-  skill: string,
-  { requestId = randomUUID(), ...reader }: ReaderOptions & { readonly requestId?: string },
-): Promise<number> {
-  const request = { ...skillReference(skill, reader), requestId };
-  return withGateway(cli, async (gateway) => {
-    cli.out.status(`verifying ${skill} …`);
-    const verified = await ridingOut(cli.signal, () => gateway.skills.verifySkill(request, verifySettings(cli)));
-    cli.out.status('');
-    return settled(cli, verified);
-  });
+  ];
+  return parts.filter((part) => part !== '').join('\n');
 }

@@ -7,7 +7,7 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import type { ClusterReady } from './sandbox-cluster.js';
+import type { ClusterReady } from './places.js';
 
 /** Of the manifests in k8s/. */
 const NAMESPACE = 'etude-sandboxes';

@@ -1,4 +1,8 @@
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { memoryFileTrouble } from '@etude/contracts/memory-file';
+import { z } from 'zod';
 
 /** Files of one local stack, all in its home folder. */
 export const statePath = (home: string) => join(home, 'stack.json');
@@ -15,3 +19,103 @@ export const qdrantPath = (home: string) => join(home, 'qdrant');
 export const proofSigningKeyPath = (home: string) => join(home, 'skill-signing-key.pem');
 /** Keys whose signatures under evidence are believed. */
 export const proofPublicKeysPath = (home: string) => join(home, 'skill-public-keys.pem');
+
+const Role = z.enum(['user', 'reviewer', 'operator']);
+export type Role = z.infer<typeof Role>;
+const KeyEntry = z.object({ sha256: z.string(), tenant: z.string(), roles: z.array(Role), name: z.string().default('') });
+export type KeyEntry = z.infer<typeof KeyEntry>;
+const KeyFile = z.object({ keys: z.array(KeyEntry) });
+
+/** Owner only: whoever reads a key is the tenant. */
+function writePrivate(path: string, text: string): void {
+  const next = `${path}.${process.pid}`;
+  writeFileSync(next, text, { mode: 0o600 });
+  chmodSync(next, 0o600);
+  renameSync(next, path);
+}
+
+/** Digests only. No file, no keys. */
+export function readKeys(home: string): KeyEntry[] {
+  if (!existsSync(keysPath(home))) return [];
+  return KeyFile.parse(JSON.parse(readFileSync(keysPath(home), 'utf8'))).keys;
+}
+
+/** Adds a key of 256 random bits and answers it; only its SHA-256 is stored. */
+export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
+  const key = `etude_${randomBytes(32).toString('base64url')}`;
+  const sha256 = createHash('sha256').update(key, 'utf8').digest('hex');
+  mkdirSync(home, { recursive: true });
+  writePrivate(keysPath(home), `${JSON.stringify({ keys: [...readKeys(home), { sha256, ...entry }] }, null, 2)}\n`);
+  return key;
+}
+
+/** The command line's own key, made once per home: tenant "local", with every role. */
+export function ensureLocalKey(home: string): void {
+  const known = readKeys(home);
+  if (existsSync(keyPath(home))) {
+    const sha256 = createHash('sha256')
+      .update(readFileSync(keyPath(home), 'utf8').trim(), 'utf8')
+      .digest('hex');
+    if (known.some((key) => key.sha256 === sha256)) return;
+  }
+  writePrivate(
+    keyPath(home),
+    `${addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' })}\n`,
+  );
+}
+
+/** The signing key is the consolidation worker's alone. */
+export interface ProofKeySettings {
+  readonly signing: { readonly ETUDE_SKILLS_SIGNING_KEY_PATH: string };
+  readonly believing: { readonly ETUDE_SKILLS_PUBLIC_KEYS_PATH: string };
+}
+
+/**
+ * The pair of keys that evidence about skills is signed with and believed by, made once per home; readable by their owner only. A
+ * signing key without its public one, as after a restored backup, gets it added.
+ */
+export function ensureProofKeys(home: string): ProofKeySettings {
+  mkdirSync(home, { recursive: true });
+  const [signing, believed] = [proofSigningKeyPath(home), proofPublicKeysPath(home)];
+  if (!existsSync(signing)) {
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    writeFileSync(signing, pem, { mode: 0o600, flag: 'wx' });
+  }
+  const own = pemOf(createPublicKey(readFileSync(signing)));
+  const known = existsSync(believed) ? readFileSync(believed, 'utf8') : '';
+  if (!known.includes(own.trim())) writeFileSync(believed, `${known}${own}`, { mode: 0o600 });
+  return { signing: { ETUDE_SKILLS_SIGNING_KEY_PATH: signing }, believing: { ETUDE_SKILLS_PUBLIC_KEYS_PATH: believed } };
+}
+
+const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' });
+
+/** Of SQLite's header, big-endian: https://www.sqlite.org/fileformat.html */
+const HEADER_BYTES = 100;
+const LAYOUT_AT = 60;
+const APPLICATION_AT = 68;
+
+/** Why this version can't open a memory file, by its header; null where it can, where there is no file, and for files of other programs. */
+export function memoryTrouble(path: string): string | null {
+  const header = headerOf(path);
+  if (header === null) return null;
+  return memoryFileTrouble(path, { applicationId: header.readUInt32BE(APPLICATION_AT), layout: header.readUInt32BE(LAYOUT_AT) });
+}
+
+/** null where the file can't be read; the service that opens it says why. */
+function headerOf(path: string): Buffer | null {
+  const header = Buffer.alloc(HEADER_BYTES);
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      return readSync(fd, header, 0, HEADER_BYTES, 0) === HEADER_BYTES ? header : null;
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** Whether pods run in a cluster that somebody else runs. `test/cluster` reads the same variables. */
+export const isClusterGiven = ({ ETUDE_CLUSTER, KUBECONFIG }: Readonly<Record<string, string | undefined>>): boolean =>
+  ETUDE_CLUSTER ? ETUDE_CLUSTER === 'given' : Boolean(KUBECONFIG);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { onFreePorts } from './ports.js';
+import { onFreePorts } from './supervisor.js';
 
 /** Starts that fail with these words, and then one that does not. */
 function startsThatSay(...words: string[]) {

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { keysPath, logPath, memoryPath, qdrantPath, redisPath } from './home.js';
+import { ensureProofKeys, keysPath, logPath, memoryPath, qdrantPath, redisPath } from './home.js';
 import type { Program } from './managed-process.js';
-import { freePort } from './ports.js';
-import { ensureProofKeys } from './proof-key-files.js';
-import { type QdrantPlace, qdrantSettings } from './qdrant-place.js';
-import { type ClusterReady, clusterProgram, kubernetesSettings } from './sandbox-cluster.js';
-import type { StackOptions } from './stack-options.js';
+import { clusterProgram, type ClusterReady, kubernetesSettings, type QdrantPlace, qdrantSettings } from './places.js';
+import type { StackOptions } from './stack-state.js';
 
 export interface Endpoints {
   readonly redisPort: number;
@@ -36,6 +35,31 @@ export interface ProgramContext {
   /** Of the sandbox controller's health and metrics. */
   readonly sandboxHttpPort: number;
 }
+
+async function bound(port: number): Promise<number | null> {
+  const server = createServer();
+  const listening = once(server, 'listening');
+  server.listen(port, '127.0.0.1');
+  try {
+    await listening;
+  } catch (error) {
+    if (['EADDRINUSE', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw error;
+  }
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return address === null || typeof address === 'string' ? null : address.port;
+}
+
+/** The preferred port of loopback where it is free, else any free one. Free a moment ago, that is; nothing holds it: see `onFreePorts`. */
+export async function choosePort(preferred: number): Promise<number> {
+  const port = (await bound(preferred)) ?? (await bound(0));
+  if (port === null) throw new Error('no free port on 127.0.0.1');
+  return port;
+}
+
+export const freePort = () => choosePort(0);
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 

@@ -1,9 +1,9 @@
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { EXIT } from '../exit-codes.js';
-import { requireQdrant } from './qdrant-place.js';
+import { EXIT } from '../errors.js';
+import { requireQdrant } from './places.js';
 
 it.each(['localhost:6333', 'ftp://localhost', 'nonsense', 'http://'])('calls %s no URL', async (url) => {
   await expect(requireQdrant({ ETUDE_QDRANT_URL: url })).rejects.toMatchObject({ exit: EXIT.usage });

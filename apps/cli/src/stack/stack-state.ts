@@ -1,7 +1,42 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createConnection, createServer, type Server } from 'node:net';
+import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import { SANDBOX_DRIVERS } from './stack-options.js';
 import { statePath } from './home.js';
+
+/** Where code runs: in processes of this machine, or in pods. */
+export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
+export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
+
+/** Where memory is kept: in one file, or in a Qdrant server. */
+export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
+export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
+
+/** What the supervisor is told on its command line. No secrets: those go through its environment. */
+export const StackOptions = z.object({
+  home: z.string(),
+  root: z.string(),
+  grpcPort: z.number().int(),
+  restPort: z.number().int(),
+  mcpPort: z.number().int(),
+  redisPort: z.number().int(),
+  rolloutWorkers: z.number().int(),
+  /** Rollouts at once in each worker. */
+  concurrency: z.number().int(),
+  /** Script file of the scripted model instead of a model. */
+  scripted: z.string().nullable(),
+  sandbox: z.enum(SANDBOX_DRIVERS),
+  memory: z.enum(MEMORY_ADAPTERS),
+  /** Ends when its stdin does. */
+  foreground: z.boolean(),
+});
+export type StackOptions = z.infer<typeof StackOptions>;
+
+/** What the supervisor says while it starts and runs, one JSON line each, on descriptor 3. */
+export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
+export type Report = z.infer<typeof Report>;
 
 const ProcessState = z.object({
   name: z.string(),
@@ -79,3 +114,47 @@ export function writeStackState(home: string, state: StackState): void {
 }
 
 export const removeStackState = (home: string) => rmSync(statePath(home), { force: true });
+
+/**
+ * Name of the abstract socket that the supervisor of this home listens on. The kernel frees it with the process, however
+ * that ends, so a stale lock can't exist. Device and inode tell homes apart that only look alike from within containers.
+ */
+function lockName(home: string): string {
+  const { dev, ino } = statSync(home);
+  return `\0etude.${createHash('sha256')
+    .update(`${realpathSync(home)}\n${dev}\n${ino}`)
+    .digest('hex')
+    .slice(0, 32)}`;
+}
+
+/** Holds the home for this process and tells whoever connects how the stack is. null where another process holds it. */
+export async function holdStack(home: string, state: () => StackState): Promise<Server | null> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined); // it hung up before it was told; its own affair
+    socket.end(JSON.stringify(state()));
+  });
+  const listening = once(server, 'listening');
+  server.listen({ path: lockName(home) });
+  try {
+    await listening;
+    return server;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
+    throw error;
+  }
+}
+
+/** What the running stack of this home says about itself; null where none runs. */
+export async function findStack(home: string): Promise<StackState | null> {
+  if (!statSync(home, { throwIfNoEntry: false })?.isDirectory()) return null;
+  const socket = createConnection({ path: lockName(home) });
+  try {
+    return StackState.parse(JSON.parse(await readAll(socket)));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (['ECONNREFUSED', 'ENOENT', 'ECONNRESET'].includes(code)) return null;
+    throw error;
+  } finally {
+    socket.destroy();
+  }
+}

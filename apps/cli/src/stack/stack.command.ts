@@ -1,55 +1,62 @@
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
-import { listBenchmarks, runBench } from '../machine/bench.js';
+import { type Entry, type Flag, hand } from '../command.js';
+import { bench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
-import { runTests, type TestOptions } from '../machine/run-tests.js';
-import { integer, memoryAdapter, sandboxDriver } from '../options.js';
+import { runTests, type TestOptions } from '../machine/tests.js';
+import { integer } from '../options.js';
 import { down, status } from './down.js';
-import type { AskedFor } from './unapplied.js';
-import { up, type UpOptions } from './up.js';
+import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from './stack-state.js';
+import { type AskedFor, up, type UpOptions } from './up.js';
 
-/** Only what was given: an option that has a default has a value as well where nobody asked for it. */
-const givenOf = (command: Command): AskedFor =>
+export const SANDBOX_FLAG: Flag = {
+  help: 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own',
+  choices: SANDBOX_DRIVERS,
+  usual: 'local',
+};
+
+/** Only the flags that were typed: a flag with a default has a value in any case. */
+const typedOf = (command: Command): AskedFor =>
   Object.fromEntries(Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) === 'cli'));
+
+const ENTRIES: readonly Entry[] = [
+  hand<Omit<UpOptions, 'asked'>>({
+    command: 'up',
+    help: 'run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL',
+    flags: {
+      '--detach': 'return once it takes work; down stops it',
+      '--scripted <file>': 'answer from a script instead of a model',
+      '--rollout-workers <n>': { help: 'processes that run tasks', usual: 1, parse: integer(1, 64) },
+      '--concurrency <n>': { help: 'tasks at once in each of them', usual: 4, parse: integer(1, 256) },
+      '--sandbox <where>': SANDBOX_FLAG,
+      '--memory <where>': {
+        help: 'where memory is kept: in a file here, or in the Qdrant server of ETUDE_QDRANT_URL or of the qdrant on the PATH',
+        choices: MEMORY_ADAPTERS,
+        usual: 'sqlite',
+      },
+    },
+    run: (cli, options, _args, command) => up(cli, { ...options, asked: typedOf(command) }),
+  }),
+  hand({ command: 'down', help: 'stop it; its data stay', run: down }),
+  hand({ command: 'status', help: 'what runs here', run: status }),
+  hand({ command: 'doctor', help: 'what is there, what is missing, and what that costs', run: doctor }),
+  hand<TestOptions>({
+    command: 'test [filters...]',
+    help: 'every test that this machine can run; a filter is a part of a path, such as libs/queue or skills.int',
+    flags: { '--cluster': 'the tests that need a Kubernetes instead, which is started for them' },
+    run: (cli, options, filters) => runTests(cli, filters, options),
+  }),
+];
 
 /** `up`, `down`, `status`, `doctor`, `test`, `bench`. */
 export function addStack(program: Command, start: Start): void {
-  program
-    .command('up')
-    .description('run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL')
-    .option('--detach', 'return once it takes work; down stops it')
-    .option('--scripted <file>', 'answer from a script instead of a model')
-    .option('--rollout-workers <n>', 'processes that run tasks', integer(1, 64), 1)
-    .option('--concurrency <n>', 'tasks at once in each of them', integer(1, 256), 4)
-    .addOption(sandboxDriver())
-    .addOption(memoryAdapter())
-    .action((options: Omit<UpOptions, 'asked'>, command: Command) =>
-      start(command, (cli) => up(cli, { ...options, asked: givenOf(command) })),
-    );
-  program
-    .command('down')
-    .description('stop it; its data stay')
-    .action((_options: object, command: Command) => start(command, down));
-  program
-    .command('status')
-    .description('what runs here')
-    .action((_options: object, command: Command) => start(command, status));
-  program
-    .command('doctor')
-    .description('what is there, what is missing, and what that costs')
-    .action((_options: object, command: Command) => start(command, doctor));
-  program
-    .command('test')
-    .description('every test that this machine can run')
-    .argument('[filters...]', 'only files with one of these in their path, such as libs/queue or skills.int')
-    .option('--cluster', 'those that need a Kubernetes instead, which is started for them')
-    .action((filters: string[], options: TestOptions, command: Command) => start(command, (cli) => runTests(cli, filters, options)));
+  for (const entry of ENTRIES) entry(program, start);
   program
     .command('bench [name]')
     .description('one benchmark of bench/, as ratios in one run; without a name, which there are')
     .allowUnknownOption()
     .allowExcessArguments()
     .action((name: string | undefined, _options: object, command: Command) =>
-      start(command, (cli) => (name === undefined ? listBenchmarks(cli) : runBench(cli, name, command.args.slice(1)))),
+      start(command, (cli) => bench(cli, name, command.args.slice(1))),
     );
 }

@@ -5,10 +5,9 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { CliError, EXIT } from '../errors.js';
 import { logPath } from './home.js';
-import { Report, type StackOptions } from './stack-options.js';
+import { Report, type StackOptions } from './stack-state.js';
 
 /** The supervisor stops its processes within this time; then the whole group is killed. */
 const STOP_TIMEOUT_MS = 30_000;

@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { modelName, modelUrl } from './model-place.js';
-import { choosePort, onFreePorts } from './ports.js';
+import { modelName, modelUrl } from './model.js';
+import { ClusterReady, type QdrantPlace, qdrantPlace } from './places.js';
 import {
+  choosePort,
   type Endpoints,
   newPassword,
   qdrantProgram,
@@ -11,11 +12,31 @@ import {
   scriptedModelProgram,
   servicePrograms,
 } from './programs.js';
-import { type QdrantPlace, qdrantPlace } from './qdrant-place.js';
-import { ClusterReady } from './sandbox-cluster.js';
-import { holdStack } from './stack-lock.js';
-import type { Report, StackOptions } from './stack-options.js';
-import { removeStackState, type StackState, writeStackState } from './stack-state.js';
+import { holdStack, removeStackState, type Report, type StackOptions, type StackState, writeStackState } from './stack-state.js';
+
+/** Two stacks that start at once hardly take ports from each other more often. */
+const TRIES_MAX = 5;
+/** As services, the scripted model, Redis and Qdrant say it. */
+const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;
+
+/**
+ * Starts what listens on ports that it chooses itself. Between the choice and the listening another process may be faster; then all of it
+ * starts again, on other ports.
+ *
+ * @param clear ends what was started, before the next try
+ * @throws whatever `start` throws for another reason, or too often
+ */
+export async function onFreePorts(start: () => Promise<void>, clear: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await start();
+      return;
+    } catch (error) {
+      if (tries === TRIES_MAX || !(error instanceof Error && TAKEN.test(error.message))) throw error;
+      await clear();
+    }
+  }
+}
 
 export interface SupervisorDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;

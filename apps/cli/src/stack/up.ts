@@ -1,23 +1,58 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { resolve } from 'node:path';
 import { type Cli, commandLine } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { settleEmbedder } from '../embedder/choose-embedder.js';
-import { EXIT } from '../exit-codes.js';
+import { settleEmbedder } from '../embedder/embedder.js';
+import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
-import { inspectMachine, missingToRun } from '../machine/inspect-machine.js';
-import { checkScript } from './check-script.js';
-import { ensureLocalKey } from './key-file.js';
-import { memoryPath } from './home.js';
-import { memoryTrouble } from './memory-file.js';
-import { noteFirstCluster } from './first-cluster.js';
-import { requireQdrant } from './qdrant-place.js';
-import { watchModel } from './reach-model.js';
-import { findStack } from './stack-lock.js';
-import type { MemoryAdapter, SandboxDriver, StackOptions } from './stack-options.js';
-import type { StackState } from './stack-state.js';
+import { inspectMachine, missingToRun } from '../machine/doctor.js';
+import { ensureLocalKey, isClusterGiven, memoryPath, memoryTrouble } from './home.js';
+import { checkScript, modelName, type ModelSettings, modelUrl, watchModel } from './model.js';
+import { requireQdrant } from './places.js';
+import { findStack, type MemoryAdapter, type SandboxDriver, type StackOptions, type StackState } from './stack-state.js';
 import { startStack } from './start-stack.js';
-import { type AskedFor, unapplied } from './unapplied.js';
+
+/** Of a start that compiles Kubernetes: what would else look like hanging is announced. */
+export function noteFirstCluster({ out, root, settings }: Pick<Cli, 'out' | 'root' | 'settings'>, sandbox: SandboxDriver): void {
+  const { environment } = settings;
+  const cache = environment['ETUDE_CLUSTER_CACHE'] ?? join(root, '.etude/cache/cluster');
+  if (sandbox !== 'kubernetes' || isClusterGiven(environment) || existsSync(join(cache, 'kubenode'))) return;
+  out.note('the first start of a cluster of its own compiles Kubernetes and builds an image: some minutes, once');
+}
+
+/** What `up` was told in so many words; what it takes by default is left out. */
+export interface AskedFor {
+  readonly scripted?: string;
+  readonly rolloutWorkers?: number;
+  readonly concurrency?: number;
+  readonly sandbox?: SandboxDriver;
+  readonly memory?: MemoryAdapter;
+}
+
+const differs = (value: number | string | undefined, is: number | string | null) => value !== undefined && is !== null && value !== is;
+
+/** What of it a stack that runs already does not do, as it was asked for. What a stack of an earlier version does not say of itself counts as done. */
+export function unapplied(state: StackState, asked: AskedFor, settings: ModelSettings): string[] {
+  const { scripted, sandbox, memory, rolloutWorkers, concurrency } = asked;
+  return [
+    ...(scripted === undefined ? otherModel(state, settings) : []),
+    ...(scripted !== undefined && resolve(scripted) !== state.scripted ? [`--scripted ${scripted}`] : []),
+    ...(differs(sandbox, state.sandbox.driver) ? [`--sandbox ${sandbox}`] : []),
+    ...(differs(memory, state.memory === 'sqlite' ? 'sqlite' : 'qdrant') ? [`--memory ${memory}`] : []),
+    ...(differs(rolloutWorkers, state.rolloutWorkers) ? [`--rollout-workers ${rolloutWorkers}`] : []),
+    ...(differs(concurrency, state.concurrency) ? [`--concurrency ${concurrency}`] : []),
+  ];
+}
+
+/** Of the variables that name a model, those that are set and that it was not started with. */
+function otherModel(state: StackState, settings: ModelSettings): string[] {
+  const { OPENAI_MODEL, OPENAI_BASE_URL } = settings;
+  const isOther = state.scripted !== null || (state.modelUrl !== null && state.modelUrl !== modelUrl(settings));
+  return [
+    ...(OPENAI_BASE_URL && isOther ? [`OPENAI_BASE_URL ${modelUrl(settings) ?? ''}`] : []),
+    ...(OPENAI_MODEL && state.model !== modelName(settings) ? [`OPENAI_MODEL ${OPENAI_MODEL}`] : []),
+  ];
+}
 
 const START_TIMEOUT_MS = 120_000;
 

@@ -69,7 +69,9 @@ export function taskText(task: Task): string {
   return parts.join('\n\n');
 }
 
+/** '' where there are none. */
 export function taskTable(tasks: readonly Task[]): string {
+  if (tasks.length === 0) return '';
   const rows = tasks.map(({ name, state, result, usage, createTime, spec }) => [
     name.replace('tasks/', ''),
     stateWord(state),

@@ -15,8 +15,7 @@ import {
   TaskSpecSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
+import { CliError, EXIT } from '../errors.js';
 import { readArgument, readBytes, readJson, readText, sizeOf } from '../files.js';
 
 /** Flags of `tasks submit` that describe the task. */

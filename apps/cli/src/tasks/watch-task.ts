@@ -1,60 +1,49 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Task, TaskEvent } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { CliError } from '../cli-error.js';
-import { EXIT } from '../exit-codes.js';
-import type { Gateway } from '../gateway.js';
-import { isCancelled, isUnavailable } from '../grpc-errors.js';
+import { toJson } from '@bufbuild/protobuf';
+import { type Task, type TaskEvent, TaskEventSchema, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { RideOut } from '../calls.js';
+import { type Cli, commandLine, type Gateway } from '../cli.js';
+import { CliError, EXIT, type ExitCode } from '../errors.js';
+import { eventLine, unjudgedAnswer } from './task-lines.js';
 
-/** How long a gateway may stay away before a watch gives up. */
-export const AWAY_MAX_MS = 120_000;
-const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 3_000;
+const AWAY_MAX_MS = 120_000;
+
+/** Exit code of a command that ends with this task: 0 once it succeeded. */
+export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
 export interface WatchOptions {
   readonly signal: AbortSignal;
-  /** Of the last event that was seen; '' for everything. */
+  /** Resume token of the last event that was seen; '' for everything. */
   readonly resumeToken?: string;
-  readonly awayMaxMs?: number;
   /** Called when the connection broke, and with null once events come again. */
   readonly onAway?: (error: Error | null) => void;
 }
 
 /**
- * Every event of a task until its `finished`. A connection that breaks is taken up again behind the last event.
+ * Yields every event of a task until its `finished`. A connection that breaks is taken up again behind the last event.
  *
- * @throws the ServiceError of the last try once the gateway was away for `awayMaxMs`; an AbortError on `signal`
+ * @throws the ServiceError of the last try once the gateway was away for two minutes; an AbortError on `signal`
  */
 export async function* watchTask(gateway: Gateway, name: string, options: WatchOptions): AsyncGenerator<TaskEvent> {
-  const { signal, onAway, awayMaxMs = AWAY_MAX_MS } = options;
+  const { signal, onAway } = options;
+  const ride = new RideOut(signal, onAway, AWAY_MAX_MS);
   let resumeToken = options.resumeToken ?? '';
-  let waitMs = FIRST_WAIT_MS;
-  let awaySince: number | null = null;
   for (;;) {
-    let broken: Error;
     try {
       for await (const event of gateway.tasks.watchTask({ name, resumeToken }, { signal })) {
-        if (awaySince !== null) onAway?.(null);
-        awaySince = null;
-        waitMs = FIRST_WAIT_MS;
+        ride.works();
         yield event;
         resumeToken = event.resumeToken;
         if (event.event.case === 'finished') return;
       }
-      broken = new Error('the gateway ended the watch before the task was finished');
     } catch (error) {
-      signal.throwIfAborted();
-      if (!isUnavailable(error) && !isCancelled(error)) throw error;
-      broken = error as Error;
+      await ride.wait(error);
+      continue;
     }
-    if (awaySince === null) onAway?.(broken);
-    awaySince ??= performance.now();
-    if (performance.now() - awaySince > awayMaxMs) throw broken;
-    await sleep(waitMs, undefined, { signal });
-    waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+    await ride.wait(new Error('the gateway ended the watch before the task was finished'), true);
   }
 }
 
-/** The finished task. Rides out a gateway that is away for a while. @throws as `watchTask` does */
+/** Answers the finished task. @throws as `watchTask` does */
 export async function waitForTask(
   gateway: Gateway,
   name: string,
@@ -66,4 +55,33 @@ export async function waitForTask(
     if (event.event.case === 'finished' && event.event.value.task) return event.event.value.task;
   }
   throw new CliError(EXIT.internal, `the watch of ${name} ended without the finished task`);
+}
+
+export const detachedText = (cli: Cli, name: string, token = '') =>
+  `detached; ${name} goes on. Come back with: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`;
+
+/** Prints events until the task is finished. Ctrl-C detaches: the task goes on, and the line that resumes the watch is printed. */
+export async function printWatch(cli: Cli, gateway: Gateway, name: string, from = ''): Promise<number> {
+  let token = from;
+  const started = performance.now();
+  const tick = setInterval(() => cli.out.status(`… ${Math.round((performance.now() - started) / 1_000)} s`), 1_000);
+  const onAway = (error: Error | null) => cli.out.note(error ? `(lost the gateway: ${error.message}; trying again)` : '(back)');
+  try {
+    for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, onAway })) {
+      token = event.resumeToken;
+      const task = event.event.case === 'finished' ? event.event.value.task : undefined;
+      const answer = task ? unjudgedAnswer(task) : '';
+      cli.out.data(toJson(TaskEventSchema, event), answer ? `${eventLine(event)}\n\n${answer}` : eventLine(event));
+      if (task?.result?.code) cli.out.note(`(${commandLine(cli, `tasks get ${name} --code`)} prints the code)`);
+      if (event.event.case === 'finished') return task ? taskExit(task) : EXIT.ok;
+    }
+    return EXIT.internal;
+  } catch (error) {
+    if (!cli.signal.aborted) throw error;
+    cli.out.note(detachedText(cli, name, token));
+    return EXIT.interrupted;
+  } finally {
+    clearInterval(tick);
+    cli.out.status('');
+  }
 }

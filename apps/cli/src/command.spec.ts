@@ -1,0 +1,161 @@
+import { type DescService, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { methodDefinition } from '@etude/contracts/grpc';
+import { EtudeError } from '@etude/contracts/errors';
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { serviceError } from '../test/service-error.js';
+import { createCli, readSettings } from './cli.js';
+import { skillReference, wholeSkill } from './command.js';
+import { Output } from './output.js';
+import { buildProgram } from './program.js';
+
+/** A gateway that answers every unary call with what the test gives, and keeps the requests. */
+const asked: Array<readonly [string, JsonValue]> = [];
+let answers: Array<JsonObject | Error> = [];
+const server = new Server();
+let address = '';
+
+function addService(service: DescService): void {
+  const unary = service.methods.filter(({ methodKind }) => methodKind === 'unary');
+  const handler = (method: (typeof unary)[number]) => (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
+    asked.push([method.localName, toJson(method.input, call.request as never)]);
+    const answer = answers.shift() ?? {};
+    if (answer instanceof Error) done(answer);
+    else done(null, fromJson(method.output, answer));
+  };
+  server.addService(
+    Object.fromEntries(unary.map((method) => [method.localName, methodDefinition(method)])),
+    Object.fromEntries(unary.map((method) => [method.localName, handler(method)])) as never,
+  );
+}
+
+beforeAll(async () => {
+  for (const service of [Agents, Memory, Queues, Sandboxes, Skills, Tasks]) addService(service);
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
+  address = `127.0.0.1:${port}`;
+});
+afterAll(() => server.forceShutdown());
+beforeEach(() => {
+  asked.length = 0;
+  answers = [];
+});
+
+/** Runs one command line, with what it prints and its exit code. */
+async function run(words: readonly string[], ...given: Array<JsonObject | Error>) {
+  answers = given;
+  const printed = { stdout: '', stderr: '', exit: -1 };
+  const program = buildProgram(async (command, handler) => {
+    const globals = command.optsWithGlobals<{ timeout: number; json?: boolean }>();
+    const out = new Output(
+      { write: (text) => (printed.stdout += text) },
+      { write: (text) => (printed.stderr += text) },
+      globals.json === true,
+    );
+    printed.exit = await handler({ ...createCli(readSettings({}), { ...globals, address }, new AbortController().signal), out });
+  });
+  await program.parseAsync(['node', 'etude', ...words]);
+  return printed;
+}
+
+const page = (name: string) => ({ tasks: [{ name }], nextPageToken: 'more' });
+
+describe('a command that is one call', () => {
+  it.each<[string, string, JsonObject]>([
+    ['tasks list --state running --label a=b --limit 7', 'listTasks', { pageSize: 7, state: 'TASK_STATE_RUNNING', labels: { a: 'b' } }],
+    ['tasks get t1', 'getTask', { name: 'tasks/t1' }],
+    ['tasks get tasks/t1', 'getTask', { name: 'tasks/t1' }],
+    ['sandbox renew s1 --ttl 90s', 'renewSandbox', { name: 'sandboxes/s1', ttl: '90s' }],
+    ['sandbox list --state lost', 'listSandboxes', { pageSize: 50, state: 'SANDBOX_STATE_LOST' }],
+    ['sandbox rm s1 a/b', 'deleteSandboxFile', { name: 'sandboxes/s1', path: 'a/b' }],
+    ['skills get double@3 --user ann', 'getSkill', { name: 'skills/double', version: 3, user: 'ann' }],
+    [
+      'skills list --tag a --tag b --status pending_review',
+      'listSkills',
+      { tags: ['a', 'b'], status: 'SKILL_STATUS_PENDING_REVIEW', pageSize: 100 },
+    ],
+    ['skills search words --similarity-min 0 --limit 2', 'searchSkills', { query: 'words', minSimilarity: 0, maxResults: 2 }],
+    ['skills diff double --from 1', 'diffSkill', { name: 'skills/double', fromVersion: 1 }],
+    ['skills rollback double@1 --request-id r', 'rollbackSkill', { name: 'skills/double', toVersion: 1, requestId: 'r' }],
+    [
+      'skills promote double --scope tenant --request-id r',
+      'promoteSkill',
+      { name: 'skills/double', scope: 'SKILL_SCOPE_TENANT', requestId: 'r' },
+    ],
+    [
+      'skills approve double --digest d --merge twice --request-id r',
+      'approveSkill',
+      { name: 'skills/double', digest: 'd', merge: 'skills/twice', requestId: 'r' },
+    ],
+    [
+      'skills request twice words --example {"n":1} --request-id r',
+      'requestSkill',
+      { name: 'twice', description: 'words', agent: 'default', example: { n: 1 }, requestId: 'r' },
+    ],
+    ['skills withdraw w1', 'withdrawWantedSkill', { name: 'wantedSkills/w1' }],
+    ['agents get a', 'getAgent', { name: 'agents/a' }],
+    ['queues redrive q a b', 'redriveDeadLetters', { queue: 'q', ids: ['a', 'b'] }],
+    ['memory explain fog --layer episodic', 'searchMemory', { query: 'fog', layers: ['episodic'], limit: 5, explain: true }],
+    ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
+    [
+      'memory store fact tea --confidence 0.5 --request-id r',
+      'storeFact',
+      { text: 'tea', agent: 'default', confidence: 0.5, requestId: 'r' },
+    ],
+    ['memory update f1 --text tea', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: expect.any(String) as string }],
+    ['memory documents delete d1 --json', 'deleteDocument', { id: 'd1', requestId: expect.any(String) as string }],
+    ['memory history f1', 'listFactHistory', { id: 'f1' }],
+  ])('asks what %s says', async (words, method, request) => {
+    await run(words.split(' '));
+    expect(asked).toEqual([[method, request]]);
+  });
+
+  it('reads every page up to the limit, and says where there is more', async () => {
+    const { stdout, stderr } = await run(['tasks', 'list', '--limit', '2', '--json'], page('tasks/a'), page('tasks/b'));
+    expect(JSON.parse(stdout)).toEqual({ tasks: [{ name: 'tasks/a' }, { name: 'tasks/b' }] });
+    expect(stderr).toBe('there are more; --limit shows them (now 2)\n');
+  });
+
+  it('prints an empty list as a list, and a note for people', async () => {
+    expect(await run(['tasks', 'list', '--json'])).toEqual({ stdout: '{"tasks":[]}\n', stderr: 'no tasks\n', exit: 0 });
+    expect(await run(['sandbox', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('sandbox create') });
+  });
+
+  it('is repeated under the same request id while the gateway is busy', async () => {
+    const busy = serviceError(status.RESOURCE_EXHAUSTED, 'busy', new EtudeError('TOO_MANY_CALLS', 'busy'));
+    await run(['skills', 'archive', 's'], busy, { name: 'skills/s' });
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toEqual(asked[0]);
+  });
+
+  it.each([
+    [['skills', 'approve', 's@2', '--agent', 'a', '--user', 'x y'], '--digest', "skills review s@2 --agent a --user 'x y' --address"],
+    [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
+    [['memory', 'update', 'f1'], 'say what to change', ''],
+    [['skills', 'use', 's@3'], 'without a version', ''],
+  ])('refuses %j before it asks anything', async (words, message, hint) => {
+    const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
+    expect(error).toMatchObject({ exit: 2, message: expect.stringContaining(message) as string });
+    expect(error.hint.join('\n')).toContain(hint);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('the name of a skill', () => {
+  it('may say a version', () => {
+    expect(skillReference('double@3')).toEqual({ name: 'skills/double', version: 3 });
+    expect(skillReference('skills/double')).toEqual({ name: 'skills/double', version: 0 });
+    expect(() => wholeSkill('double@3')).toThrow('without a version');
+  });
+
+  it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('is not %j', (text) => {
+    expect(() => skillReference(text)).toThrow('is no skill');
+  });
+});

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type JsonObject,
+  type MessageInitShape,
+  type MessageShape,
+  ScalarType,
+  toJson,
+} from '@bufbuild/protobuf';
+import { DurationSchema, durationFromMs } from '@bufbuild/protobuf/wkt';
+import { type Command, Option } from 'commander';
+import { callSettings, inPages, ridingOut } from './calls.js';
+import { type Cli, type Gateway, type Start, withGateway } from './cli.js';
+import { CliError, EXIT, type ExitCode } from './errors.js';
+import { readArgument } from './files.js';
+import { duration, fraction, integer, keyValue, repeated } from './options.js';
+
+/** One flag of a command. Where a field of the request has its name, the field says how it is parsed. */
+export interface Flag {
+  readonly help: string;
+  /** Field of the request, where it isn't called as the flag or its plural. */
+  readonly field?: string;
+  readonly usual?: unknown;
+  readonly choices?: readonly string[];
+  readonly required?: boolean;
+  readonly parse?: (text: string, before: never) => unknown;
+  /** `@FILE` reads a file, `-` reads stdin. */
+  readonly reads?: boolean;
+}
+/** By how the flag is typed, such as `--limit <n>`. A text is the flag's help. */
+export type Flags = Readonly<Record<string, string | Flag>>;
+export type Options = Readonly<Record<string, unknown>>;
+
+/** Adds one command to its noun. */
+export type Entry = (noun: Command, start: Start) => void;
+
+/** A command with code of its own. */
+export interface Hand<O> {
+  /** Name and positional arguments, such as `get <task>`. */
+  readonly command: string;
+  readonly help: string;
+  readonly alias?: string;
+  readonly flags?: Flags;
+  readonly run: (cli: Cli, options: O, args: readonly string[], command: Command) => Promise<number>;
+}
+
+/** What the hooks of a plain command are given. */
+export interface Given {
+  readonly cli: Cli;
+  readonly gateway: Gateway;
+  readonly options: Options;
+  readonly args: readonly string[];
+}
+
+/** The fields of a request. */
+type Fields<I extends DescMessage> = Exclude<MessageInitShape<I>, { readonly $typeName: string }>;
+
+/** A command that is one unary call: positional arguments and flags fill the request, the answer is printed. */
+export interface Plain<I extends DescMessage, O extends DescMessage> extends Omit<Hand<Options>, 'run'> {
+  /** Changes the request that flags and arguments have filled. @throws CliError */
+  readonly ask?: (request: Fields<I>, given: Pick<Given, 'cli' | 'options' | 'args'>) => MessageInitShape<I> | void;
+  /** Repeated field that comes in pages; `--limit` bounds it. */
+  readonly list?: string;
+  /** Note on stderr where the text is empty. */
+  readonly none?: string | ((given: Given) => string | Promise<string>);
+  /** JSON has every field, also those that are zero. */
+  readonly whole?: boolean;
+  readonly text: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
+  /** Colours the diff in `text` on a terminal. */
+  readonly diff?: boolean;
+  readonly json?: (answer: MessageShape<O>, given: Given) => unknown;
+  /** Lines on stderr, behind the text. */
+  readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
+  readonly exit?: (answer: MessageShape<O>) => ExitCode;
+  /** Repeated while the gateway is away. Calls with a request id always are. */
+  readonly repeat?: boolean;
+  /** Least time for the call, in ms. */
+  readonly leastMs?: number;
+  /** Line that is shown while the call takes its time. */
+  readonly status?: (args: readonly string[]) => string;
+}
+
+export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how many', usual, parse: integer(1, 100_000) } });
+export const REPEAT: Flags = { '--request-id <id>': 'makes a repeat harmless' };
+
+const camel = (words: string) => words.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const nameOf = (typed: string) => camel(/--([a-z-]+)/.exec(typed)?.[1] ?? '');
+
+function fieldOf(input: DescMessage, name: string, { field = name }: Partial<Flag> = {}): DescField | undefined {
+  return input.field[field] ?? input.field[`${field}s`];
+}
+
+/** Words of an enum, but the one for "unspecified". */
+const wordsOf = (field: DescField): readonly string[] =>
+  field.fieldKind === 'enum' ? field.enum.values.filter(({ number }) => number > 0).map(({ localName }) => localName.toLowerCase()) : [];
+
+/** A number of 0 means "not given" where the field doesn't track its presence. */
+function parserOf(field: DescField): ((text: string, before: never) => unknown) | undefined {
+  if (field.fieldKind === 'list') return repeated;
+  if (field.fieldKind === 'map') return keyValue;
+  if (field.fieldKind === 'message') return field.message.typeName === DurationSchema.typeName ? duration : undefined;
+  if (field.fieldKind !== 'scalar') return undefined;
+  if (field.scalar === ScalarType.DOUBLE) return fraction;
+  return field.scalar === ScalarType.INT32 ? integer(field.proto.proto3Optional ? 0 : 1, 1_000_000) : undefined;
+}
+
+function optionOf(typed: string, told: string | Flag, input?: DescMessage): Option {
+  const flag: Flag = typeof told === 'string' ? { help: told } : told;
+  const field = input && fieldOf(input, nameOf(typed), flag);
+  const option = new Option(typed, flag.help);
+  const parse = flag.parse ?? (field && parserOf(field));
+  const choices = flag.choices ?? (field ? wordsOf(field) : []);
+  if (parse) option.argParser(parse as (text: string, before: unknown) => unknown);
+  if (choices.length > 0) option.choices([...choices]);
+  if (flag.usual !== undefined) option.default(flag.usual);
+  return option.makeOptionMandatory(flag.required === true);
+}
+
+function addTo(noun: Command, { command: words, help, alias, flags = {} }: Omit<Hand<never>, 'run'>, input?: DescMessage): Command {
+  const command = noun.command(words).description(help);
+  for (const [typed, told] of Object.entries(flags)) command.addOption(optionOf(typed, told, input));
+  return alias === undefined ? command : command.alias(alias);
+}
+
+const wordsTyped = (command: Command) => command.processedArgs as ReadonlyArray<string | readonly string[] | undefined>;
+
+/** A command with code of its own. */
+export function hand<O>(spec: Hand<O>): Entry {
+  return (noun, start) => {
+    const command = addTo(noun, spec);
+    command.action(() => start(command, (cli) => spec.run(cli, command.opts() as O, wordsTyped(command).flat() as string[], command)));
+  };
+}
+
+/** Prefix of a resource's name, by what its argument is called. */
+const RESOURCES: Readonly<Record<string, string>> = { task: 'tasks', sandbox: 'sandboxes', agent: 'agents', wanted: 'wantedSkills' };
+
+/** "tasks/t1" of "t1" and of "tasks/t1". */
+export function resource(kind: string, name: string): string {
+  const prefix = `${RESOURCES[kind] ?? kind}/`;
+  return name.startsWith(prefix) ? name : `${prefix}${name}`;
+}
+
+/** @param text "NAME" or "NAME@VERSION", with or without "skills/" before it. @throws CliError */
+export function skillReference(text: string): { readonly name: string; readonly version: number } {
+  const [, name = '', version = '0'] = /^(?:skills\/)?([^@/]+)(?:@([1-9][0-9]{0,8}))?$/.exec(text) ?? [];
+  if (name === '')
+    throw new CliError(EXIT.usage, `${JSON.stringify(text)} is no skill`, ['write NAME, or NAME@VERSION for one version of it']);
+  return { name: `skills/${name}`, version: Number(version) };
+}
+
+/** The name of a skill of which no version can be chosen. @throws CliError */
+export function wholeSkill(text: string): string {
+  const { name, version } = skillReference(text);
+  if (version > 0) throw new CliError(EXIT.usage, `name the skill without a version: ${name.replace('skills/', '')}`);
+  return name;
+}
+
+/** What one positional argument fills of the request. */
+async function argumentOf(input: DescMessage, name: string, value: string | readonly string[], reads: boolean): Promise<object> {
+  if (typeof value !== 'string') return { [name]: value };
+  const field = camel(name);
+  if (field === 'skill' && input.field['name']) {
+    const { name: skill, version } = skillReference(value);
+    if (version === 0 || input.field['version']) return { name: skill, version };
+    return { name: input.field['toVersion'] ? skill : wholeSkill(value), toVersion: version };
+  }
+  const target = input.field[field];
+  if (target?.fieldKind === 'list') return { [field]: [value] };
+  if (target) return { [field]: reads ? await readArgument(value) : value };
+  return input.field['name'] ? { name: resource(name, value) } : { id: value };
+}
+
+function valueOf(field: DescField, value: unknown): unknown {
+  if (field.fieldKind === 'enum') return field.enum.values.find(({ localName }) => localName.toLowerCase() === value)?.number;
+  return field.fieldKind === 'message' && typeof value === 'number' ? durationFromMs(value) : value;
+}
+
+async function requestOf(input: DescMessage, command: Command, { help, flags = {} }: Pick<Hand<never>, 'help' | 'flags'>) {
+  const options = command.opts<Options>();
+  const request: Record<string, unknown> = input.field['requestId'] ? { requestId: randomUUID() } : {};
+  for (const [index, value] of wordsTyped(command).entries()) {
+    const name = command.registeredArguments[index]?.name() ?? '';
+    if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
+  }
+  for (const [typed, told] of Object.entries(flags)) {
+    const flag = typeof told === 'string' ? { help: told } : told;
+    const field = fieldOf(input, nameOf(typed), flag);
+    const value = options[nameOf(typed)];
+    if (field && value !== undefined)
+      request[field.localName] = flag.reads && typeof value === 'string' ? await readArgument(value) : valueOf(field, value);
+  }
+  return request;
+}
+
+type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;
+
+async function answerOf(method: DescMethodUnary, given: Given, request: object, { list, repeat, leastMs }: Plain<never, never>) {
+  const { cli, gateway, options } = given;
+  const client = gateway[method.parent.name.toLowerCase() as 'tasks'] as unknown as Record<string, Call>;
+  const call = (page: object) => client[method.localName]?.({ ...request, ...page }, callSettings(cli, leastMs)) ?? Promise.reject(method);
+  if (list !== undefined) {
+    const limit = typeof options['limit'] === 'number' ? options['limit'] : Infinity;
+    const { items, nextPageToken } = await inPages(limit, async (page) => {
+      const answer = await call(page);
+      return { items: answer[list] as unknown[], nextPageToken: String(answer['nextPageToken']) };
+    });
+    return { $typeName: method.output.typeName, [list]: items, nextPageToken };
+  }
+  return repeat || method.input.field['requestId'] ? ridingOut(cli.signal, () => call({})) : call({});
+}
+
+function jsonOf(output: DescMessage, answer: object, { list, whole = false }: Pick<Plain<never, never>, 'list' | 'whole'>): unknown {
+  const { nextPageToken: _token, ...json } = toJson(output, answer as never, { alwaysEmitImplicit: whole }) as JsonObject;
+  return list === undefined ? json : { [list]: [], ...json };
+}
+
+/** A command that is one unary call. */
+export function plain<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, spec: Plain<I, O>): Entry {
+  const untyped = spec as unknown as Plain<never, never>;
+  const work = async (given: Given, request: object): Promise<number> => {
+    const { cli, args } = given;
+    cli.out.status(spec.status?.(args) ?? '');
+    const answer = (await answerOf(method, given, request, untyped)) as MessageShape<O>;
+    cli.out.status('');
+    const text = await spec.text(answer, given);
+    cli.out.data(spec.json ? spec.json(answer, given) : jsonOf(method.output, answer, untyped), text, { diff: spec.diff === true });
+    if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : await spec.none(given));
+    for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
+    const more = spec.list !== undefined && (answer as { readonly nextPageToken?: string }).nextPageToken;
+    if (more) cli.out.note(`there are more; --limit shows them (now ${String(given.options['limit'])})`);
+    return spec.exit?.(answer) ?? EXIT.ok;
+  };
+  return (noun, start) => {
+    const command = addTo(noun, untyped, method.input);
+    command.action(() =>
+      start(command, async (cli) => {
+        const [filled, options] = [await requestOf(method.input, command, untyped), command.opts<Options>()];
+        const args = wordsTyped(command).flat() as string[];
+        const request = spec.ask?.(filled as never, { cli, options, args }) ?? filled;
+        return withGateway(cli, (gateway) => work({ cli, gateway, options, args }, request));
+      }),
+    );
+  };
+}
+
+/** A noun with its commands. */
+export function addNoun(program: Command, start: Start, noun: string, help: string, entries: readonly Entry[]): Command {
+  const command = program.command(noun).description(help);
+  for (const entry of entries) entry(command, start);
+  return command;
+}

@@ -1,0 +1,160 @@
+import { decodeStatus } from '@etude/contracts/rich-status';
+import { type ServiceError, status } from '@grpc/grpc-js';
+import type { Command, CommanderError } from 'commander';
+
+/** What the process ends with; the table in docs/cli.md is for people. */
+export const EXIT = {
+  ok: 0,
+  /** It ran, and the answer is no: a task unsolved, a test failed. */
+  failed: 1,
+  /** Wrong arguments or a request that the gateway called invalid. */
+  usage: 2,
+  notFound: 3,
+  /** Gateway not reachable, overloaded, or something that is needed is not installed. */
+  unavailable: 4,
+  /** No key, a wrong key, or one without the right. */
+  refused: 5,
+  /** It stands against what is there: same request id with another body, a stale digest, a wrong state. */
+  conflict: 6,
+  deadline: 7,
+  /** A bug in etude. */
+  internal: 70,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export interface CliErrorOptions extends ErrorOptions {
+  /** Of a service's error, such as "NOT_FOUND". */
+  readonly code?: string;
+}
+
+/** Ends the command with a message for people. `hint` says what to do about it, one thing per line. */
+export class CliError extends Error {
+  readonly exit: ExitCode;
+  readonly hint: readonly string[];
+  /** Of a service's error; null for one of the command line's own. */
+  readonly code: string | null;
+
+  constructor(exit: ExitCode, message: string, hint: readonly string[] = [], options: CliErrorOptions = {}) {
+    super(message, options);
+    this.name = 'CliError';
+    this.exit = exit;
+    this.hint = hint;
+    this.code = options.code ?? null;
+  }
+}
+
+const HELP = './etude --help, or --help after any command, says what there is';
+
+/** What commander has against the arguments, as every other error is told; null where it only printed what was asked for. */
+export function usageError({ exitCode, code, message }: CommanderError): CliError | null {
+  if (exitCode === 0) return null;
+  if (code === 'commander.help') return new CliError(EXIT.usage, 'a command is missing', [HELP]);
+  const [first = '', ...more] = message.replace(/^error: /, '').split('\n');
+  const said = more.map((line) => line.replace(/^\((.*)\)$/, '$1').trim()).filter((line) => line !== '');
+  return new CliError(EXIT.usage, first, [...said, HELP]);
+}
+
+const EXITS: Readonly<Record<number, ExitCode>> = {
+  [status.CANCELLED]: EXIT.interrupted,
+  [status.INVALID_ARGUMENT]: EXIT.usage,
+  [status.OUT_OF_RANGE]: EXIT.usage,
+  [status.UNIMPLEMENTED]: EXIT.usage,
+  [status.NOT_FOUND]: EXIT.notFound,
+  [status.UNAVAILABLE]: EXIT.unavailable,
+  [status.RESOURCE_EXHAUSTED]: EXIT.unavailable,
+  [status.UNAUTHENTICATED]: EXIT.refused,
+  [status.PERMISSION_DENIED]: EXIT.refused,
+  [status.ALREADY_EXISTS]: EXIT.conflict,
+  [status.ABORTED]: EXIT.conflict,
+  [status.FAILED_PRECONDITION]: EXIT.conflict,
+  [status.DEADLINE_EXCEEDED]: EXIT.deadline,
+};
+
+export function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
+}
+
+/** The connection broke, or the gateway has too much to do for now; asking again can help. */
+export const isUnavailable = (error: unknown): boolean => isServiceError(error) && (error.code === status.UNAVAILABLE || isBusy(error));
+export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
+
+/** Whether an error is of somebody who answered; a connection that broke gives no details. */
+export const isAnswered = (error: unknown): boolean => isServiceError(error) && decodeStatus(error.metadata) !== null;
+
+/** The code of ours that an answer has; null where it has none, or nobody answered. */
+export const answeredCode = (error: unknown): string | null =>
+  isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
+
+/** Refused before anything was done, since the gateway works on as many calls as it may. */
+export const isBusy = (error: unknown): boolean => answeredCode(error) === 'TOO_MANY_CALLS';
+
+type Details = ReturnType<typeof decodeStatus>;
+
+function hints(error: ServiceError, address: string, details: Details): string[] {
+  const { violations = [], retryAfterMs } = details ?? {};
+  // A single violation usually is the message: nothing is said twice.
+  const lines = violations
+    .filter(({ field }) => !(error.code === status.FAILED_PRECONDITION && field === 'user'))
+    .filter(({ field, description }) => !error.details.includes(`${field}: ${description}`))
+    .map(({ field, description }) => (error.details.includes(description) ? `field: ${field}` : `${field}: ${description}`));
+  if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
+  if (error.code === status.UNAUTHENTICATED)
+    lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');
+  if (error.code === status.UNAVAILABLE && !retryAfterMs)
+    lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
+  if (error.code === status.NOT_FOUND && error.details.startsWith('There is no skills/'))
+    lines.push('--agent NAME and --user NAME say who reads; ./etude skills list says which there are');
+  if (error.code === status.FAILED_PRECONDITION && violations.some(({ field }) => field === 'user')) lines.push('--user NAME says whose');
+  if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
+  return lines;
+}
+
+/** A failed call in words, with the fields that are wrong and what to do. Anything else comes back as it is. */
+export function explain(error: unknown, address: string): unknown {
+  if (!isServiceError(error)) return error;
+  const details = decodeStatus(error.metadata);
+  const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
+  const message = `${name}: ${(error.details || error.message).replace(/ Resolution note: $/, '')}`;
+  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error, code: name });
+}
+
+/** Flags by the field of the request that they fill, where the names differ. */
+const CALLED: Readonly<Record<string, string>> = {
+  model: 'to',
+  tokens_max: 'tokens',
+  to_version: 'to',
+  from_version: 'from',
+  failing_rate_max: 'failing-rate',
+  failing_uses_min: 'failing-uses',
+  min_similarity: 'similarity-min',
+  max_results: 'limit',
+};
+
+type Words = Pick<Command, 'options' | 'registeredArguments'>;
+
+/** A failed call that names what was typed instead of the request's field: "--layer" for "layers[0]". Other errors stay as they are. */
+export function inTypedNames(error: unknown, command: Words): unknown {
+  if (!(error instanceof CliError) || !isServiceError(error.cause)) return error;
+  let [message, hint] = [error.message, error.hint];
+  for (const { field, description } of decodeStatus(error.cause.metadata)?.violations ?? []) {
+    const typed = typedName(field, command);
+    if (typed === null) continue;
+    const renamed = (text: string) =>
+      text.replace(`${field}: ${description}`, () => `${typed}: ${description}`).replaceAll(field.includes('_') ? field : '\0', typed);
+    message = renamed(message);
+    hint = hint.map((line) => (line === `field: ${field}` ? `that is ${typed}` : renamed(line)));
+  }
+  return new CliError(error.exit, message, hint, { cause: error.cause, ...(error.code === null ? {} : { code: error.code }) });
+}
+
+/** null where no flag and no argument fills the field. */
+function typedName(field: string, { options, registeredArguments }: Words): string | null {
+  const [, name = ''] = /^(?:head\.)?([a-z0-9_]+)(?:\[\d+\])?$/.exec(field) ?? [];
+  const names = [name, name.replace(/s$/, ''), CALLED[name] ?? ''].map((one) => one.replaceAll('_', '-'));
+  for (const one of names) {
+    if (options.some(({ long }) => long === `--${one}`)) return `--${one}`;
+    if (registeredArguments.some((argument) => argument.name() === one)) return `<${one}>`;
+  }
+  return null;
+}
