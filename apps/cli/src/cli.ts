@@ -20,7 +20,7 @@ import { readStackState } from './stack/stack-state.js';
 const port = z.coerce.number().int().min(1).max(65_535);
 
 /** Environment variables of the command line. Flags win over them. */
-const Environment = z.object({
+export const Environment = z.object({
   /** "host:port" of a gateway; without it the stack of this checkout. */
   ETUDE_ADDRESS: z.string().optional(),
   ETUDE_API_KEY: z.string().optional(),

@@ -74,6 +74,8 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   /** Lines on stderr, behind the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>) => ExitCode;
+  /** The request id is stored with the result: one is sent only where it was given. */
+  readonly keepsIds?: boolean;
   /** Repeated while the gateway is away. Calls with a request id always are. */
   readonly repeat?: boolean;
   /** Least time for the call, in ms. */
@@ -178,9 +180,9 @@ function valueOf(field: DescField, value: unknown): unknown {
   return field.fieldKind === 'message' && typeof value === 'number' ? durationFromMs(value) : value;
 }
 
-async function requestOf(input: DescMessage, command: Command, { help, flags = {} }: Pick<Hand<never>, 'help' | 'flags'>) {
+async function requestOf(input: DescMessage, command: Command, { help, flags = {}, keepsIds }: Plain<never, never>) {
   const options = command.opts<Options>();
-  const request: Record<string, unknown> = input.field['requestId'] ? { requestId: randomUUID() } : {};
+  const request: Record<string, unknown> = input.field['requestId'] && !keepsIds ? { requestId: randomUUID() } : {};
   for (const [index, value] of wordsTyped(command).entries()) {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
@@ -209,7 +211,7 @@ async function answerOf(method: DescMethodUnary, given: Given, request: object, 
     });
     return { $typeName: method.output.typeName, [list]: items, nextPageToken };
   }
-  return repeat || method.input.field['requestId'] ? ridingOut(cli.signal, () => call({})) : call({});
+  return repeat || 'requestId' in request ? ridingOut(cli.signal, () => call({})) : call({});
 }
 
 function jsonOf(output: DescMessage, answer: object, { list, whole = false }: Pick<Plain<never, never>, 'list' | 'whole'>): unknown {

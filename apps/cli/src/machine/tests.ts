@@ -50,24 +50,39 @@ export interface VitestEnd {
   /** null where it ended without a report. */
   readonly report: TestReport | null;
   readonly code: number | null;
+  /** Time of each file, imports and hooks included; the slowest first. */
+  readonly seconds: ReadonlyArray<readonly [file: string, seconds: number]>;
 }
+
+const Seconds = z.record(z.string(), z.number());
+
+const SECONDS_REPORTER = 'tools/vitest-seconds.mjs';
+const SLOWEST_SHOWN = 10;
 
 /** Runs vitest once; Ctrl-C ends it and whatever its tests started. */
 export async function runVitest(cli: Cli, { config, files, reporters: more = [], through = [] }: VitestRun): Promise<VitestEnd> {
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const file = join(dir, 'report.json');
-  const reporters = ['--reporter=default', ...more.map((path) => `--reporter=${path}`), '--reporter=json', `--outputFile.json=${file}`];
+  const secondsFile = join(dir, 'seconds.json');
+  const named = ['default', SECONDS_REPORTER, ...more, 'json'].map((name) => `--reporter=${name}`);
+  const reporters = [...named, `--outputFile.json=${file}`];
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
   const [command = '', ...args] = [...through, ...vitest, ...reporters, ...files];
   // Its own group: a signal reaches all of it.
-  const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
+  const env = { ...cli.settings.environment, ETUDE_TEST_SECONDS_PATH: secondsFile };
+  const child = spawn(command, args, { cwd: cli.root, env, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
   cli.signal.addEventListener('abort', stop, { once: true });
   const [code] = (await once(child, 'exit')) as [number | null];
   try {
-    return { report: TestReport.parse(JSON.parse(readFileSync(file, 'utf8'))), code };
+    const seconds = Object.entries(Seconds.parse(JSON.parse(readFileSync(secondsFile, 'utf8'))));
+    return {
+      report: TestReport.parse(JSON.parse(readFileSync(file, 'utf8'))),
+      code,
+      seconds: seconds.map(([path, took]) => [relative(cli.root, path), took] as const).toSorted(([, a], [, b]) => b - a),
+    };
   } catch {
-    return { report: null, code }; // said by the caller: no report counts as a failure
+    return { report: null, code, seconds: [] }; // said by the caller: no report counts as a failure
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -136,7 +151,7 @@ const skippedTests = (report: TestReport): Skip[] =>
   );
 
 const EMPTY: TestReport = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
-const NOTHING_RUN: VitestEnd = { report: EMPTY, code: 0 };
+const NOTHING_RUN: VitestEnd = { report: EMPTY, code: 0, seconds: [] };
 
 export interface TestOptions {
   /** Those that need a cluster, and no others. */
@@ -223,8 +238,12 @@ function summarize(cli: Cli, files: readonly string[], end: VitestEnd, skips: re
     failed: failed.length,
     skipped: report.numPendingTests + report.numTodoTests + skips.length,
   };
-  const lines = failed.map(({ what, why }) => `failed: ${what} (${why})`);
+  const slowest = end.seconds.slice(0, SLOWEST_SHOWN).map(([file, seconds]) => ({ file, seconds: Number(seconds.toFixed(1)) }));
+  const lines = [
+    ...slowest.map(({ file, seconds }) => `slow: ${seconds.toFixed(1).padStart(6)} s  ${file}`),
+    ...failed.map(({ what, why }) => `failed: ${what} (${why})`),
+  ];
   const total = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
-  cli.out.data({ kind: 'summary', ...counts, failures: failed, skips: told }, [...lines, total].join('\n'));
+  cli.out.data({ kind: 'summary', ...counts, failures: failed, skips: told, slowest }, [...lines, total].join('\n'));
   return failed.length > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -190,6 +190,7 @@ async function storeEpisode(cli: Cli, { agent, user = '', requestId = '' }: Owne
 
 const STORING: readonly Entry[] = [
   plain(Memory.method.storeFact, {
+    keepsIds: true,
     command: 'fact <text>',
     help: 'one statement; @FILE reads a file, - reads stdin',
     flags: {
@@ -210,6 +211,7 @@ const STORING: readonly Entry[] = [
     run: storeEpisode,
   }),
   plain(Memory.method.storeProcedure, {
+    keepsIds: true,
     command: 'procedure <name> <prompt>',
     help: 'how to do something, in words; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
@@ -222,6 +224,7 @@ const STORING: readonly Entry[] = [
 ];
 
 const UPDATE = plain(Memory.method.updateFact, {
+  keepsIds: true,
   command: 'update <fact>',
   help: 'change the text of a fact, its confidence, or both',
   flags: { '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
@@ -244,6 +247,7 @@ const DOCUMENTS: readonly Entry[] = [
     text: ({ documents }) => documentTable(documents),
   }),
   plain(Memory.method.deleteDocument, {
+    keepsIds: true,
     command: 'delete <document>',
     help: 'with its chunks',
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,

@@ -71,8 +71,6 @@ it('says why it cannot be written', async () => {
 });
 
 function fileOf(name: string, text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'etude-transfer-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, name), text);
   return join(dir, name);
 }

@@ -1,0 +1,122 @@
+// Writes docs/reference/: commands, settings and error codes, from the built code and its comments.
+// `node tools/reference.mjs [DIR]`, after a build.
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { ERROR_KINDS } from '../libs/contracts/dist/errors.js';
+
+const root = new URL('..', import.meta.url).pathname;
+const folder = process.argv[2] ?? join(root, 'docs/reference');
+const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').trim();
+const row = (...cells) => `| ${cells.map(cell).join(' | ')} |`;
+const table = (head, rows) => [row(...head), `|${'---|'.repeat(head.length)}`, ...rows.map((cells) => row(...cells))].join('\n');
+const generated = (source) => `<!-- Generated from ${source} by tools/reference.mjs; don't edit. -->`;
+const code = (text) => `\`${text}\``;
+
+/** Comments of object properties and constants, by name. */
+function commentsIn(text, name) {
+  const comments = new Map();
+  for (const [, comment, property] of text.matchAll(new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n\\s*(${name}):`, 'g')))
+    comments.set(property, comment.replaceAll(/\n\s*\* ?/g, ' ').trim());
+  return comments;
+}
+
+function flagRows(options) {
+  return options.map((option) => {
+    const choices = option.argChoices === undefined ? '' : ` One of: ${option.argChoices.map(code).join(', ')}.`;
+    const usual = option.defaultValue === undefined ? '' : ` Default: ${code([option.defaultValue].flat().join(' '))}.`;
+    return [code(option.flags), `${option.description}${choices}${usual}${option.mandatory ? ' Required.' : ''}`];
+  });
+}
+
+function commandSection(command, path) {
+  const name = [path, command.name()].filter(Boolean).join(' ');
+  if (command.commands.length > 0) {
+    const level = path === 'etude' ? '##' : '###';
+    return [`${level} ${name}`, `${command.description()}.`, ...command.commands.flatMap((one) => commandSection(one, name))];
+  }
+  const shown = command.registeredArguments.map((one) => {
+    const word = `${one.name().toUpperCase()}${one.variadic ? '...' : ''}`;
+    return one.required ? word : `[${word}]`;
+  });
+  const flags = command.options.length > 0 ? [table(['flag', 'meaning'], flagRows(command.options))] : [];
+  const line = [name, ...shown, ...(command.options.length > 0 ? ['[FLAGS]'] : [])].join(' ');
+  return [`${path === 'etude' ? '##' : '###'} ${name}`, `${code(line)}: ${command.description()}.`, ...flags];
+}
+
+async function cliPage() {
+  const { buildProgram } = await import('../apps/cli/dist/program.js');
+  const program = buildProgram(async () => undefined);
+  return [
+    '# Commands',
+    generated('apps/cli'),
+    'Every command takes these flags, before or behind its name:',
+    table(['flag', 'meaning'], flagRows(program.options)),
+    ...program.commands.flatMap((command) => commandSection(command, 'etude')),
+  ];
+}
+
+/** The schemas that services parse their environment with. */
+const SERVICES = {
+  gateway: ['apps/gateway/dist/gateway.config.js', 'gatewayConfig'],
+  'rollout worker': ['apps/rollout-worker/dist/rollout-worker.config.js', 'rolloutWorkerConfig'],
+  'sandbox controller': ['apps/sandbox-controller/dist/sandbox-controller.config.js', 'sandboxControllerConfig'],
+  'consolidation worker': ['apps/consolidation-worker/dist/consolidation-worker.config.js', 'consolidationWorkerConfig'],
+  'command line': ['apps/cli/dist/cli.js', 'Environment'],
+};
+
+async function settingsPage() {
+  const sources = globSync(['apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).toSorted();
+  const comments = new Map(sources.flatMap((path) => [...commentsIn(readFileSync(join(root, path), 'utf8'), '(?:ETUDE|OPENAI)_[A-Z_]+')]));
+  const settings = new Map();
+  for (const [service, [path, name]] of Object.entries(SERVICES)) {
+    const schema = (await import(join(root, path)))[name];
+    const { properties, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+    for (const [setting, { default: usual, enum: words }] of Object.entries(properties)) {
+      const known = settings.get(setting) ?? { services: [], usual: '', words };
+      const value = usual === undefined ? (required.includes(setting) ? 'required' : '') : code(usual);
+      settings.set(setting, { ...known, services: [...known.services, service], usual: known.usual || value });
+    }
+  }
+  const rows = [...settings].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    '# Settings',
+    generated('the configuration schemas of the services'),
+    'Settings are environment variables. A service that finds a wrong value names it and does not start.',
+    table(
+      ['setting', 'default', 'read by', 'meaning'],
+      rows.map(([name, { services, usual, words }]) => [
+        code(name),
+        usual,
+        services.length === 4 && !services.includes('command line') ? 'all services' : services.join(', '),
+        [comments.get(name) ?? '', words ? `One of: ${words.map(code).join(', ')}.` : ''].join(' '),
+      ]),
+    ),
+  ];
+}
+
+const STATUS = ['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS', 'PERMISSION_DENIED'];
+STATUS.push('RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED', 'INTERNAL', 'UNAVAILABLE');
+STATUS.push('DATA_LOSS', 'UNAUTHENTICATED');
+
+function errorsPage() {
+  const source = 'libs/contracts/src/errors.ts';
+  const comments = commentsIn(readFileSync(join(root, source), 'utf8'), '[A-Z_]+');
+  const rows = Object.entries(ERROR_KINDS).map(([name, { grpc, retryable, fault }]) => [
+    code(name),
+    STATUS[grpc],
+    retryable ? 'yes' : 'no',
+    fault,
+    comments.get(name) ?? '',
+  ]);
+  return [
+    '# Error codes',
+    generated(source),
+    '**Retry** says whether the same call may succeed later.',
+    table(['code', 'gRPC status', 'retry', 'whose fault', 'what to do'], rows),
+  ];
+}
+
+mkdirSync(folder, { recursive: true });
+for (const [name, page] of Object.entries({ cli: await cliPage(), settings: await settingsPage(), errors: errorsPage() }))
+  writeFileSync(join(folder, `${name}.md`), `${page.join('\n\n')}\n`);
