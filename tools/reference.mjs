@@ -21,27 +21,56 @@ function commentsIn(text, name) {
   return comments;
 }
 
-function flagRows(options) {
-  return options.map((option) => {
-    const choices = option.argChoices === undefined ? '' : ` One of: ${option.argChoices.map(code).join(', ')}.`;
-    const usual = option.defaultValue === undefined ? '' : ` Default: ${code([option.defaultValue].flat().join(' '))}.`;
-    return [code(option.flags), `${option.description}${choices}${usual}${option.mandatory ? ' Required.' : ''}`];
-  });
+function meaningOf(option) {
+  const choices = option.argChoices === undefined ? [] : [`one of ${option.argChoices.map(code).join(', ')}`];
+  const usual = option.defaultValue === undefined ? [] : [`default: ${code([option.defaultValue].flat().join(' '))}`];
+  return [option.description, ...choices, ...usual, ...(option.mandatory ? ['required'] : [])].join('; ');
 }
 
-function commandSection(command, path) {
-  const name = [path, command.name()].filter(Boolean).join(' ');
-  if (command.commands.length > 0) {
-    const level = path === 'etude' ? '##' : '###';
-    return [`${level} ${name}`, `${command.description()}.`, ...command.commands.flatMap((one) => commandSection(one, name))];
-  }
-  const shown = command.registeredArguments.map((one) => {
+const flagRows = (options) => options.map((option) => [code(option.flags), meaningOf(option)]);
+
+/** Commands below one noun, with their names behind it. */
+function commandsOf(noun, path = []) {
+  if (noun.commands.length === 0) return [[path, noun]];
+  return noun.commands.flatMap((command) => commandsOf(command, [...path, command.name()]));
+}
+
+/** How a command is typed behind its noun. */
+function typed([path, command]) {
+  const words = command.registeredArguments.map((one) => {
     const word = `${one.name().toUpperCase()}${one.variadic ? '...' : ''}`;
     return one.required ? word : `[${word}]`;
   });
-  const flags = command.options.length > 0 ? [table(['flag', 'meaning'], flagRows(command.options))] : [];
-  const line = [name, ...shown, ...(command.options.length > 0 ? ['[FLAGS]'] : [])].join(' ');
-  return [`${path === 'etude' ? '##' : '###'} ${name}`, `${code(line)}: ${command.description()}.`, ...flags];
+  return [...path, ...words].join(' ');
+}
+
+/** One row for each flag with one meaning, and the commands that take it so. */
+function flagsOf(commands) {
+  const flags = new Map();
+  for (const [path, command] of commands)
+    for (const option of command.options) {
+      const key = JSON.stringify([option.flags, meaningOf(option)]);
+      flags.set(key, [...(flags.get(key) ?? []), path.join(' ')]);
+    }
+  return [...flags].map(([key, users]) => [code(JSON.parse(key)[0]), users.join(', '), JSON.parse(key)[1]]);
+}
+
+function nounSection(noun) {
+  const commands = commandsOf(noun);
+  const flags = flagsOf(commands);
+  if (noun.commands.length === 0) {
+    const line = `${code(['etude', noun.name(), typed(commands[0])].join(' ').trim())}: ${noun.description()}.`;
+    return [`## etude ${noun.name()}`, line, ...(flags.length > 0 ? [table(['flag', 'meaning'], flagRows(noun.options))] : [])];
+  }
+  return [
+    `## etude ${noun.name()}`,
+    `${noun.description()}.`,
+    table(
+      [`etude ${noun.name()} …`, 'does'],
+      commands.map((one) => [code(typed(one)), one[1].description()]),
+    ),
+    ...(flags.length > 0 ? [table(['flag', 'of', 'meaning'], flags)] : []),
+  ];
 }
 
 async function cliPage() {
@@ -52,7 +81,7 @@ async function cliPage() {
     generated('apps/cli'),
     'Every command takes these flags, before or behind its name:',
     table(['flag', 'meaning'], flagRows(program.options)),
-    ...program.commands.flatMap((command) => commandSection(command, 'etude')),
+    ...program.commands.flatMap(nounSection),
   ];
 }
 
