@@ -43,6 +43,8 @@ export interface Hand<O> {
   readonly help: string;
   readonly alias?: string;
   readonly flags?: Flags;
+  /** Takes words that no argument names. */
+  readonly loose?: boolean;
   readonly run: (cli: Cli, options: O, args: readonly string[], command: Command) => Promise<number>;
 }
 
@@ -131,8 +133,9 @@ const wordsTyped = (command: Command) => command.processedArgs as ReadonlyArray<
 /** A command with code of its own. */
 export function hand<O>(spec: Hand<O>): Entry {
   return (noun, start) => {
-    const command = addTo(noun, spec);
-    command.action(() => start(command, (cli) => spec.run(cli, command.opts() as O, wordsTyped(command).flat() as string[], command)));
+    const command = addTo(noun, spec).allowExcessArguments(spec.loose === true);
+    const words = () => (spec.loose ? command.args : (wordsTyped(command).flat() as string[]));
+    command.action(() => start(command, (cli) => spec.run(cli, command.opts() as O, words(), command)));
   };
 }
 

@@ -7,7 +7,8 @@ import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
 import { ensureLocalKey } from '../src/stack/home.js';
 import { findStack, type Report, type StackOptions } from '../src/stack/stack-state.js';
-import { freePort, supervise } from '../src/stack/supervisor.js';
+import { freePort } from '../src/stack/programs.js';
+import { supervise } from '../src/stack/supervisor.js';
 import { isAlive, ROOT } from './etude.js';
 
 const TIMEOUT_MS = 240_000;

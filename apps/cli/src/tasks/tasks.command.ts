@@ -110,7 +110,8 @@ const listTasks = plain(Tasks.method.listTasks, {
 export function addTasks(program: Command, start: Start): void {
   const tasks = addNoun(program, start, 'tasks', 'hand in tasks, look at them, follow them, stop them', [
     hand<SubmitOptions>({
-      command: 'submit [words...]',
+      command: 'submit',
+      loose: true,
       help: 'hand in a task; prints its name',
       flags: SPEC_FLAGS,
       run: submitTask,
