@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { toJson } from '@bufbuild/protobuf';
 import { ImportSkillResponseSchema, type Skill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { ZipFile } from 'yazl';
 import { callSettings, poll, ridingOut } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { skillReference } from '../command.js';
@@ -12,6 +10,7 @@ import { CliError, EXIT } from '../errors.js';
 import { readBytes } from '../files.js';
 import { plural } from '../output.js';
 import { bareName, doneLine, nextNotes, scopeOf, type ScopeWord, skillTable } from './skill-lines.js';
+import { zipOf } from './zip-file.js';
 
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
@@ -50,10 +49,8 @@ export async function writeSkill(to: string, name: string, files: readonly Skill
   if (isFull && !force) throw new CliError(EXIT.usage, `${to} is there already`, ['--force overwrites it']);
   try {
     if (isZip) {
-      const zip = new ZipFile();
-      for (const { path, data } of files) zip.addBuffer(Buffer.from(data), `${folderName(name)}/${inside(path)}`);
-      zip.end();
-      writeFileSync(to, await buffer(zip.outputStream), { mode: 0o600 });
+      const entries = files.map(({ path, data }) => ({ path: `${folderName(name)}/${inside(path)}`, data }));
+      writeFileSync(to, zipOf(entries), { mode: 0o600 });
       return;
     }
     for (const { path, data } of files) {
