@@ -8,7 +8,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { isVisible, VisibleText } from '@etude/contracts/visible-text';
 import { experienceEpisode, type ToldExperience } from '@etude/domain/experience/experience-episode';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest } from '@etude/memory/layers/request-claims';
+import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';

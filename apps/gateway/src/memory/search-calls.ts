@@ -5,7 +5,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { provenanceOf } from '@etude/domain/recall/provenance';
-import { readableSkills } from '@etude/memory/layers/readable-skills';
+import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import type { Handlers } from '../calls/calls.js';
 import { readScope } from '../readers/readers.js';

@@ -1,6 +1,6 @@
 import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
-import { findSkills } from '@etude/documents/skill-folder/find-skills';
+import { findSkills } from '@etude/documents/skill-folder/file-collector';
 import { folderFromSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { hasHiddenTests, skillDigest } from '@etude/domain/skills/content-digest';

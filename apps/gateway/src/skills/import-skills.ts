@@ -2,8 +2,14 @@ import { createHash } from 'node:crypto';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ImportSkillRequest, ImportSkillRequest_Head } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FolderFiles, tooLarge } from '@etude/documents/skill-folder/file-collector';
-import type { FoundFolder } from '@etude/documents/skill-folder/find-skills';
+import {
+  filesOfFolder,
+  FOLDER_LIMITS,
+  type FolderFile,
+  type FolderFiles,
+  type FoundFolder,
+  tooLarge,
+} from '@etude/documents/skill-folder/file-collector';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, type ArchiveFormat, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
 import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';

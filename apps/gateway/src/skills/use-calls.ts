@@ -12,7 +12,7 @@ import { misspelledOf } from '@etude/domain/skills/proof/call-arguments';
 import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
 import { notFoundBut, notFoundFor } from '@etude/domain/tools/use-skill-tool';
-import { claimRequest, earlierRequest } from '@etude/memory/layers/request-claims';
+import { claimRequest, earlierRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
