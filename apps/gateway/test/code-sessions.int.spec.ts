@@ -5,7 +5,7 @@ import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ControllerChannels } from '../src/controllers/controller-channels.js';
+import { ControllerChannels } from '../src/controllers/controller-client.js';
 import { SandboxRouter } from '../src/controllers/sandbox-router.js';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';

@@ -1,13 +1,13 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
+import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ControllerChannels } from '../src/controllers/controller-channels.js';
+import { ControllerChannels } from '../src/controllers/controller-client.js';
 import { SandboxRouter } from '../src/controllers/sandbox-router.js';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { collect, type KeyName, refusal } from './gateway.harness.js';

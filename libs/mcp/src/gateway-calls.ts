@@ -1,6 +1,9 @@
+import { ERROR_KINDS, type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { type ClientSettings, createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { decodeStatus } from '@etude/contracts/rich-status';
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
 /** The calls of the gateway that this server is made of. */
 export interface GatewayCalls {
@@ -20,4 +23,41 @@ export function openGatewayCalls(address: string, settings: ClientSettings = {})
       skills.close();
     },
   };
+}
+
+interface FailedCall {
+  /** gRPC's number. */
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: Parameters<typeof decodeStatus>[0];
+}
+
+/** What a failed call of the gateway says; null for what is no such failure. */
+export interface CallFailure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+function isFailedCall(error: unknown): error is FailedCall {
+  return typeof error === 'object' && error !== null && 'details' in error && typeof (error as FailedCall).code === 'number';
+}
+
+const named = (grpc: number): ErrorCode =>
+  (Object.entries(ERROR_KINDS).find(([, kind]) => kind.grpc === grpc)?.[0] ?? 'INTERNAL') as ErrorCode;
+
+export function callFailure(error: unknown): CallFailure | null {
+  // A gateway in the same process throws its errors as they are.
+  if (error instanceof EtudeError) return { code: error.code, message: error.message };
+  if (!isFailedCall(error)) return null;
+  return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
+}
+
+/** For requests that are no tool: an error of the protocol, with the gateway's own words. */
+export function protocolError(error: unknown): unknown {
+  const failure = callFailure(error);
+  if (failure === null) return error;
+  const isCallers =
+    ERROR_KINDS[failure.code].fault === 'caller' && failure.code !== 'UNAUTHENTICATED' && failure.code !== 'PERMISSION_DENIED';
+  const code = isCallers ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+  return new ProtocolError(code, failure.message, { code: failure.code });
 }

@@ -5,8 +5,7 @@ import { createMcpHandler, PROTOCOL_VERSION_META_KEY, ProtocolErrorCode } from '
 import { callerOf, type McpCaller, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { NO_BATCHES } from './read-message.js';
-import { RunningCalls } from './running-calls.js';
+import { NO_BATCHES } from './messages.js';
 
 export interface HttpOptions extends EtudeServerOptions {
   /** Hears of requests that were refused and of what went wrong with an answer. */
@@ -88,4 +87,38 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
     },
     close: () => handler.close(),
   };
+}
+
+/**
+ * Answers that are still open, by whose they are and the id of their request. Before 2026-07-28 a client cancels with a request of its
+ * own, which meets none of what serves the first; it finds it here, where the same process serves both.
+ */
+export class RunningCalls {
+  readonly #open = new Map<string, ServerResponse>();
+
+  /** A request without an id, or of a client without a session, can't be cancelled. */
+  add(caller: McpCaller, id: unknown, response: ServerResponse): void {
+    const key = keyOf(caller, id);
+    if (key === null) return;
+    this.#open.set(key, response);
+    response.once('close', () => {
+      if (this.#open.get(key) === response) this.#open.delete(key);
+    });
+  }
+
+  /** Closing its answer ends the call behind it. */
+  cancel(caller: McpCaller, id: unknown): void {
+    const response = this.#open.get(keyOf(caller, id) ?? '');
+    if (response?.headersSent) response.end();
+    else response?.destroy();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+}
+
+function keyOf({ session, metadata, agent, user }: McpCaller, id: unknown): string | null {
+  if (session === '' || (typeof id !== 'string' && typeof id !== 'number')) return null;
+  return JSON.stringify([metadata['authorization'] ?? '', agent, user, session, id]);
 }

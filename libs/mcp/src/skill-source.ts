@@ -1,14 +1,11 @@
 import { type Skill as WireSkill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { CallSettings } from '@etude/contracts/grpc-client';
+import { GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Resource, ServerContext } from '@modelcontextprotocol/server';
 import { DIRECTORY_MIME_TYPE, type Skill, type SkillReadResult, type SkillSource } from '@modelcontextprotocol/server/ext/skills';
-import { callFailure, protocolError } from './call-failure.js';
 import type { McpCaller } from './caller.js';
-import type { GatewayCalls } from './gateway-calls.js';
-import { mediaTypeOf } from './media-type.js';
-import { type SkillFolder, skillFolder } from './skill-folder.js';
-import { MANIFEST, placeOf } from './skill-uri.js';
+import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
+import { MANIFEST, mediaTypeOf, placeOf, type SkillFolder, skillFolder } from './skill-folder.js';
 
 const PAGE_SIZE = 50;
 /** Exports of one page at once. */

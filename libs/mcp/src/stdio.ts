@@ -4,7 +4,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { MESSAGE, MessageLines } from './message-lines.js';
+import { MESSAGE, MessageLines } from './messages.js';
 
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;

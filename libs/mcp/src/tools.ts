@@ -1,8 +1,7 @@
 import type { ToolDefinition } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { CallToolResult, Server, ServerContext, Tool } from '@modelcontextprotocol/server';
-import { callFailure, protocolError } from './call-failure.js';
 import type { McpCaller } from './caller.js';
-import type { GatewayCalls } from './gateway-calls.js';
+import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 
 /** A client that shows every tool to a model pays for each of them on every turn. */
 export const TOOLS_MAX = 10;

@@ -3,7 +3,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { ExecuteEventSchema, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { EXIT_REASONS, type ExitReason } from '@etude/contracts/sandbox';
 import type { CallContext } from '../calls/caller.js';
-import { forwardedError } from './controller-error.js';
+import { forwardedError } from './controller-client.js';
 import { forwardSettings, type SandboxRouter } from './sandbox-router.js';
 
 type EventInit = MessageInitShape<typeof ExecuteEventSchema>;

@@ -5,8 +5,7 @@ import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/s
 import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
-import type { ControllerChannels, ControllerClient } from './controller-channels.js';
-import { forwardedError, isAway } from './controller-error.js';
+import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 
 /** How long a session's owner may be away before a call gives up: longer than it takes to count as dead. */
 export const AWAY_MAX_MS = 12_000;

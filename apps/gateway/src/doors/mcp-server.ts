@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { createMcpHttp, type McpHttp, refuseHttp } from '@etude/mcp/http';
-import { readMessage, type ReadMessage } from '@etude/mcp/read-message';
+import { readMessage, type ReadMessage } from '@etude/mcp/messages';
 import { counter, histogram } from '@etude/platform/metrics';
 import { z } from 'zod';
 import type { Authenticator } from '../calls/caller.js';

@@ -12,7 +12,7 @@ import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { afterPageToken, optionalRequestId, pageToken } from '../wire/names.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
-import type { MemoryDeps } from './memory-deps.js';
+import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
 
 const PAGE = { max: 1_000, standard: 100 };

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { timestampOf } from '../wire/time.js';
 import { parseField } from '../wire/validation.js';
-import type { MemoryDeps } from './memory-deps.js';
+import type { MemoryDeps } from './record-calls.js';
 
 const Model = z.string().trim().min(1, 'must name an embedder: "sentence", "lexical", or a model of the embeddings server').max(200);
 const Dimension = z.number().int().min(0).max(65_536);

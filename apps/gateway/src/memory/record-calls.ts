@@ -10,13 +10,19 @@ import { experienceEpisode, type ToldExperience } from '@etude/domain/experience
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
+import type { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
-import type { MemoryDeps } from './memory-deps.js';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
+
+/** What handlers of memory work with. */
+export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor'> {
+  readonly upkeep: UpkeepStore;
+}
 
 const DAY_MS = 86_400_000;
 const DAYS = { max: 36_500, standard: 7 };

@@ -12,7 +12,7 @@ import { readScope } from '../readers/readers.js';
 import { askedSkills, type AskedSkills, skillNamed } from '../readers/skill-access.js';
 import { timestampAt } from '../wire/time.js';
 import { parseField } from '../wire/validation.js';
-import type { MemoryDeps } from './memory-deps.js';
+import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
 import { checkedRecall, checkedSearch } from './search-request.js';
 

@@ -11,9 +11,9 @@ import { ownersOf } from '../readers/readers.js';
 import { askedSkills, seesUsers } from '../readers/skill-access.js';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
-import type { MemoryDeps } from './memory-deps.js';
 import { erasureMessage } from './operator-calls.js';
 import { proposedSkills } from './proposed-skills.js';
+import type { MemoryDeps } from './record-calls.js';
 
 const SCORE_MAX = 0.2;
 const OLDER_THAN_DAYS = 30;

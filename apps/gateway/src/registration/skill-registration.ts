@@ -1,6 +1,7 @@
 import { isAbort } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify, verificationOf } from '@etude/contracts/queues';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
@@ -11,14 +12,14 @@ import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependents';
+import type { SkillWish, SkillWishes, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
-import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
+import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
 import type { CheckedDraft } from '../skills/skill-draft.js';
 import { invalid, refuseAny, type Violation } from '../wire/validation.js';
-import type { GatewaySkillWishes } from './skill-wishes.js';
 
 export interface SkillRegistrationParts {
   readonly sandboxes: Sandboxes;
@@ -227,4 +228,33 @@ export interface SkillDeps {
   readonly wishes: GatewaySkillWishes;
   /** Which agents called lately. */
   readonly activity: ToolCalls;
+}
+
+export interface WishOrigin {
+  /** Name of a reviewer's key: the words of such a wish are trusted. Absent: nobody vouches for them. */
+  readonly vouchedBy?: string;
+  /** Empty: none. */
+  readonly requestId?: string;
+}
+
+/** Where everybody in the gateway asks for skills that are missing. @throws EtudeError QUEUE_UNAVAILABLE */
+export class GatewaySkillWishes implements SkillWishes {
+  constructor(
+    private readonly wanted: WantedSkills,
+    private readonly calls: Pick<ToolCalls, 'isActive'>,
+  ) {}
+
+  /** The same wish again is the first one. Answers its id. */
+  async request(reader: ToolReader, wish: SkillWish): Promise<string> {
+    return (await this.requestSkill(reader, wish)).id;
+  }
+
+  /** Of an agent that called within ten minutes before those of others. */
+  async requestSkill({ tenant, agent, user }: ToolReader, wish: SkillWish, origin: WishOrigin = {}): Promise<WantedSkill> {
+    const { name: skill, description } = wish;
+    const priority = (await this.calls.isActive(tenant, agent)) ? ACTIVE_PRIORITY : IDLE_PRIORITY;
+    const { vouchedBy, requestId = '' } = origin;
+    const asked = { tenant, agent, user, skill, description, example: wish.example as WantedSkill['example'] };
+    return this.wanted.request({ wish: vouchedBy === undefined ? asked : { ...asked, vouchedBy }, priority, requestId });
+  }
 }

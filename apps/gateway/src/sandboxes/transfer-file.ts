@@ -7,7 +7,7 @@ import type {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
 import type { CallContext } from '../calls/caller.js';
-import { forwardedError } from '../controllers/controller-error.js';
+import { forwardedError } from '../controllers/controller-client.js';
 import { forwardSettings, type SandboxRouter } from '../controllers/sandbox-router.js';
 import { invalidField } from '../wire/validation.js';
 import { checkedFile } from './sandbox-requests.js';

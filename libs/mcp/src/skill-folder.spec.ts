@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { folderOf, placeOf } from './skill-uri.js';
+import { folderOf, placeOf } from './skill-folder.js';
 
 const skillName = fc.stringMatching(/^[a-z][a-z0-9_]{0,79}$/);
 /** As an export makes one of it. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { ControllerChannels } from './controller-channels.js';
+import { ControllerChannels } from './controller-client.js';
 
 const ONE = '127.0.0.1:1';
 const nobody: ReadonlySet<string> = new Set();
