@@ -125,7 +125,7 @@ describe('ConsolidationWorker', () => {
     prefix = `etude${(rounds += 1)}`;
     model = await startScriptedModel({ script: { rules: [{ system: 'You extract facts', reply: lessons }] } });
     producer = new Producer(redis.url, prefix);
-    runs = new ConsolidationStore(producer.redis, producer.keys);
+    runs = new ConsolidationStore(producer);
     memory = await openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.db') }, embedder: new LexicalEmbedder() });
     await runExecutions();
   });

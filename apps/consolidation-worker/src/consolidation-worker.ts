@@ -148,7 +148,7 @@ function startConsumers(
     outbox: new RedisMemoryOutbox(producer),
     verifications: new StoredVerifications(memory.procedural, config.ETUDE_CONSOLIDATION_SKILLS_WAIT_MS),
     pendingWrites: reader,
-    runs: new ConsolidationStore(redis, keys),
+    runs: new ConsolidationStore(producer),
     writesWaitMs: config.ETUDE_CONSOLIDATION_WRITES_WAIT_MS,
   });
   const upkeep = memoryUpkeepProcessor({

@@ -8,7 +8,8 @@ import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { leaseEndOf } from '@etude/queue/jobs/lease';
 import type { Producer } from '@etude/queue/jobs/producer';
-import type { ErasureSubject, StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
+import type { StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
+import type { ErasureSubject } from '@etude/queue/redis/keys';
 
 export interface EraseDeps {
   readonly memory: Pick<Memory, 'upkeep' | 'procedural'>;

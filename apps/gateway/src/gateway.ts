@@ -23,7 +23,7 @@ import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { Producer } from '@etude/queue/jobs/producer';
-import { type Reconciler, startReconciler } from '@etude/queue/jobs/reconciler';
+import { type Reconciler, startReconciler } from '@etude/queue/reconciler';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
@@ -169,7 +169,7 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Memory, documentCalls, memory);
     calls.serve(Memory, upkeepCalls, memory);
     calls.serve(Memory, operatorCalls, memory, { role: 'operator' });
-    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(redis, keys), producer: this.#producer });
+    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(this.#producer) });
     calls.serve(Queues, queueCalls, { dead: new DeadLetters(this.#producer, this.#tasks) }, { role: 'operator' });
     calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(Agents, agentCalls, { settings, memory: this.#memory });

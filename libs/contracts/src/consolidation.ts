@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** One pass over an agent's recent episodes, as callers see it. */
-export const ConsolidationRecord = z.strictObject({
+export const ConsolidationRecord = z.object({
   id: z.string(),
   tenant: z.string(),
   agent: z.string().nullable(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TenantId } from './ids.js';
 
 /** What an erasure removed, and that nothing was found afterwards. Holds counts and digests, nothing of what was erased. */
-export const ErasureReceipt = z.strictObject({
+export const ErasureReceipt = z.object({
   id: z.string(),
   tenant: TenantId,
   /** SHA-256 of what was named, hexadecimal; null: not limited to one. */
@@ -22,7 +22,7 @@ export const ErasureReceipt = z.strictObject({
 export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
 
 /** Moving all vectors to another model; there is one of them at a time. */
-export const Reembedding = z.strictObject({
+export const Reembedding = z.object({
   /** Empty where there was none yet. */
   id: z.string(),
   model: z.string(),

@@ -193,7 +193,7 @@ export const ProceduralMemorySettings = z.strictObject({
 export type ProceduralMemorySettings = z.infer<typeof ProceduralMemorySettings>;
 
 /** A skill that somebody missed. */
-export const WantedSkill = z.strictObject({
+export const WantedSkill = z.object({
   id: z.string(),
   tenant: z.string(),
   agent: z.string(),

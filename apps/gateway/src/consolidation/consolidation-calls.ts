@@ -3,8 +3,6 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { EtudeError } from '@etude/contracts/errors';
 import { type Consolidation, type ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { ConsolidationRunJob } from '@etude/contracts/queues';
-import { Producer } from '@etude/queue/jobs/producer';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { Handlers } from '../calls/calls.js';
 import { consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
@@ -15,12 +13,10 @@ const DAYS = { max: 3_650, standard: 7 };
 
 export interface ConsolidationDeps {
   readonly runs: ConsolidationStore;
-  readonly producer: Producer;
 }
 
 /** `etude.v1.Consolidation`. */
 export const consolidationCalls = {
-  /** Record first, job second; a repeat with the same request id adds a job that got lost in between. */
   async runConsolidation(request, call, deps) {
     const { tenant } = call;
     const agent = optionalAgent(request.agent);
@@ -28,7 +24,6 @@ export const consolidationCalls = {
     const { dryRun } = request;
     const requestId = optionalRequestId(request.requestId) ?? '';
     const { record } = await deps.runs.create(tenant, { agent, days, dryRun }, requestId);
-    if (record.state === 'queued') await deps.producer.add(ConsolidationRunJob, { v: 1, tenant, runId: record.id, agent, days, dryRun });
     return consolidationMessage(record);
   },
 

@@ -4,7 +4,7 @@ import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
 import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/upkeep/import-lines';
 import { hasRole } from '@etude/platform/auth';
-import type { ErasureSubject } from '@etude/queue/memory/upkeep-store';
+import type { ErasureSubject } from '@etude/queue/redis/keys';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownersOf } from '../readers/readers.js';

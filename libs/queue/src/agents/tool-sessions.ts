@@ -9,9 +9,9 @@ import {
   type ToolSession,
   type ToolSessions,
 } from '@etude/domain/tools/tool-ports';
-import { EtudeError } from '@etude/contracts/errors';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-failure.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
@@ -159,9 +159,7 @@ export class ToolCalls {
     if (!text) return null;
     const { digest, outcome } = parseOr(Answer, JSON.parse(text), 'INTERNAL', `the answer to request ${call.requestId}`);
     if (digest === contentDigest(call.content)) return withoutAbsent(outcome);
-    throw new EtudeError('ALREADY_EXISTS', `request_id "${call.requestId}" was used for another call; use a new request_id`, {
-      field: 'request_id',
-    });
+    throw requestIdTaken(call.requestId, 'another call', {});
   }
 
   /** The first answer stays. */

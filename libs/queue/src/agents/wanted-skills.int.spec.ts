@@ -3,7 +3,7 @@ import { SkillRequest } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
-import { startReconciler } from '../jobs/reconciler.js';
+import { startReconciler } from '../reconciler.js';
 import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
 const file = redisForFile();
@@ -179,16 +179,6 @@ describe('WantedSkills', () => {
 });
 
 describe('the reconciler of wishes', () => {
-  it('adds the job of a wish that was accepted without one', async () => {
-    const rig = start();
-    const { id } = await rig.store.request(asked());
-    await (await rig.queue.getJob(`acme~${id}`))?.remove();
-    expect(await rig.reconciler.runOnce()).toBe(0);
-    await age(rig, id);
-    await rig.reconciler.runOnce();
-    expect((await rig.queue.getJob(`acme~${id}`))?.data).toEqual({ v: 1, tenant: 'acme', id });
-  });
-
   it('says of a wish whose job is dead that it failed, and why', async () => {
     const rig = start();
     const { id } = await rig.store.request(asked());

@@ -1,3 +1,11 @@
+-- The wish is over: it leaves the outbox and the open wishes of its agent, whose key is made from the record's.
+local function leave(outbox, member, keptMs)
+  local prefix, id = string.match(KEYS[1], '^(.*:)([^:]*)$')
+  redis.call('ZREM', outbox, member)
+  redis.call('SREM', string.gsub(prefix, ':wanted%-skill:', ':open-wishes:', 1) .. redis.call('HGET', KEYS[1], 'agent'), id)
+  redis.call('PEXPIRE', KEYS[1], keptMs)
+end
+
 -- Whether a round of a wish is still to be fulfilled: it may be gone, over, or withdrawn and asked for again meanwhile.
 local function isOpen(round)
   local found = redis.call('HMGET', KEYS[1], 'state', 'round')
@@ -6,11 +14,11 @@ end
 
 -- Asks for a skill. The same wish again is counted; one that is over is tried again, since whoever asks does not have the skill, in its
 -- next round while there may be one. Of an agent only so many are open, each with a job for a model.
--- KEYS record, index, outbox, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds,
+-- KEYS record, index, outbox, open wishes of the agent, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds,
 -- agent, how many may be open.
 -- Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing is kept of what is 'full'.
 function scripts.requestWish()
-  local before = once(KEYS[4], ARGV[3], ARGV[1])
+  local before = once(KEYS[5], ARGV[3], ARGV[1])
   if before then return before end
   local at = now()
   local state = redis.call('HGET', KEYS[1], 'state')
@@ -19,19 +27,11 @@ function scripts.requestWish()
   local rounds = redis.call('HMGET', KEYS[1], 'round', 'unspent')
   local mayTry = tonumber(rounds[1] or 0) - tonumber(rounds[2] or 0) < tonumber(ARGV[7])
   local isNew = not state or (isOver and mayTry)
-  if isNew then
-    local open, tenant = 0, string.sub(ARGV[2], 1, -#ARGV[1] - 1)
-    for _, member in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
-      if string.sub(member, 1, #tenant) == tenant and redis.call('HGET', prefix .. string.sub(member, #tenant + 1), 'agent') == ARGV[8] then
-        open = open + 1
-      end
-    end
-    if open >= tonumber(ARGV[9]) then
-      if KEYS[4] ~= '' then redis.call('DEL', KEYS[4]) end
-      return {'full', ARGV[1]}
-    end
+  if isNew and redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[9]) then
+    if KEYS[5] ~= '' then redis.call('DEL', KEYS[5]) end
+    return {'full', ARGV[1]}
   end
-  if KEYS[4] ~= '' then redis.call('PEXPIRE', KEYS[4], ARGV[6]) end
+  if KEYS[5] ~= '' then redis.call('PEXPIRE', KEYS[5], ARGV[6]) end
   redis.call('HINCRBY', KEYS[1], 'asked', 1)
   redis.call('HSET', KEYS[1], 'updatedAt', at)
   redis.call('ZADD', KEYS[2], state and 'NX' or 'CH', at, ARGV[1])
@@ -49,6 +49,7 @@ function scripts.requestWish()
   redis.call('HSET', KEYS[1], 'wish', ARGV[4], 'agent', ARGV[8], 'state', 'waiting', 'reason', '', 'registered', '', 'priority', ARGV[5])
   redis.call('HSETNX', KEYS[1], 'createdAt', at)
   redis.call('ZADD', KEYS[3], at, ARGV[2])
+  redis.call('SADD', KEYS[4], ARGV[1])
   return {'created', ARGV[1]}
 end
 
@@ -75,19 +76,17 @@ function scripts.withdrawWish()
   if not state then return 'gone' end
   if state ~= 'waiting' and state ~= 'writing' then return state end
   if found[2] then return 'written' end
-  redis.call('ZREM', KEYS[2], ARGV[1])
   redis.call('HSET', KEYS[1], 'updatedAt', now(), 'state', 'withdrawn', 'reason', ARGV[3])
   if state == 'waiting' then redis.call('HINCRBY', KEYS[1], 'unspent', 1) end
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  leave(KEYS[2], ARGV[1], ARGV[2])
   return state
 end
 
 -- The end of a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep it, fields... Answers 0 where the round is over.
 function scripts.endWish()
   if not isOpen(ARGV[1]) then return 0 end
-  redis.call('ZREM', KEYS[2], ARGV[2])
   redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 4))
   redis.call('HDEL', KEYS[1], 'draft')
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  leave(KEYS[2], ARGV[2], ARGV[3])
   return 1
 end

@@ -4,6 +4,7 @@ import { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-failure.js';
+import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
@@ -44,6 +45,8 @@ export interface WishPage {
   /** null: there are no more. */
   readonly nextAfter: string | null;
 }
+
+const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 
 const StoredWish = WantedSkill.pick({
   id: true,
@@ -91,7 +94,7 @@ function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' 
 }
 
 /**
- * Skills that somebody missed: the record first, its job `skill.request` second, and the reconciler closes the gap.
+ * Skills that somebody missed: a record, then its job `skill.request`.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -101,6 +104,28 @@ export class WantedSkills {
     private readonly producer: Producer,
     private readonly openMax: number = OPEN_MAX,
   ) {}
+
+  /** Wishes that are not over, for the reconciler. A wish whose job is dead has failed. */
+  get work(): DurableWork {
+    return {
+      name: 'wanted skills',
+      outbox: this.producer.keys.wantedSkillOutbox,
+      queue: SkillRequest,
+      due: async (tenant, id) => {
+        const wanted = await this.get(tenant, id);
+        if (wanted === null || !OPEN_STATES.has(wanted.state)) return null;
+        return { payload: { v: 1, tenant, id }, options: { priority: wanted.priority } };
+      },
+      onDead: async (tenant, id, { code, message }) => {
+        const stored = await this.load(tenant, id);
+        if (stored === null) return 'over';
+        const { scripted } = stored.wanted;
+        const end = { state: 'failed', reason: `${code}: ${message}`, registered: null, scripted } as const;
+        await this.end({ tenant, id, round: stored.round }, end);
+        return 'over';
+      },
+    };
+  }
 
   /**
    * Durable when this returns. The same wish again answers the first one, which counts how often it was asked for.
@@ -119,6 +144,7 @@ export class WantedSkills {
         keys.wantedSkill(tenant, id),
         keys.wantedSkills(tenant),
         keys.wantedSkillOutbox,
+        keys.openWishes(tenant, wish.agent),
         requestId === '' ? '' : keys.request(tenant, 'wish', requestId),
       ],
       [
@@ -133,16 +159,13 @@ export class WantedSkills {
         this.openMax,
       ],
     );
-    if (outcome === 'other')
-      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for another wish; use a new request_id`, {
-        field: 'request_id',
-      });
+    if (outcome === 'other') throw requestIdTaken(requestId, 'another wish', {});
     if (outcome === 'full')
       throw new EtudeError(
         'FAILED_PRECONDITION',
         `Agent "${wish.agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
       );
-    if (outcome === 'created') await this.enqueue(tenant, id, priority);
+    if (outcome === 'created') await this.#enqueue(tenant, id, priority);
     const stored = await this.get(tenant, id);
     if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);
     return stored;
@@ -245,14 +268,14 @@ export class WantedSkills {
     return wanted;
   }
 
-  /** Why a failed `add` is no failure: the record says that there is work, and the reconciler adds its job. */
-  async enqueue(tenant: string, id: string, priority: number): Promise<void> {
+  /** The job of an earlier round has ended; its id is used again. */
+  async #enqueue(tenant: string, id: string, priority: number): Promise<void> {
     const payload = { v: 1 as const, tenant, id };
     try {
       await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload));
-      await this.producer.add(SkillRequest, payload, { priority });
     } catch (error) {
       if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
     }
+    await this.producer.addForRecord(SkillRequest, payload, { priority });
   }
 }

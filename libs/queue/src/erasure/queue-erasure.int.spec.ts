@@ -266,7 +266,7 @@ describe('erasing outside memory', () => {
 
   it('cuts out of consolidations what may quote a user, also of one that goes on', async () => {
     const rig = start();
-    const runs = new ConsolidationStore(rig.redis, rig.keys);
+    const runs = new ConsolidationStore(rig.producer);
     const { record: all } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
     const { record: own } = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
     for (const record of [all, own]) await runs.put({ ...record, state: 'running', plan: ['fact: bob likes oolong'] });

@@ -1,3 +1,4 @@
+import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { memberOf } from '../redis/keys.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { type Erased, type ErasurePlace, isOwned, isOwnKey, trace } from './erasure-place.js';
@@ -60,17 +61,18 @@ export const WANTED_SKILLS: ErasurePlace = {
     for await (const page of keysStartingWith(redis, start)) {
       const wishes = await Promise.all(page.map((key) => store.get(tenant, key.slice(start.length))));
       const own = wishes.filter((wish) => wish !== null && wish.createdAt < at && isOwned(erased, wish.agent, wish.user));
-      yield own.flatMap((wish) => (wish === null ? [] : [trace(() => eraseWish(erased, wish.id))]));
+      yield own.flatMap((wish) => (wish === null ? [] : [trace(() => eraseWish(erased, wish))]));
     }
   },
 };
 
-async function eraseWish({ producer: { redis, keys }, tenant }: Erased, id: string): Promise<void> {
+async function eraseWish({ producer: { redis, keys }, tenant }: Erased, { id, agent }: WantedSkill): Promise<void> {
   await redis
     .multi()
     .del(keys.wantedSkill(tenant, id))
     .zrem(keys.wantedSkills(tenant), id)
     .zrem(keys.wantedSkillOutbox, memberOf(tenant, id))
+    .srem(keys.openWishes(tenant, agent), id)
     .exec();
 }
 

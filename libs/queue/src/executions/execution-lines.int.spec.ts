@@ -7,7 +7,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { FIRST_LINE_MAX } from './execution-lines.js';
 import { ExecutionStore, QueueSandboxes } from './executions.js';
-import { oldestWaitingMs } from '../jobs/queue-age.js';
+import { oldestWaitingMs } from '../jobs/dead-letters.js';
 
 const file = redisForFile();
 

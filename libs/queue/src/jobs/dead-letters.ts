@@ -3,11 +3,10 @@ import type { ErrorCode } from '@etude/contracts/errors';
 import { QUEUES, RolloutRun } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { parseOr, readFailure } from './job-failure.js';
 import type { Producer } from './producer.js';
-import { oldestWaitingMs } from './queue-age.js';
 import { whileRedisAnswers } from '../redis/redis.js';
-import type { TaskStore } from '../tasks/task-store.js';
 
 export interface QueueCounts {
   readonly name: string;
@@ -40,11 +39,16 @@ export interface Redriven {
   readonly refused: readonly string[];
 }
 
+/** A task is put back to `queued` before its rollout's job is redriven. @returns "queued", "gone", or the state that forbids it */
+export interface TaskRequeue {
+  requeue(tenant: string, taskId: string): Promise<string>;
+}
+
 /** Jobs that ran out of attempts or did not parse: BullMQ's failed set of each queue. @throws EtudeError NOT_FOUND, QUEUE_UNAVAILABLE */
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    private readonly tasks: TaskStore,
+    private readonly tasks: TaskRequeue,
   ) {}
 
   async queues(): Promise<QueueCounts[]> {
@@ -109,14 +113,9 @@ export class DeadLetters {
   }
 }
 
-/** Also one that has cost workers: BullMQ goes on counting them. */
+/** A dead job waits again, as if it were new. The workers that it cost are counted anew. */
 export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
   await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
-  await retryJob(job);
-}
-
-/** A dead job waits again, as if it were new. */
-export async function retryJob(job: Job): Promise<void> {
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
 }
 
@@ -137,6 +136,21 @@ async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts>
   ]);
   const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
   return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
+}
+
+/** Ten urgencies, each with its oldest job first. */
+const URGENCIES = 10;
+const URGENCY_STEP = 0x1_0000_0000;
+
+/** Age of the job that has waited longest, those with a priority included. 0 where none waits. */
+export async function oldestWaitingMs(redis: Redis, queue: Queue, nowMs = Date.now()): Promise<number> {
+  const firsts = Array.from({ length: URGENCIES }, (_, i) =>
+    redis.zrangebyscore(queue.toKey('prioritized'), (i + 1) * URGENCY_STEP, `(${(i + 2) * URGENCY_STEP}`, 'LIMIT', 0, 1),
+  );
+  const ids = [redis.lrange(queue.toKey('wait'), -1, -1), ...firsts];
+  const jobs = (await Promise.all((await Promise.all(ids)).flat().map((id) => queue.getJob(id)))) as Array<Job | undefined>;
+  const oldest = Math.min(nowMs, ...jobs.filter((job) => job !== undefined).map(({ timestamp }) => timestamp));
+  return nowMs - oldest;
 }
 
 interface DeadId {

@@ -56,6 +56,19 @@ export class Producer {
     await whileRedisAnswers(this.redis, this.queue(declaration.name).add(declaration.name, data, jobOptions(declaration, jobId, options)));
   }
 
+  /** Adds the job of a durable record. Redis away: the record is in its outbox, and the reconciler adds the job. */
+  async addForRecord<P extends z.ZodType, R extends z.ZodType>(
+    declaration: QueueDeclaration<P, R>,
+    payload: z.infer<P>,
+    options: AddOptions = {},
+  ): Promise<void> {
+    try {
+      await this.add(declaration, payload, options);
+    } catch (error) {
+      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+    }
+  }
+
   /**
    * Adds a job and waits for its result. A job that ended before answers at once; one that is dead for a reason
    * that may have passed is put back to work.

@@ -106,8 +106,8 @@ describe('nightly schedule', () => {
 
 describe('consolidation records', () => {
   it('makes one run of one request', async () => {
-    const { redis, keys } = startProducer(file.server.url, file.prefix());
-    const store = new ConsolidationStore(redis, keys);
+    const { producer } = startProducer(file.server.url, file.prefix());
+    const store = new ConsolidationStore(producer);
     const first = await store.create('acme', ASK, 'r1');
     expect(first).toMatchObject({ created: true, record: { state: 'queued', tenant: 'acme', days: 7 } });
     expect(await store.create('acme', ASK, 'r1')).toEqual({ created: false, record: first.record });
@@ -116,8 +116,8 @@ describe('consolidation records', () => {
   });
 
   it('keeps a record until its retention after the end is over', async () => {
-    const { redis, keys } = startProducer(file.server.url, file.prefix());
-    const store = new ConsolidationStore(redis, keys, { retentionMs: 60_000 });
+    const { redis, keys, producer } = startProducer(file.server.url, file.prefix());
+    const store = new ConsolidationStore(producer, { retentionMs: 60_000 });
     const { record } = await store.create('acme', ASK, '');
     await store.put({ ...record, state: 'running', groups: 2 });
     expect([await store.get('acme', record.id), await redis.pttl(keys.consolidation('acme', record.id))]).toMatchObject([

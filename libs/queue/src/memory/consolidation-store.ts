@@ -1,86 +1,103 @@
-import { randomBytes } from 'node:crypto';
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { EtudeError } from '@etude/contracts/errors';
-import { contentDigest } from '@etude/domain/skills/content-digest';
-import { markOf, type RedisKeys, RETENTION_MS } from '../redis/keys.js';
-import { parseOr } from '../jobs/job-failure.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
-import type { Redis } from 'ioredis';
+import { ConsolidationRunJob } from '@etude/contracts/queues';
+import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';
+import type { Producer } from '../jobs/producer.js';
+import { markOf, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
 
-/** What a caller asks of a run; with the request id it decides whether two calls are the same. */
+/** A caller's request for a run. */
 export interface ConsolidationAsk {
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
 }
 
-/** Records of consolidation runs. Kept for the retention after their end. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/**
+ * Consolidation runs: a record, then its job `consolidation.run`. Kept for the retention after their end.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
 export class ConsolidationStore {
+  readonly #kind: RecordKind<typeof ConsolidationRecord>;
+
   constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
+    private readonly producer: Producer,
     private readonly options: { readonly retentionMs?: number } = {},
-  ) {}
+  ) {
+    const { keys } = producer;
+    this.#kind = { schema: ConsolidationRecord, what: 'consolidation run', outbox: keys.consolidationOutbox, key: keys.consolidation };
+  }
+
+  /** Runs that are not over, for the reconciler. A run whose job is dead has failed. */
+  get work(): DurableWork {
+    return {
+      name: 'consolidation runs',
+      outbox: this.#kind.outbox,
+      queue: ConsolidationRunJob,
+      due: async (tenant, id) => {
+        const record = await this.get(tenant, id);
+        return record === null || isOver(record) ? null : { payload: jobOf(record) };
+      },
+      onDead: async (tenant, id, { code, message }, diedAt) => {
+        const record = await this.get(tenant, id);
+        if (record !== null) await this.put({ ...record, state: 'failed', error: `${code}: ${message}`, endedAt: diedAt });
+        return 'over';
+      },
+    };
+  }
 
   /**
-   * A new record in state `queued`; its job is the caller's to add. The same request id and ask answer with the first run.
+   * Asks for a run: durable when this returns. The same request id and ask answer with the first run.
    *
    * @throws EtudeError ALREADY_EXISTS when the request id was used for something else
    */
   async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<{ record: ConsolidationRecord; created: boolean }> {
-    const record = ConsolidationRecord.parse({ ...ask, id: newRunId(), tenant, state: 'queued', createdAt: Date.now() });
-    const requestKey = requestId ? this.keys.request(tenant, 'consolidate', requestId) : '';
-    const args = [record.id, contentDigest(ask), JSON.stringify(record), this.#retentionMs];
-    const [outcome, id] = await runScript<[string, string]>(
-      this.redis,
-      'createConsolidation',
-      [this.keys.consolidation(tenant, record.id), requestKey],
-      args,
-    );
-    if (outcome === 'created') return { record, created: true };
-    if (outcome === 'other')
-      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for run ${id} with other settings; use a new request_id`, {
-        field: 'request_id',
-      });
-    const first = await this.get(tenant, id);
-    if (!first) throw new EtudeError('NOT_FOUND', `run ${id} of request_id "${requestId}" is no longer kept`);
-    return { record: first, created: false };
+    const record = ConsolidationRecord.parse({ ...ask, id: newId('c'), tenant, state: 'queued', createdAt: Date.now() });
+    const request = { method: 'consolidate', requestId, asked: ask, requestKeptMs: this.#retentionMs };
+    const { id, created } = await createRecord(this.producer, this.#kind, { tenant, id: record.id, record, ...request });
+    const stored = created ? record : await this.get(tenant, id);
+    if (!stored) throw new EtudeError('NOT_FOUND', `run ${id} of request_id "${requestId}" is no longer kept`);
+    if (stored.state === 'queued') await this.producer.addForRecord(ConsolidationRunJob, jobOf(stored));
+    return { record: stored, created };
   }
 
-  async get(tenant: string, runId: string): Promise<ConsolidationRecord | null> {
-    const text = await this.#bounded(this.redis.get(this.keys.consolidation(tenant, runId)));
-    return text ? parseOr(ConsolidationRecord, JSON.parse(text), 'INTERNAL', `the record of consolidation run ${runId}`) : null;
+  get(tenant: string, runId: string): Promise<ConsolidationRecord | null> {
+    return readRecord(this.producer, this.#kind, tenant, runId);
   }
 
-  /** Only whoever holds the run's job writes it. Of a run that began before an erasure nothing of the erased is kept. */
+  /** Only the holder of the run's job calls it. Of a run that began before an erasure nothing of the erased is kept. */
   async put(record: ConsolidationRecord): Promise<void> {
-    const { tenant, id, agent, createdAt, state } = record;
-    const keptMs = state === 'done' || state === 'failed' ? this.#retentionMs : 0;
+    const { redis, keys } = this.producer;
+    const { tenant, id, agent, createdAt } = record;
     const mark = agent === null ? '' : markOf({ agent });
     await runScript(
-      this.redis,
+      redis,
       'putConsolidation',
-      [this.keys.consolidation(tenant, id), this.keys.erased(tenant)],
-      [JSON.stringify(record), JSON.stringify(withoutQuotes(record)), createdAt, mark, keptMs],
+      [keys.consolidation(tenant, id), this.#kind.outbox, keys.erased(tenant)],
+      [
+        JSON.stringify(record),
+        memberOf(tenant, id),
+        isOver(record) ? this.#retentionMs : 0,
+        JSON.stringify(withoutQuotes(record)),
+        createdAt,
+        mark,
+      ],
     );
   }
 
   get #retentionMs(): number {
     return this.options.retentionMs ?? RETENTION_MS;
   }
-
-  #bounded<T>(work: Promise<T>): Promise<T> {
-    return whileRedisAnswers(this.redis, work);
-  }
 }
+
+const isOver = ({ state }: ConsolidationRecord): boolean => state === 'done' || state === 'failed';
+
+const jobOf = ({ tenant, id, agent, days, dryRun }: ConsolidationRecord) => ({ v: 1 as const, tenant, runId: id, agent, days, dryRun });
 
 const QUOTES_ERASED = 'what this run planned may have quoted somebody who was erased since, and was removed';
 
-/** What a run planned quotes facts, whose owners are not told apart. Answers the very record where nothing is left to cut out. */
+/** Cuts out the plan, which quotes facts of owners that are not told apart. Answers the same object where nothing is left to cut. */
 export function withoutQuotes(record: ConsolidationRecord): ConsolidationRecord {
   return record.plan.every((line) => line === QUOTES_ERASED) ? record : { ...record, plan: [QUOTES_ERASED] };
-}
-
-function newRunId(): string {
-  return `c${Date.now().toString(36).padStart(9, '0')}${randomBytes(6).toString('hex')}`;
 }

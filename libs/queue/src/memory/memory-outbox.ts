@@ -1,4 +1,3 @@
-import { errorCode } from '@etude/contracts/errors';
 import { MemoryWrite, type Scope } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
@@ -6,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
 import { taskOfExecution } from '@etude/contracts/ids';
 import { parseOr } from '../jobs/job-failure.js';
+import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
@@ -14,13 +14,11 @@ export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
   /**
-   * A write of somebody who was erased since it was made is dropped without a word: whoever made it is no longer asked for it.
-   *
-   * Why a failed `add` is no failure: the write is in the outbox, the reconciler adds its job.
+   * Stores a write. A write that is older than the erasure of its owner is dropped.
    */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
     const { redis } = this.producer;
-    // A job that names a task is added only when its write was taken. Any other is on its way meanwhile, and arrives behind the write.
+    // The job of a task's write is added only once the write was taken. Any other is sent together with its write, and arrives behind it.
     if (taskOfExecution(writeId) !== null) {
       if ((await this.#store(tenant, writeId, write)) >= 0) await this.#addJob(tenant, writeId);
       return;
@@ -37,16 +35,24 @@ export class RedisMemoryOutbox implements MemoryOutbox {
     return runScript<number>(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)], args);
   }
 
-  async #addJob(tenant: string, writeId: string): Promise<void> {
-    try {
-      await this.producer.add(MemoryWriteJob, { v: 1, tenant, writeId });
-    } catch (error) {
-      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
-    }
+  #addJob(tenant: string, writeId: string): Promise<void> {
+    return this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
   }
 }
 
-/** For whoever applies the writes. */
+/** Writes that memory has not taken yet, for the reconciler. A dead one is the operator's to redrive. */
+export function memoryWrites({ redis, keys }: Producer): DurableWork {
+  return {
+    name: 'memory writes',
+    outbox: keys.memoryOutboxIndex,
+    queue: MemoryWriteJob,
+    due: async (tenant, writeId) =>
+      (await redis.hexists(keys.memoryOutbox(tenant), writeId)) === 1 ? { payload: { v: 1, tenant, writeId } } : null,
+    onDead: async () => 'later',
+  };
+}
+
+/** The outbox as the consolidation worker reads it. */
 export class OutboxReader {
   constructor(
     private readonly redis: Redis,
@@ -75,7 +81,7 @@ export class OutboxReader {
   }
 }
 
-/** Whose a write is, and when what it says was made, ms since 1970. */
+/** The owner of a write, and when its content was made, ms since 1970. */
 export function ownerOf(write: MemoryWrite): { readonly scope: Scope; readonly at: number } {
   if (write.kind === 'skill_use') return { scope: write.scope, at: write.at };
   const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.kind === 'episode' ? write.episode : write.skill;

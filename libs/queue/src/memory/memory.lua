@@ -15,26 +15,37 @@ function scripts.removeMemoryWrite()
   return redis.call('HDEL', KEYS[1], ARGV[1])
 end
 
--- KEYS record, request. ARGV id, digest, record, ttl ms of the request id. Answers {'created'|'known'|'other', id}.
-function scripts.createConsolidation()
-  local before = once(KEYS[2], ARGV[2], ARGV[1])
-  if before then return before end
-  if KEYS[2] ~= '' then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
-  redis.call('SET', KEYS[1], ARGV[3], 'NX')
-  return {'created', ARGV[1]}
+-- A record that is not over (keptMs '0') is in the outbox; any other has left it and expires.
+local function keep(record, member, keptMs)
+  if keptMs == '0' then
+    redis.call('SET', KEYS[1], record)
+    redis.call('ZADD', KEYS[2], 'NX', now(), member)
+  else
+    redis.call('SET', KEYS[1], record, 'PX', keptMs)
+    redis.call('ZREM', KEYS[2], member)
+  end
+  return 1
 end
 
--- Keeps a consolidation's record, unless whose it is was erased since it began. KEYS record, marks of the tenant.
--- ARGV record, the same without what it quotes, createdAt, field of the agent's mark or '', ms to keep it or 0.
+-- KEYS record, outbox. ARGV record, outbox member, ms to keep it or 0.
+function scripts.putRecord()
+  return keep(ARGV[1], ARGV[2], ARGV[3])
+end
+
+-- Keeps a consolidation's record, unless its tenant or agent was erased since it began; without its quotes where anybody was.
+-- KEYS record, outbox, marks of the tenant.
+-- ARGV record, outbox member, ms to keep it or 0, the record without its quotes, createdAt, field of the agent's mark or ''.
 function scripts.putConsolidation()
-  local function after(field) return tonumber(redis.call('HGET', KEYS[2], field) or 0) > tonumber(ARGV[3]) end
-  if after('tenant') or (ARGV[4] ~= '' and after(ARGV[4])) then return 0 end
-  local record = ARGV[1]
-  for _, at in ipairs(redis.call('HVALS', KEYS[2])) do
-    if tonumber(at) > tonumber(ARGV[3]) then record = ARGV[2] end
+  local function erased(field) return tonumber(redis.call('HGET', KEYS[3], field) or 0) > tonumber(ARGV[5]) end
+  if erased('tenant') or (ARGV[6] ~= '' and erased(ARGV[6])) then
+    redis.call('ZREM', KEYS[2], ARGV[2])
+    return 0
   end
-  if ARGV[5] == '0' then redis.call('SET', KEYS[1], record) else redis.call('SET', KEYS[1], record, 'PX', ARGV[5]) end
-  return 1
+  local record = ARGV[1]
+  for _, at in ipairs(redis.call('HVALS', KEYS[3])) do
+    if tonumber(at) > tonumber(ARGV[5]) then record = ARGV[4] end
+  end
+  return keep(record, ARGV[2], ARGV[3])
 end
 
 -- KEYS record. ARGV record as it was read, record that takes its place. Answers 0 where somebody else was faster.
@@ -44,35 +55,12 @@ function scripts.swapRecord()
   return 1
 end
 
--- KEYS record, request, outbox. ARGV id, digest, record, ttl ms of the request id, outbox member. Answers {'created'|'known'|'other', id}.
-function scripts.createErasure()
-  local before = once(KEYS[2], ARGV[2], ARGV[1])
-  if before then return before end
-  if KEYS[2] ~= '' then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
-  redis.call('SET', KEYS[1], ARGV[3])
-  redis.call('ZADD', KEYS[3], now(), ARGV[5])
-  return {'created', ARGV[1]}
-end
-
--- An erasure that goes on, also one that had failed. KEYS record, outbox. ARGV record, outbox member.
-function scripts.keepErasure()
-  redis.call('SET', KEYS[1], ARGV[1])
-  redis.call('ZADD', KEYS[2], 'NX', now(), ARGV[2])
-  return 1
-end
-
--- The end of an erasure. KEYS record, outbox. ARGV record, ttl ms, outbox member.
-function scripts.endErasure()
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  redis.call('ZREM', KEYS[2], ARGV[3])
-  return 1
-end
-
--- KEYS record. ARGV record. Starts unless one is running; answers the record that stands.
+-- Starts a move unless one is running. KEYS record, outbox. ARGV record, outbox member. Answers the record that stands.
 function scripts.startReembedding()
   local known = redis.call('GET', KEYS[1])
   if known and cjson.decode(known).state == 'running' then return known end
   redis.call('SET', KEYS[1], ARGV[1])
+  redis.call('ZADD', KEYS[2], now(), ARGV[2])
   return ARGV[1]
 end
 

@@ -3,7 +3,7 @@ import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
-import { startReconciler } from '../jobs/reconciler.js';
+import { startReconciler } from '../reconciler.js';
 import { FAILED_RECEIPT_KEPT_MS, RECEIPT_KEPT_MS, UpkeepStore } from './upkeep-store.js';
 
 const redis = redisForFile();
@@ -45,17 +45,6 @@ describe('erasures', () => {
     const ttl = await client.pttl(keys.erasure('acme', receipt.id));
     expect(ttl).toBeGreaterThan(RECEIPT_KEPT_MS - 60_000);
     expect(await client.zcard(keys.erasureOutbox)).toBe(0);
-  });
-
-  it('get their job back when it was lost', async () => {
-    const { store, queue, producer, tasks, redis: client, keys } = start();
-    const { receipt } = await store.requestErasure('acme', 'r1', { agent: 'coder' });
-    await (await queue.getJob(`erase.${receipt.id}`))?.remove();
-    await client.zadd(keys.erasureOutbox, 1, `acme/${receipt.id}`);
-    const reconciler = startReconciler({ producer, tasks, intervalMs: 60_000 });
-    await reconciler.runOnce();
-    await reconciler.close();
-    expect((await queue.getJob(`erase.${receipt.id}`))?.data).toMatchObject({ work: 'erase', tenant: 'acme' });
   });
 });
 

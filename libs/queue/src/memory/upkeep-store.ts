@@ -1,19 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
-import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
+import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-failure.js';
 import type { Producer } from '../jobs/producer.js';
+import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
-import { memberOf } from '../redis/keys.js';
 
-/** Whose data: one agent's, one user's, or all of the tenant. */
-export type ErasureSubject = { readonly agent: string } | { readonly user: string } | { readonly all: true };
-
-/** What a worker needs to erase; the names are dropped once nothing is left. */
-const StoredErasure = z.strictObject({
+/** An erasure as its worker has it. Its names are dropped once nothing is left. */
+const StoredErasure = z.object({
   receipt: ErasureReceipt,
   /** By place, what there was when it began: what a worker removed before it was killed is counted by it. */
   found: z.record(z.string(), z.number().int()).default({}),
@@ -41,6 +37,10 @@ export interface ReembeddingRequest {
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
 /** One that failed has a name in it, so that it can be tried again. */
 export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
+/** Times that the dead job of an erasure is tried again. */
+const REVIVED_MAX = 3;
+/** The move to another model belongs to no tenant. */
+const NO_TENANT = '-';
 
 const IDLE: Reembedding = {
   id: '',
@@ -61,7 +61,50 @@ const IDLE: Reembedding = {
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class UpkeepStore {
-  constructor(private readonly producer: Producer) {}
+  readonly #kind: RecordKind<typeof StoredErasure>;
+
+  constructor(private readonly producer: Producer) {
+    const { keys } = producer;
+    this.#kind = { schema: StoredErasure, what: 'erasure', outbox: keys.erasureOutbox, key: keys.erasure };
+  }
+
+  /** Erasures that are not over, for the reconciler. A dead job, such as one that lost its worker, is tried again a few times. */
+  get erasures(): DurableWork {
+    return {
+      name: 'erasures',
+      outbox: this.#kind.outbox,
+      queue: MemoryUpkeepJob,
+      due: async (tenant, id) =>
+        (await this.erasure(tenant, id))?.state === 'running' ? { payload: { v: 1, work: 'erase', tenant, id } } : null,
+      onDead: async (tenant, id, { code, message }, diedAt) => {
+        const stored = await this.loadErasure(tenant, id);
+        if (stored === null) return 'over';
+        const { receipt, revived } = stored;
+        const isGivenUp = revived >= REVIVED_MAX;
+        const failed = { ...receipt, state: 'failed' as const, error: `${code}: ${message}`, finishedAt: diedAt };
+        await this.putErasure({ ...stored, revived: revived + 1, receipt: isGivenUp ? failed : receipt });
+        return isGivenUp ? 'over' : 'again';
+      },
+    };
+  }
+
+  /** The move to another model while it runs, for the reconciler. A move whose job is dead has failed. */
+  get reembeddings(): DurableWork {
+    return {
+      name: 'moves to another model',
+      outbox: this.producer.keys.outbox('reembeddings'),
+      queue: MemoryUpkeepJob,
+      due: async (_tenant, id) => {
+        const { id: running, state } = await this.reembedding();
+        return running === id && state === 'running' ? { payload: { v: 1, work: 'reembed', id } } : null;
+      },
+      onDead: async (_tenant, _id, { code, message }) => {
+        const record = await this.reembedding();
+        await this.putReembedding({ ...record, state: 'failed', error: `${code}: ${message}`, updatedAt: Date.now() });
+        return 'over';
+      },
+    };
+  }
 
   /**
    * Asks for an erasure: durable when this returns, done by a worker. The same request id and subject answer with the first receipt.
@@ -74,23 +117,14 @@ export class UpkeepStore {
     requestId: string,
     subject: ErasureSubject,
   ): Promise<{ readonly receipt: ErasureReceipt; readonly created: boolean }> {
-    const { redis, keys } = this.producer;
     const receipt = newReceipt(tenant, subject);
     const record = StoredErasure.parse({ receipt, subject });
-    const [outcome, id] = await runScript<[string, string]>(
-      redis,
-      'createErasure',
-      [keys.erasure(tenant, receipt.id), requestId ? keys.request(tenant, 'erase', requestId) : '', keys.erasureOutbox],
-      [receipt.id, contentDigest(subject), JSON.stringify(record), RECEIPT_KEPT_MS, memberOf(tenant, receipt.id)],
-    );
-    if (outcome === 'other')
-      throw new EtudeError('ALREADY_EXISTS', `request_id "${requestId}" was used for another erasure; use a new request_id`, {
-        field: 'request_id',
-      });
+    const request = { method: 'erase', requestId, asked: subject, requestKeptMs: RECEIPT_KEPT_MS };
+    const { id, created } = await createRecord(this.producer, this.#kind, { tenant, id: receipt.id, record, ...request });
     const stored = await this.erasure(tenant, id);
     if (!stored) throw new EtudeError('NOT_FOUND', `the receipt of request_id "${requestId}" is no longer kept`);
-    if (stored.state === 'running') await this.#enqueue({ v: 1, work: 'erase', tenant, id });
-    return { receipt: stored, created: outcome === 'created' };
+    if (stored.state === 'running') await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'erase', tenant, id });
+    return { receipt: stored, created };
   }
 
   /** null where there is none of this tenant. */
@@ -119,8 +153,8 @@ export class UpkeepStore {
     const text = await runScript<string>(
       this.producer.redis,
       'startReembedding',
-      [this.producer.keys.reembedding],
-      [JSON.stringify(asked)],
+      [this.producer.keys.reembedding, this.producer.keys.outbox('reembeddings')],
+      [JSON.stringify(asked), memberOf(NO_TENANT, asked.id)],
     );
     const standing = readReembedding(text);
     if (standing.model !== model)
@@ -130,7 +164,7 @@ export class UpkeepStore {
         'FAILED_PRECONDITION',
         `vectors are being moved to ${standing.model} already, and ${standing.dropModel === null ? 'nothing' : standing.dropModel} is dropped behind it; wait for its end first`,
       );
-    await this.#enqueue({ v: 1, work: 'reembed', id: standing.id });
+    await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;
   }
 
@@ -142,7 +176,7 @@ export class UpkeepStore {
 
   /** The one that is running or was last; `idle` where there was none. */
   async reembedding(): Promise<Reembedding> {
-    const text = await this.#bounded(this.producer.redis.get(this.producer.keys.reembedding));
+    const text = await whileRedisAnswers(this.producer.redis, this.producer.redis.get(this.producer.keys.reembedding));
     return text ? readReembedding(text) : IDLE;
   }
 
@@ -154,20 +188,21 @@ export class UpkeepStore {
   }
 
   /** For the worker. null where there is none. */
-  async loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
-    const text = await this.#bounded(this.producer.redis.get(this.producer.keys.erasure(tenant, id)));
-    return text ? parseOr(StoredErasure, JSON.parse(text), 'INTERNAL', `the record of erasure ${id}`) : null;
+  loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
+    return readRecord(this.producer, this.#kind, tenant, id);
   }
 
-  /** For who holds the job: what was removed so far, or how it ended. The names go with a success, and after a time with a failure. */
+  /** For the holder of the job: progress, or the end. The names go with a success, and after a time with a failure. */
   async putErasure(stored: z.input<typeof StoredErasure>): Promise<void> {
-    const { redis, keys } = this.producer;
     const { tenant, id, state } = stored.receipt;
     const kept = JSON.stringify({ ...stored, subject: state === 'succeeded' ? null : stored.subject });
-    const scriptKeys = [keys.erasure(tenant, id), keys.erasureOutbox];
-    const member = memberOf(tenant, id);
-    if (state === 'running') await runScript(redis, 'keepErasure', scriptKeys, [kept, member]);
-    else await runScript(redis, 'endErasure', scriptKeys, [kept, state === 'failed' ? FAILED_RECEIPT_KEPT_MS : RECEIPT_KEPT_MS, member]);
+    const keptMs = { running: 0, failed: FAILED_RECEIPT_KEPT_MS, succeeded: RECEIPT_KEPT_MS }[state];
+    await runScript(
+      this.producer.redis,
+      'putRecord',
+      [this.#kind.key(tenant, id), this.#kind.outbox],
+      [kept, memberOf(tenant, id), keptMs],
+    );
   }
 
   /** For the worker. False: it was stopped, or another one runs; then the worker stops and writes nothing more. */
@@ -175,27 +210,14 @@ export class UpkeepStore {
     const { redis, keys } = this.producer;
     return (await runScript<number>(redis, 'putReembedding', [keys.reembedding], [record.id, JSON.stringify(record)])) === 1;
   }
-
-  /** Why a failed `add` is no failure: the record says that there is work, and the reconciler adds its job. */
-  async #enqueue(payload: z.infer<typeof MemoryUpkeepJob.payload>): Promise<void> {
-    try {
-      await this.producer.add(MemoryUpkeepJob, payload);
-    } catch (error) {
-      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
-    }
-  }
-
-  #bounded<T>(work: Promise<T>): Promise<T> {
-    return whileRedisAnswers(this.producer.redis, work);
-  }
 }
 
 function newReceipt(tenant: string, subject: ErasureSubject): ErasureReceipt {
   return ErasureReceipt.parse({
     id: newId('e'),
     tenant,
-    agentDigest: 'agent' in subject ? digestOf(subject.agent) : null,
-    userDigest: 'user' in subject ? digestOf(subject.user) : null,
+    agentDigest: 'agent' in subject ? digestOfName(subject.agent) : null,
+    userDigest: 'user' in subject ? digestOfName(subject.user) : null,
     state: 'running',
     removed: {},
     left: {},
@@ -205,10 +227,6 @@ function newReceipt(tenant: string, subject: ErasureSubject): ErasureReceipt {
     finishedAt: null,
   });
 }
-
-const digestOf = (name: string): string => createHash('sha256').update(name).digest('hex');
-
-const newId = (kind: string): string => `${kind}${Date.now().toString(36).padStart(9, '0')}${randomBytes(6).toString('hex')}`;
 
 function readReembedding(text: string): Reembedding {
   return parseOr(Reembedding, JSON.parse(text), 'INTERNAL', 'the record of the move to another model');

@@ -80,6 +80,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly wantedSkill = this.of('wanted-skill');
   /** Ids of a tenant's wishes by when they were made, ms since 1970. */
   readonly wantedSkills = this.of('wanted-skills');
+  /** Ids of an agent's wishes that are not over. */
+  readonly openWishes = this.of('open-wishes');
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
 }
 

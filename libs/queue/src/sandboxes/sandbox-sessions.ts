@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { SandboxSession, SESSION_STATES, SessionRequest } from '@etude/contracts/sandbox-session';
+import { requestIdTaken } from '../jobs/durable-work.js';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
@@ -43,7 +44,7 @@ export class SandboxSessionStore {
     const known = await whileRedisAnswers(this.redis, this.redis.get(this.#requestKey(request)));
     if (!known) return null;
     const [digest, id = ''] = known.split(' ');
-    if (digest !== digestOf(request)) throw otherBody(request, id);
+    if (digest !== digestOf(request)) throw requestIdTaken(request.requestId, `sandbox ${id}`, { sandbox: id });
     return this.#made(request, id);
   }
 
@@ -65,7 +66,7 @@ export class SandboxSessionStore {
     const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request)];
     const args = [id, memberOf(tenant, id), digestOf(request), request.ttlMs, openMax, ...fieldsOf(request, owner)];
     const [outcome, found] = await runScript<[string, string]>(this.redis, 'openSandbox', keys, args);
-    if (outcome === 'other') throw otherBody(request, found);
+    if (outcome === 'other') throw requestIdTaken(request.requestId, `sandbox ${found}`, { sandbox: found });
     if (outcome === 'full') throw quotaReached(tenant, Number(found), openMax);
     return { stored: await this.#made(request, found), created: outcome === 'created' };
   }
@@ -147,14 +148,6 @@ const digestOf = ({ template, limits, ttlMs, labels }: SessionRequest): string =
 function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
   const { template, limits, labels } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels'>;
   return ['spec', JSON.stringify({ template, limits, labels }), 'controllerId', controllerId, ...(place === null ? [] : ['place', place])];
-}
-
-function otherBody({ requestId }: SessionRequest, id: string): EtudeError {
-  return new EtudeError(
-    'ALREADY_EXISTS',
-    `request_id "${requestId}" was used for sandbox ${id} with another body; use a new request_id for a new sandbox`,
-    { field: 'request_id', metadata: { sandbox: id } },
-  );
 }
 
 function quotaReached(tenant: string, open: number, openMax: number): EtudeError {

@@ -46,13 +46,6 @@ describe('journal in Redis', () => {
     expect((await rollout.open())?.cancelRequested).toBe(true);
   });
 
-  it('removes the outbox entry when it is opened', async () => {
-    const { redis, keys, address, open } = await makeRollout();
-    await redis.zadd(keys.rolloutOutbox, 1, `acme/${address.rolloutId}`);
-    await open();
-    expect(await redis.zcard(keys.rolloutOutbox)).toBe(0);
-  });
-
   it('opens nothing for a task that is gone', async () => {
     const { redis, keys } = await makeRollout();
     expect(await openJournal(redis, keys, { tenant: 'acme', taskId: 't00000000', rolloutId: 't00000000-r1' })).toBeNull();

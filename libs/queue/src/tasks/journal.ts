@@ -56,6 +56,7 @@ export class RedisJournal implements Journal {
   readonly cancelRequested: boolean;
   readonly #keys: string[];
   readonly #holder: [string, string, string];
+  readonly #member: string;
 
   constructor(
     private readonly redis: Redis,
@@ -70,6 +71,7 @@ export class RedisJournal implements Journal {
     this.entries = holding.entries;
     this.cancelRequested = holding.cancelRequested;
     this.#keys = taskKeys(keys, rollout);
+    this.#member = memberOf(rollout.tenant, rollout.rolloutId);
     this.#holder = [holding.generation, String(holding.epoch), keys.wake(rollout.tenant, rollout.taskId)];
   }
 
@@ -97,7 +99,7 @@ export class RedisJournal implements Journal {
     if (end.result) fields.push('result', JSON.stringify(end.result));
     if (end.error) fields.push('error', JSON.stringify(end.error));
     const last = [...events.filter(({ type }) => type !== 'finished' && type !== 'state'), { type: 'state', state: end.state }];
-    const args = [...this.#holder, this.retentionMs, fields.length, ...fields, ...last.map((event) => JSON.stringify(event))];
+    const args = [...this.#holder, this.#member, this.retentionMs, fields.length, ...fields, ...last.map((event) => JSON.stringify(event))];
     const answer = await runScript<number>(this.redis, 'finishRollout', this.#keys, args);
     if (answer < 0) throw this.#fenced('its end');
   }
@@ -110,13 +112,13 @@ export class RedisJournal implements Journal {
   }
 }
 
-/** From [step key, "<place> <JSON>", ...] to entries in their order. */
 /** What was journaled of a rollout, in order, without taking it: for looking at it afterwards. Empty where nothing is kept. */
 export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: string): Promise<JournalEntry[]> {
   const stored = await redis.hgetall(keys.journal(rolloutId));
   return [...readEntries(Object.entries(stored).flat()).values()];
 }
 
+/** From [step key, "<place> <JSON>", ...] to entries in their order. */
 function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
   const stored: Array<{ place: number; entry: JournalEntry }> = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {

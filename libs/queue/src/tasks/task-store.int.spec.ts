@@ -124,10 +124,10 @@ describe('cancel and failure', () => {
     const { tasks, redis, keys } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
     const journal = await openJournal(redis, keys, addressOf(record.id));
-    expect(await tasks.markFailed('acme', record.id, { code: 'WORKER_LOST', message: 'gone' }, Date.now())).toBe(true);
+    expect(await tasks.markFailed('acme', record.id, { code: 'WORKER_LOST', message: 'gone' }, Date.now())).toBe('failed');
     await expect(journal?.append({ key: 'a', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
     expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'WORKER_LOST' } });
-    expect(await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'again' }, Date.now())).toBe(false);
+    expect(await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'again' }, Date.now())).toBe('final');
   });
 
   it('gives a redriven task a fresh count of takeovers and its journal', async () => {
@@ -152,7 +152,7 @@ describe('cancel and failure', () => {
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt);
     await new Promise((resolve) => setImmediate(resolve));
     await tasks.requeue('acme', record.id);
-    expect(await tasks.failUnlessRequeued('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt - 1)).toBe('requeued');
+    expect(await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt - 1)).toBe('requeued');
     expect((await tasks.get('acme', record.id))?.state).toBe('queued');
   });
 

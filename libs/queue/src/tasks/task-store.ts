@@ -1,10 +1,11 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { rolloutIdOf } from '@etude/contracts/ids';
+import { EtudeError } from '@etude/contracts/errors';
+import { rolloutIdOf, taskIdOf } from '@etude/contracts/ids';
 import { RolloutRun } from '@etude/contracts/queues';
-import type { TaskRecord, TaskSpec, TaskState } from '@etude/contracts/task';
+import { isFinal, type TaskRecord, type TaskSpec, type TaskState } from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
+import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { listTasks } from './task-list.js';
@@ -37,24 +38,34 @@ export class TaskStore {
     this.#retentionMs = retentionMs;
   }
 
+  /** Tasks whose rollout is not over, for the reconciler. */
+  get work(): DurableWork {
+    return {
+      name: 'rollouts',
+      outbox: this.#keys.rolloutOutbox,
+      queue: RolloutRun,
+      due: async (tenant, rolloutId) => {
+        const taskId = taskIdOf(rolloutId);
+        const [state, priority] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'state', 'priority');
+        if (!state || isFinal(state as TaskState)) return null;
+        return { payload: { v: 1, tenant, taskId, rolloutId }, options: { priority: Number(priority ?? 0) } };
+      },
+      onDead: async (tenant, rolloutId, { code, message }, diedAt) =>
+        (await this.markFailed(tenant, taskIdOf(rolloutId), { code, message }, diedAt)) === 'requeued' ? 'again' : 'over',
+    };
+  }
+
   /**
    * Accepts a task: durable when this returns. The same request id and spec answer with the first task.
    *
    * @param requestId empty: every call is a new task
    * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
-   * Why a failed `add` is no failure here: the task is in the outbox, the reconciler adds its job.
    */
   async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
     const address = addressOf(tenant, newId('t'));
     const [outcome, taskId] = await this.#accept(address, spec, requestId);
-    if (outcome === 'other') {
-      throw new EtudeError(
-        'ALREADY_EXISTS',
-        `request_id "${requestId}" was used for task ${taskId} with another spec; use a new request_id for a new task`,
-        { field: 'request_id', metadata: { task: taskId } },
-      );
-    }
-    if (outcome === 'created') await this.#enqueue(address, spec.priority);
+    if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
+    if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: spec.priority });
     const record = await this.get(tenant, taskId);
     if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
     return { record, created: outcome === 'created' };
@@ -87,14 +98,9 @@ export class TaskStore {
    * Ends a task whose job is dead, and fences whoever might still run it.
    *
    * @param diedAt when the job died, ms since 1970: a task that was redriven since is left alone
-   * @returns whether the task ended by this call
+   * @returns `failed`: the task ended by this call; otherwise why it did not
    */
-  async markFailed(tenant: string, taskId: string, error: { code: string; message: string }, diedAt: number): Promise<boolean> {
-    return (await this.failUnlessRequeued(tenant, taskId, error, diedAt)) === 'failed';
-  }
-
-  /** As `markFailed`, saying what it found. */
-  async failUnlessRequeued(
+  async markFailed(
     tenant: string,
     taskId: string,
     error: { code: string; message: string },
@@ -114,17 +120,6 @@ export class TaskStore {
     const first = [memberOf(tenant, rolloutId), this.#keys.wake(tenant, taskId), taskId, contentDigest(spec)];
     const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
     return runScript(this.#redis, 'submitTask', [...taskKeys(this.#keys, address), requestKey], args);
-  }
-
-  async #enqueue({ tenant, taskId, rolloutId }: RolloutAddress, priority: number): Promise<void> {
-    try {
-      await this.producer.add(RolloutRun, { v: 1, tenant, taskId, rolloutId }, { priority });
-    } catch (error) {
-      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
-      return;
-    }
-    // Neither awaited nor reported: an entry that stays costs the reconciler one look.
-    this.#redis.zrem(this.#keys.rolloutOutbox, memberOf(tenant, rolloutId)).catch(() => undefined);
   }
 
   #run<Answer>(script: string, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {

@@ -2,8 +2,9 @@
 local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 local function isFinal(state) return state == 'succeeded' or state == 'failed' or state == 'cancelled' end
--- Ends the task: its fields, its last events, and from now on everything of it expires after the retention.
-local function finalise(fields, events, retentionMs, wake)
+-- Ends the task: its fields and last events are written, it leaves the outbox, and from now on everything of it expires.
+local function finalise(fields, events, retentionMs, member, wake)
+  redis.call('ZREM', OUTBOX, member)
   redis.call('HSET', TASK, 'endedAt', now(), 'updatedAt', now(), unpack(fields))
   redis.call('HINCRBY', TASK, 'revision', 1)
   for _, event in ipairs(events) do emit(EVENTS, event) end
@@ -42,8 +43,8 @@ end
 -- Takes the rollout for a worker: a new epoch, with which every earlier one is fenced. ARGV outbox member, wake.
 -- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, cancelRequested, journal as a flat list}.
 function scripts.openRollout()
-  redis.call('ZREM', OUTBOX, ARGV[1])
   local state = redis.call('HGET', TASK, 'state')
+  if not state or isFinal(state) then redis.call('ZREM', OUTBOX, ARGV[1]) end
   if not state then return {'gone'} end
   if isFinal(state) then return {'final', state} end
   redis.call('HSETNX', ROLLOUT, 'generation', 0)
@@ -73,15 +74,15 @@ function scripts.appendEntry()
   return task[2] == '1' and 1 or 0
 end
 
--- The last write of a rollout. ARGV generation, epoch, wake, retention ms, number of fields, fields..., events...
+-- The last write of a rollout. ARGV generation, epoch, wake, outbox member, retention ms, number of fields, fields..., events...
 -- Answers -1 when fenced; 0 when this holder had finished it before; 1 when it did now.
 function scripts.finishRollout()
   if not held(ARGV[1], ARGV[2]) then return -1 end
   local state = redis.call('HGET', TASK, 'state')
   if not state then return -1 end
   if isFinal(state) then return 0 end
-  local count = tonumber(ARGV[5])
-  finalise({unpack(ARGV, 6, 5 + count)}, {unpack(ARGV, 6 + count)}, ARGV[4], ARGV[3])
+  local count = tonumber(ARGV[6])
+  finalise({unpack(ARGV, 7, 6 + count)}, {unpack(ARGV, 7 + count)}, ARGV[5], ARGV[4], ARGV[3])
   return 1
 end
 
@@ -95,7 +96,7 @@ function scripts.failTask()
   if not task[1] then return 'gone' end
   if isFinal(task[1]) then return 'final' end
   redis.call('HINCRBY', ROLLOUT, 'generation', 1)
-  finalise({'state', 'failed', 'stopReason', 'error', 'error', ARGV[5]}, {'{"type":"state","state":"failed"}'}, ARGV[3], ARGV[2])
+  finalise({'state', 'failed', 'stopReason', 'error', 'error', ARGV[5]}, {'{"type":"state","state":"failed"}'}, ARGV[3], ARGV[1], ARGV[2])
   return 'failed'
 end
 
@@ -129,9 +130,8 @@ function scripts.cancelTask()
   if isFinal(state) then return 'final' end
   redis.call('HSET', TASK, 'cancelRequested', 1, 'updatedAt', now())
   if state == 'queued' then
-    redis.call('ZREM', OUTBOX, ARGV[1])
     redis.call('HINCRBY', ROLLOUT, 'generation', 1)
-    finalise({'state', 'cancelled', 'stopReason', 'cancelled'}, {'{"type":"state","state":"cancelled"}'}, ARGV[3], ARGV[2])
+    finalise({'state', 'cancelled', 'stopReason', 'cancelled'}, {'{"type":"state","state":"cancelled"}'}, ARGV[3], ARGV[1], ARGV[2])
     return 'cancelled'
   end
   redis.call('HINCRBY', TASK, 'revision', 1)

@@ -1,13 +1,25 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite } from '@etude/contracts/memory';
-import { MemoryWriteJob, RolloutRun } from '@etude/contracts/queues';
+import {
+  ConsolidationRunJob,
+  MemoryUpkeepJob,
+  MemoryWriteJob,
+  type QueueDeclaration,
+  RolloutRun,
+  SkillRequest,
+} from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile, SPEC, startConsumer, startProducer, WRITE } from '../../test/rig.js';
-import { DeadLetters } from './dead-letters.js';
-import { openJournal } from '../tasks/journal.js';
-import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
+import { redisForFile, SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
+import { DeadLetters } from './jobs/dead-letters.js';
+import { openJournal } from './tasks/journal.js';
+import { OutboxReader, RedisMemoryOutbox } from './memory/memory-outbox.js';
+import { WantedSkills } from './agents/wanted-skills.js';
+import { Producer } from './jobs/producer.js';
+import { ConsolidationStore } from './memory/consolidation-store.js';
+import { UpkeepStore } from './memory/upkeep-store.js';
 import { startReconciler } from './reconciler.js';
+import { TaskStore } from './tasks/task-store.js';
 
 const file = redisForFile();
 
@@ -27,12 +39,24 @@ function start() {
 }
 type Rig = ReturnType<typeof start>;
 
-/** As left by a crash between the record and its job. */
-async function withoutJob({ rollouts, redis, keys, submit }: Rig) {
-  const task = await submit();
-  await (await rollouts.getJob(task.rolloutId))?.remove();
-  await redis.zadd(keys.rolloutOutbox, 1, `acme/${task.rolloutId}`);
-  return task;
+/** Lets the reconciler look at every entry now, however young it is. */
+async function makeDue({ redis, keys }: Rig): Promise<void> {
+  for (const outbox of await redis.keys(`${keys.outbox('*')}`)) {
+    if ((await redis.type(outbox)) !== 'zset') continue;
+    for (const entry of await redis.zrange(outbox, 0, -1)) await redis.zadd(outbox, 'XX', '1', entry);
+  }
+}
+
+const pass = async (rig: Rig) => {
+  await makeDue(rig);
+  return rig.reconciler.runOnce();
+};
+
+/** A process that dies between a record and its job. */
+class DyingProducer extends Producer {
+  override add(): Promise<void> {
+    return Promise.reject(new EtudeError('QUEUE_UNAVAILABLE', 'the process died'));
+  }
 }
 
 /** Kills the job of a task, with nobody told. */
@@ -44,29 +68,74 @@ async function dead(rig: Rig) {
   return task;
 }
 
+const WORKS: ReadonlyArray<readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>]> = [
+  ['task', RolloutRun, (producer) => new TaskStore(producer).submit('acme', { ...SPEC, priority: 4 }, '')],
+  ['memory write', MemoryWriteJob, (producer) => new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE)],
+  [
+    'consolidation run',
+    ConsolidationRunJob,
+    (producer) => new ConsolidationStore(producer).create('acme', { agent: null, days: 7, dryRun: false }, ''),
+  ],
+  ['erasure', MemoryUpkeepJob, (producer) => new UpkeepStore(producer).requestErasure('acme', '', { agent: 'coder' })],
+  ['move to another model', MemoryUpkeepJob, (producer) => new UpkeepStore(producer).startReembedding({ model: 'a' })],
+  [
+    'wish',
+    SkillRequest,
+    (producer) => {
+      const wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: null };
+      return new WantedSkills(producer).request({ wish, priority: 4, requestId: '' });
+    },
+  ],
+];
+
 describe('reconciler', () => {
-  it('adds the job of a task that was accepted without one', async () => {
+  it.each(WORKS)('adds the job of a %s whose process died before it did', async (_what, { name }, request) => {
     const rig = start();
-    const task = await withoutJob(rig);
-    expect(await rig.reconciler.runOnce()).toBe(1);
-    const job = await rig.rollouts.getJob(task.rolloutId);
-    expect([job?.data, job?.priority]).toEqual([{ v: 1, tenant: 'acme', taskId: task.taskId, rolloutId: task.rolloutId }, 6]);
-    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(0);
+    const dying = new DyingProducer(file.server.url, rig.prefix);
+    onTestFinished(() => dying.close());
+    await request(dying);
+    const queue = rig.producer.queue(name);
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(0);
     expect(await rig.reconciler.runOnce()).toBe(0);
+    expect(await pass(rig)).toBe(1);
+    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(1);
+    expect(await pass(rig)).toBe(0);
   });
 
-  it('leaves entries alone that are still on their way', async () => {
+  it('goes on behind entries that it cannot read', async () => {
     const rig = start();
-    const task = await withoutJob(rig);
-    const [seconds] = await rig.redis.time();
-    await rig.redis.zadd(rig.keys.rolloutOutbox, (seconds ?? 0) * 1_000 + 60_000, `acme/${task.rolloutId}`);
-    expect(await rig.reconciler.runOnce()).toBe(0);
+    const runs = new ConsolidationStore(rig.producer);
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i += 1) ids.push((await runs.create('acme', { agent: null, days: 7, dryRun: false }, '')).record.id);
+    const queue = rig.producer.queue(ConsolidationRunJob.name);
+    await queue.obliterate({ force: true });
+    const [broken = '', newer = ''] = ids;
+    await rig.redis.set(rig.keys.consolidation('acme', broken), '{"state":"no state"}');
+    const text = (await rig.redis.get(rig.keys.consolidation('acme', newer))) ?? '{}';
+    await rig.redis.set(rig.keys.consolidation('acme', newer), JSON.stringify({ ...JSON.parse(text), fieldOfALaterVersion: 1 }));
+    expect(await pass(rig)).toBe(2);
+    expect((await queue.getWaiting()).map(({ id }) => id).toSorted()).toEqual(ids.slice(1).toSorted());
+    const next = Number(await rig.redis.zscore(rig.keys.consolidationOutbox, `acme/${broken}`));
+    expect(next).toBeGreaterThan(Date.now() + 30_000);
   });
 
-  it('adds no job for a task that has ended', async () => {
+  it('fails a consolidation run whose job is dead', async () => {
     const rig = start();
-    const task = await withoutJob(rig);
+    const runs = new ConsolidationStore(rig.producer);
+    const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+    startConsumer(ConsolidationRunJob, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')), rig.options);
+    await until(async () => (await rig.producer.queue(ConsolidationRunJob.name).getFailedCount()) === 1);
+    expect(await pass(rig)).toBe(1);
+    expect(await runs.get('acme', record.id)).toMatchObject({ state: 'failed', error: 'WORKER_LOST: took its worker down' });
+    expect(await rig.redis.zcard(rig.keys.consolidationOutbox)).toBe(0);
+  });
+
+  it('drops entries of tasks that have ended, and entries that name nothing', async () => {
+    const rig = start();
+    const task = await rig.submit();
+    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(1);
     await rig.tasks.requestCancel('acme', task.taskId);
+    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(0);
     await rig.redis.zadd(rig.keys.rolloutOutbox, 1, `acme/${task.rolloutId}`, 1, 'nonsense');
     expect(await rig.reconciler.runOnce()).toBe(0);
     expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(0);
@@ -75,42 +144,33 @@ describe('reconciler', () => {
   it('ends a task whose job is dead', async () => {
     const rig = start();
     const task = await dead(rig);
-    expect(await rig.reconciler.runOnce()).toBe(1);
+    expect(await pass(rig)).toBe(1);
     expect(await rig.tasks.get('acme', task.taskId)).toMatchObject({
       state: 'failed',
       stopReason: 'error',
       error: { code: 'MEMORY_VERSION', message: 'broken' },
     });
-    expect(await rig.reconciler.runOnce()).toBe(0);
+    expect(await pass(rig)).toBe(0);
   });
 
   it('completes a redrive that crashed half way', async () => {
     const rig = start();
     const task = await dead(rig);
-    await rig.reconciler.runOnce();
+    await pass(rig);
     await rig.tasks.requeue('acme', task.taskId);
-    await rig.redis.zadd(rig.keys.rolloutOutbox, 1, `acme/${task.rolloutId}`);
-    expect(await rig.reconciler.runOnce()).toBe(1);
+    expect(await pass(rig)).toBe(1);
     expect([await task.state(), await (await rig.rollouts.getJob(task.rolloutId))?.getState()]).toEqual(['queued', 'prioritized']);
   });
 
-  it('adds the job of a memory write that has none or a used one', async () => {
+  it('adds the job of a memory write anew where it ended without applying it', async () => {
     const rig = start();
-    const outbox = new RedisMemoryOutbox(rig.producer);
-    const reader = new OutboxReader(rig.redis, rig.keys);
-    const writes = rig.producer.queue(MemoryWriteJob.name);
-    await outbox.put('acme', 'w1', WRITE);
-    await outbox.put('acme', 'w2', WRITE);
-    await (await writes.getJob('w1'))?.remove();
-    await rig.redis.zadd(rig.keys.memoryOutboxIndex, 'XX', 1, 'acme/w1', 1, 'acme/w2');
-    expect(await rig.reconciler.runOnce()).toBe(1);
+    await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
     let runs = 0;
     startConsumer(MemoryWriteJob, async () => ({ applied: ++runs > 0 }), rig.options);
-    await until(async () => (await writes.getCompletedCount()) === 2);
-    await rig.redis.zadd(rig.keys.memoryOutboxIndex, 'XX', 1, 'acme/w1');
-    expect(await rig.reconciler.runOnce()).toBe(1);
-    await until(() => runs === 3);
-    expect(await reader.pending('acme')).toBe(2);
+    await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getCompletedCount()) === 1);
+    expect(await pass(rig)).toBe(1);
+    await until(() => runs === 2);
+    expect(await new OutboxReader(rig.redis, rig.keys).pending('acme')).toBe(1);
   });
 
   it('leaves a dead memory write to the operator', async () => {
@@ -118,8 +178,7 @@ describe('reconciler', () => {
     await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
     startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')), rig.options);
     await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getFailedCount()) === 1);
-    await rig.redis.zadd(rig.keys.memoryOutboxIndex, 'XX', 1, 'acme/w1');
-    expect(await rig.reconciler.runOnce()).toBe(0);
+    expect(await pass(rig)).toBe(0);
     expect(Number(await rig.redis.zscore(rig.keys.memoryOutboxIndex, 'acme/w1'))).toBeGreaterThan(Date.now() + 30_000);
   });
 });
@@ -190,7 +249,7 @@ describe('dead letters', () => {
   it('redrives a rollout with its task', async () => {
     const rig = start();
     const task = await dead(rig);
-    await rig.reconciler.runOnce();
+    await pass(rig);
     expect(await rig.letters.redrive(RolloutRun.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     expect(await task.state()).toBe('queued');
     startConsumer(
@@ -204,7 +263,7 @@ describe('dead letters', () => {
     );
     await until(async () => (await task.state()) === 'succeeded');
     await until(async () => (await rig.rollouts.getCompletedCount()) === 1);
-    expect(await rig.reconciler.runOnce()).toBe(0);
+    expect(await pass(rig)).toBe(0);
   });
 
   it('redrives a job that cost too many workers', async () => {

@@ -1,0 +1,163 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { QueueDeclaration } from '@etude/contracts/queues';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { Job } from 'bullmq';
+import type { z } from 'zod';
+import { memberOf, parseMember } from '../redis/keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { reviveJob } from './dead-letters.js';
+import { type JobFailure, parseOr, readFailure } from './job-failure.js';
+import type { AddOptions, Producer } from './producer.js';
+
+/** The job that a record still needs. */
+export interface DueJob {
+  readonly payload: unknown;
+  readonly options?: AddOptions;
+}
+
+/**
+ * One kind of durable work. Its record is written first, together with its request id and its entry in an outbox; its job follows,
+ * under an id made from the record's. The entry stays until the record is over, and the reconciler follows the entries: it adds a job
+ * that is missing and settles a record whose job is dead.
+ */
+export interface DurableWork {
+  /** For the log. */
+  readonly name: string;
+  readonly outbox: string;
+  readonly queue: QueueDeclaration;
+  /** null where the record is over or gone. */
+  due(tenant: string, id: string): Promise<DueJob | null>;
+  /**
+   * Settles a record whose job is dead. `over`: the record has ended with the failure. `again`: the job is tried again. `later`: it is
+   * the operator's to redrive, and is looked at again.
+   */
+  onDead(tenant: string, id: string, failure: JobFailure, diedAt: number): Promise<'over' | 'again' | 'later'>;
+}
+
+/** Younger entries are still on their ordinary way. */
+const AGE_MS = 2_000;
+/** The next look at a record whose job is there. */
+const ALIVE_AGAIN_MS = 5_000;
+/** The next look at a record that the operator has to settle, or that this version can't read. */
+const STUCK_AGAIN_MS = 60_000;
+const BATCH = 500;
+
+/**
+ * One pass over the entries of one kind. An entry that fails is reported and looked at again later; the others are done.
+ *
+ * @param now ms since 1970 by Redis
+ * @param onFailure throws where the pass makes no sense any more
+ * @returns how many gaps it closed
+ */
+export async function reconcileWork(
+  producer: Producer,
+  work: DurableWork,
+  now: number,
+  onFailure: (error: unknown, entry: string) => void,
+): Promise<number> {
+  const { redis } = producer;
+  const flat = await redis.zrangebyscore(work.outbox, '-inf', now - AGE_MS, 'WITHSCORES', 'LIMIT', 0, BATCH);
+  let closed = 0;
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [entry = '', score = ''] = [flat[i], flat[i + 1]];
+    let nextMs: number | null = STUCK_AGAIN_MS;
+    try {
+      const found = await reconcileEntry(producer, work, entry);
+      nextMs = found.nextMs;
+      if (found.isClosed) closed += 1;
+    } catch (error) {
+      onFailure(error, entry);
+    }
+    await runScript(redis, 'moveEntry', [work.outbox], [entry, score, nextMs === null ? '' : now + nextMs]);
+  }
+  return closed;
+}
+
+interface Looked {
+  /** null: the entry leaves the outbox. */
+  readonly nextMs: number | null;
+  readonly isClosed: boolean;
+}
+
+async function reconcileEntry(producer: Producer, work: DurableWork, entry: string): Promise<Looked> {
+  const address = parseMember(entry);
+  const due = address && (await work.due(address.tenant, address.id));
+  if (!due) return { nextMs: null, isClosed: false };
+  const queue = producer.queue(work.queue.name);
+  const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
+  if (job && !job.finishedOn) return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
+  if (job?.finishedOn && job.failedReason) {
+    const outcome = await work.onDead(address.tenant, address.id, readFailure(job.failedReason), job.finishedOn);
+    if (outcome === 'later') return { nextMs: STUCK_AGAIN_MS, isClosed: false };
+    if (outcome === 'over') return { nextMs: null, isClosed: true };
+    await reviveJob(producer, queue, job);
+  } else {
+    await job?.remove();
+    await producer.add(work.queue, due.payload, due.options);
+  }
+  return { nextMs: ALIVE_AGAIN_MS, isClosed: true };
+}
+
+/** Records of one kind, each one JSON text under a key of its own. */
+export interface RecordKind<S extends z.ZodType> {
+  readonly schema: S;
+  /** For messages, such as "erasure". */
+  readonly what: string;
+  readonly outbox: string;
+  readonly key: (tenant: string, id: string) => string;
+}
+
+/** A record that a caller asks for. */
+export interface RequestedRecord {
+  readonly tenant: string;
+  readonly id: string;
+  readonly record: object;
+  readonly method: string;
+  /** Empty: every call makes a record. */
+  readonly requestId: string;
+  /** Two calls with one request id have to agree on it. */
+  readonly asked: unknown;
+  /** Retention of the request id. */
+  readonly requestKeptMs: number;
+}
+
+/**
+ * Writes a record with its request id and its outbox entry, all or nothing. A repeated request answers with the id of the first record.
+ *
+ * @throws EtudeError ALREADY_EXISTS where the request id was used for something else
+ */
+export async function createRecord<S extends z.ZodType>(
+  { redis, keys }: Producer,
+  kind: RecordKind<S>,
+  { tenant, id, record, method, requestId, asked, requestKeptMs }: RequestedRecord,
+): Promise<{ readonly id: string; readonly created: boolean }> {
+  const requestKey = requestId ? keys.request(tenant, method, requestId) : '';
+  const [outcome, first] = await runScript<[string, string]>(
+    redis,
+    'createRecord',
+    [kind.key(tenant, id), requestKey, kind.outbox],
+    [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)],
+  );
+  if (outcome === 'other') throw requestIdTaken(requestId, `${kind.what} ${first}`, {});
+  return { id: first, created: outcome === 'created' };
+}
+
+/** null where there is none. Fields that a later version added are left out. */
+export async function readRecord<S extends z.ZodType>(
+  { redis }: Producer,
+  kind: RecordKind<S>,
+  tenant: string,
+  id: string,
+): Promise<z.infer<S> | null> {
+  const text = await whileRedisAnswers(redis, redis.get(kind.key(tenant, id)));
+  return text ? parseOr(kind.schema, JSON.parse(text), 'INTERNAL', `the record of ${kind.what} ${id}`) : null;
+}
+
+/** The refusal of a request id that was used with another body. @param used the thing that it made */
+export function requestIdTaken(requestId: string, used: string, metadata: Readonly<Record<string, string>>): EtudeError {
+  return new EtudeError(
+    'ALREADY_EXISTS',
+    `request_id "${requestId}" was used for ${used} with other content; use a new request_id for a new one`,
+    { field: 'request_id', metadata },
+  );
+}

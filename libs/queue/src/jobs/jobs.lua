@@ -1,0 +1,21 @@
+-- Writes a record with its request id and its entry in the outbox.
+-- KEYS record, request or '', outbox. ARGV id, digest, record, ttl ms of the request id, outbox member.
+-- Answers {'created'|'known'|'other', id}.
+function scripts.createRecord()
+  local before = once(KEYS[2], ARGV[2], ARGV[1])
+  if before then return before end
+  if KEYS[2] ~= '' then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
+  redis.call('SET', KEYS[1], ARGV[3])
+  redis.call('ZADD', KEYS[3], now(), ARGV[5])
+  return {'created', ARGV[1]}
+end
+
+-- Moves an entry of an outbox to its next look, or drops it, unless somebody wrote it anew since it was read.
+-- KEYS outbox. ARGV member, score as it was read, next score or ''.
+function scripts.moveEntry()
+  local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+  if not score or tonumber(score) ~= tonumber(ARGV[2]) then return 0 end
+  if ARGV[3] == '' then return redis.call('ZREM', KEYS[1], ARGV[1]) end
+  redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+  return 1
+end

@@ -1,0 +1,78 @@
+import { errorCode } from '@etude/contracts/errors';
+import { WantedSkills } from './agents/wanted-skills.js';
+import { type DurableWork, reconcileWork } from './jobs/durable-work.js';
+import type { Producer } from './jobs/producer.js';
+import { ConsolidationStore } from './memory/consolidation-store.js';
+import { memoryWrites } from './memory/memory-outbox.js';
+import { UpkeepStore } from './memory/upkeep-store.js';
+import { isConnectionError, type QueueLogger } from './redis/redis.js';
+import type { TaskStore } from './tasks/task-store.js';
+
+export interface ReconcilerOptions {
+  readonly producer: Producer;
+  readonly tasks: TaskStore;
+  readonly intervalMs: number;
+  readonly logger?: QueueLogger;
+}
+
+export interface Reconciler {
+  /** One pass. @returns how many gaps it closed */
+  runOnce(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Every kind of durable work. A new one is one line here. */
+function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] {
+  const upkeep = new UpkeepStore(producer);
+  return [
+    tasks.work,
+    memoryWrites(producer),
+    new ConsolidationStore(producer).work,
+    upkeep.erasures,
+    upkeep.reembeddings,
+    new WantedSkills(producer).work,
+  ];
+}
+
+/**
+ * Closes the gaps that a crash leaves between a record and its job. Any number of processes may run one; a pass over nothing costs one
+ * read for each kind of work.
+ */
+export function startReconciler({ producer, tasks, intervalMs, logger }: ReconcilerOptions): Reconciler {
+  const works = allWorks(producer, tasks);
+  let pass: Promise<number> | null = null;
+  const runOnce = async () => {
+    const [seconds, micros] = await producer.redis.time();
+    const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+    let total = 0;
+    for (const work of works) {
+      const closed = await reconcileWork(producer, work, now, (error, entry) => {
+        if (isUnavailable(error)) throw error;
+        logger?.error({ work: work.name, entry, error: (error as Error).message }, 'an entry could not be reconciled; the others are');
+      });
+      if (closed > 0) logger?.info({ work: work.name, closed }, 'closed gaps between records and jobs');
+      total += closed;
+    }
+    return total;
+  };
+  const tick = async () => {
+    try {
+      await (pass ??= runOnce());
+    } catch (error) {
+      if (!isUnavailable(error)) logger?.error({ error: (error as Error).message }, 'reconciling failed; the next pass tries again');
+    } finally {
+      pass = null;
+    }
+  };
+  const timer = setInterval(() => void tick(), intervalMs);
+  void tick();
+  return {
+    runOnce,
+    async close() {
+      clearInterval(timer);
+      await pass?.catch(() => 0);
+    },
+  };
+}
+
+const isUnavailable = (error: unknown) => isConnectionError(error) || errorCode(error) === 'QUEUE_UNAVAILABLE';
