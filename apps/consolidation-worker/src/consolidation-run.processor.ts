@@ -1,13 +1,23 @@
 import { ConsolidationRecord } from '@etude/contracts/consolidation';
 import { errorCode, isRetryable } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
-import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '@etude/domain/consolidation/consolidate';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import {
+  consolidate,
+  type ConsolidationDeps,
+  type ConsolidationOutcome,
+  type SkillVerifications,
+} from '@etude/domain/consolidation/consolidate';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memory';
+import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
+import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
-import { leaseEndOf } from '@etude/queue/jobs/lease';
+import { leaseEndOf } from '@etude/queue/jobs/job-end';
+import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
-import { waitUntil } from './wait-until.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress' | 'outbox'> {
   readonly outbox: ConsolidationDeps['outbox'];
@@ -94,4 +104,59 @@ async function recordFailure(
     endedAt: clock.now(),
     error: `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`,
   });
+}
+
+/** For a run that goes on while somebody is erased: what it learned of them is dropped, and the rest is applied. */
+export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {
+  return {
+    async applyFacts(tenant, unitId, facts) {
+      try {
+        return await semantic.applyFacts(tenant, unitId, facts);
+      } catch (error) {
+        if (isErased(error)) return { added: 0, reinforced: 0 };
+        throw error;
+      }
+    },
+    wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),
+    search: (scope, query) => semantic.search(scope, query),
+    list: (scope, limit) => semantic.list(scope, limit),
+  };
+}
+
+/** What became of proposed skills, read from memory, where `skill.verify` writes it; waits at most `waitMs` for all of them together. */
+export class StoredVerifications implements SkillVerifications {
+  constructor(
+    private readonly procedural: ProceduralMemory,
+    private readonly waitMs: number,
+  ) {}
+
+  async settled(_tenant: string, skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]> {
+    let statuses: SkillStatus[] = [];
+    const look = async () => {
+      const found = await Promise.all(skills.map((skill) => settledStatus(this.procedural, skill)));
+      statuses = found.filter((status) => status !== null);
+      return statuses.length === skills.length;
+    };
+    await waitUntil(look, this.waitMs, signal);
+    return statuses;
+  }
+}
+
+const POLL_FIRST_MS = 20;
+const POLL_MOST_MS = 500;
+
+/**
+ * Asks until the answer is true, at growing intervals, for `timeoutMs` at most.
+ *
+ * @returns whether it became true
+ * @throws AbortError when `signal` aborts
+ */
+export async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MOST_MS)) {
+    if (await condition()) return true;
+    const leftMs = deadline - performance.now();
+    if (leftMs <= 0) return false;
+    await sleep(Math.min(waitMs, leftMs), undefined, { signal });
+  }
 }

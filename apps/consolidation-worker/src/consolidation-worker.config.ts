@@ -4,9 +4,18 @@ import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
 import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import type { ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';
+import type { ScheduleParts } from './nightly-schedules.js';
 
-const CRON = /^\S+( \S+){4,5}$/;
+const cron = (example: string) =>
+  z
+    .string()
+    .trim()
+    .regex(/^\S+( \S+){4,5}$/, `must be a cron pattern of five or six fields, such as "${example}"`)
+    .optional();
+
+const timeZone = () => z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional();
 
 function isTimeZone(name: string): boolean {
   try {
@@ -16,15 +25,35 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-interface PruneLimits {
-  readonly ETUDE_SKILLS_PRUNE_UNUSED_DAYS: number;
-  readonly ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: number;
-  readonly ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS: number;
-}
+type Needed = readonly [
+  schedule: 'ETUDE_CONSOLIDATION_SCHEDULE' | 'ETUDE_ARCHIVE_SCHEDULE' | 'ETUDE_SKILLS_PRUNE_SCHEDULE',
+  setting: string,
+  error: (schedule: string) => string,
+  isMissing: (config: Readonly<Record<string, unknown>>) => boolean,
+];
 
-function prunesAnything(config: PruneLimits): boolean {
-  return config.ETUDE_SKILLS_PRUNE_UNUSED_DAYS + config.ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX + config.ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS > 0;
-}
+const zoneOf = (schedule: string) => `the time zone of ${schedule}, such as "Europe/Berlin"`;
+const unset = (setting: string) => (config: Readonly<Record<string, unknown>>) => config[setting] === undefined;
+const PRUNE_LIMITS = ['ETUDE_SKILLS_PRUNE_UNUSED_DAYS', 'ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX', 'ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS'];
+
+/** Settings that a schedule needs. */
+const NEEDED: readonly Needed[] = [
+  ['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE', zoneOf, unset('ETUDE_CONSOLIDATION_TIME_ZONE')],
+  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_TIME_ZONE', zoneOf, unset('ETUDE_ARCHIVE_TIME_ZONE')],
+  [
+    'ETUDE_ARCHIVE_SCHEDULE',
+    'ETUDE_ARCHIVE_SCORE_MAX',
+    (schedule) => `the score below which ${schedule} archives, such as 0.2`,
+    unset('ETUDE_ARCHIVE_SCORE_MAX'),
+  ],
+  ['ETUDE_SKILLS_PRUNE_SCHEDULE', 'ETUDE_SKILLS_PRUNE_TIME_ZONE', zoneOf, unset('ETUDE_SKILLS_PRUNE_TIME_ZONE')],
+  [
+    'ETUDE_SKILLS_PRUNE_SCHEDULE',
+    'ETUDE_SKILLS_PRUNE_UNUSED_DAYS',
+    (schedule) => `or _FAILING_RATE_MAX or _SUPERSEDED_DAYS: what ${schedule} prunes, such as 180`,
+    (config) => PRUNE_LIMITS.every((limit) => config[limit] === 0),
+  ],
+];
 
 export const consolidationWorkerConfig = requireMemory(
   baseConfig
@@ -38,13 +67,9 @@ export const consolidationWorkerConfig = requireMemory(
       /** Share of a skill's mutants that its tests have to notice, 0 to 1; one of them in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
-      ETUDE_CONSOLIDATION_SCHEDULE: z
-        .string()
-        .trim()
-        .regex(CRON, 'must be a cron pattern of five or six fields, such as "0 3 * * *"')
-        .optional(),
+      ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
       /** IANA name; needed with a schedule. */
-      ETUDE_CONSOLIDATION_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional(),
+      ETUDE_CONSOLIDATION_TIME_ZONE: timeZone(),
       /** Days that a nightly run looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
       /** How long a run waits at its start for pending memory writes of its tenant. */
@@ -52,21 +77,17 @@ export const consolidationWorkerConfig = requireMemory(
       /** How long a run waits at its end for its skills to be verified. */
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
       /** Cron pattern by which every tenant's least needed records leave retrieval; see `forgettingScore`. Unset: only when asked for. */
-      ETUDE_ARCHIVE_SCHEDULE: z.string().trim().regex(CRON, 'must be a cron pattern of five or six fields, such as "0 4 * * *"').optional(),
+      ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
       /** IANA name; needed with a schedule. */
-      ETUDE_ARCHIVE_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional(),
+      ETUDE_ARCHIVE_TIME_ZONE: timeZone(),
       /** Needed with a schedule: what scores below is archived. */
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
       /** Cron pattern by which every tenant's skills are pruned; `prune --undo` takes it back. Unset: only when asked for. */
-      ETUDE_SKILLS_PRUNE_SCHEDULE: z
-        .string()
-        .trim()
-        .regex(CRON, 'must be a cron pattern of five or six fields, such as "0 5 * * *"')
-        .optional(),
+      ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
       /** IANA name; needed with a schedule. */
-      ETUDE_SKILLS_PRUNE_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional(),
+      ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),
       /** Needed with a schedule, one of them at least: active and not used for so long, failing more often, deprecated for so long. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: z.coerce.number().min(0).max(1).default(0),
@@ -74,25 +95,32 @@ export const consolidationWorkerConfig = requireMemory(
       /** Uses before a skill can be called failing. */
       ETUDE_SKILLS_PRUNE_FAILING_USES_MIN: z.coerce.number().int().min(1).max(1_000_000).default(5),
     })
-    .refine((config) => config.ETUDE_ARCHIVE_SCHEDULE === undefined || config.ETUDE_ARCHIVE_TIME_ZONE !== undefined, {
-      path: ['ETUDE_ARCHIVE_TIME_ZONE'],
-      error: 'the time zone of ETUDE_ARCHIVE_SCHEDULE, such as "Europe/Berlin"',
-    })
-    .refine((config) => config.ETUDE_ARCHIVE_SCHEDULE === undefined || config.ETUDE_ARCHIVE_SCORE_MAX !== undefined, {
-      path: ['ETUDE_ARCHIVE_SCORE_MAX'],
-      error: 'the score below which ETUDE_ARCHIVE_SCHEDULE archives, such as 0.2',
-    })
-    .refine((config) => config.ETUDE_SKILLS_PRUNE_SCHEDULE === undefined || config.ETUDE_SKILLS_PRUNE_TIME_ZONE !== undefined, {
-      path: ['ETUDE_SKILLS_PRUNE_TIME_ZONE'],
-      error: 'the time zone of ETUDE_SKILLS_PRUNE_SCHEDULE, such as "Europe/Berlin"',
-    })
-    .refine((config) => config.ETUDE_SKILLS_PRUNE_SCHEDULE === undefined || prunesAnything(config), {
-      path: ['ETUDE_SKILLS_PRUNE_UNUSED_DAYS'],
-      error: 'or _FAILING_RATE_MAX or _SUPERSEDED_DAYS: what ETUDE_SKILLS_PRUNE_SCHEDULE prunes, such as 180',
-    })
-    .refine((config) => config.ETUDE_CONSOLIDATION_SCHEDULE === undefined || config.ETUDE_CONSOLIDATION_TIME_ZONE !== undefined, {
-      path: ['ETUDE_CONSOLIDATION_TIME_ZONE'],
-      error: 'the time zone of ETUDE_CONSOLIDATION_SCHEDULE, such as "Europe/Berlin"',
+    .superRefine((config, context) => {
+      for (const [schedule, setting, error, isMissing] of NEEDED)
+        if (config[schedule] !== undefined && isMissing(config))
+          context.addIssue({ code: 'custom', path: [setting], message: error(schedule) });
     }),
 );
 export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig>;
+
+const timesOf = (pattern: string | undefined, zone: string | undefined): ScheduleTimes | null =>
+  pattern === undefined || zone === undefined ? null : { pattern, timeZone: zone };
+
+/** The schedules that the settings ask for. */
+export function schedulesFrom(config: ConsolidationWorkerConfig): ScheduleParts['schedules'] {
+  const nightly = timesOf(config.ETUDE_CONSOLIDATION_SCHEDULE, config.ETUDE_CONSOLIDATION_TIME_ZONE);
+  const archive = timesOf(config.ETUDE_ARCHIVE_SCHEDULE, config.ETUDE_ARCHIVE_TIME_ZONE);
+  const prune = timesOf(config.ETUDE_SKILLS_PRUNE_SCHEDULE, config.ETUDE_SKILLS_PRUNE_TIME_ZONE);
+  const scoreMax = config.ETUDE_ARCHIVE_SCORE_MAX;
+  return {
+    nightly: nightly && { ...nightly, days: config.ETUDE_CONSOLIDATION_DAYS },
+    archive: archive && scoreMax !== undefined ? { ...archive, scoreMax, olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS } : null,
+    prune: prune && {
+      ...prune,
+      unusedDays: config.ETUDE_SKILLS_PRUNE_UNUSED_DAYS,
+      failingRateMax: config.ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX,
+      failingUsesMin: config.ETUDE_SKILLS_PRUNE_FAILING_USES_MIN,
+      supersededDays: config.ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS,
+    },
+  };
+}

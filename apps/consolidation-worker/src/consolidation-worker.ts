@@ -22,16 +22,13 @@ import type { QueueLogger } from '@etude/queue/redis/redis';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { consolidationRunProcessor } from './consolidation-run.processor.js';
-import type { ConsolidationWorkerConfig } from './consolidation-worker.config.js';
-import { embedderByName } from './embedder-by-name.js';
-import { factsUnlessErased } from './facts-unless-erased.js';
+import { consolidationRunProcessor, factsUnlessErased, StoredVerifications } from './consolidation-run.processor.js';
+import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
+import { embedderByName } from './move-vectors.js';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import { memoryWriteProcessor } from './memory-write.processor.js';
-import { type ArchiveTimes, NightlySchedules, type PruneTimes } from './nightly-schedules.js';
-import { skillRequestProcessor } from './skill-request.processor.js';
-import { skillVerifyProcessor } from './skill-verify.processor.js';
-import { StoredVerifications } from './stored-verifications.js';
+import { NightlySchedules } from './nightly-schedules.js';
+import { skillRequestProcessor, skillVerifyProcessor } from './skill.processors.js';
 
 /** Writes wait on disk and embeddings; more at once than this only queue for SQLite's one write lock. */
 const WRITES_AT_ONCE = 4;
@@ -81,8 +78,7 @@ export class ConsolidationWorker implements OnApplicationShutdown {
     });
     const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
     const analyser = new RuffSecretlintAnalyser();
-    const fired = { times: nightlyTimes(config), archive: archiveTimes(config), prune: pruneTimes(config) };
-    const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, ...fired });
+    const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, schedules: schedulesFrom(config) });
     await schedules.renew();
     const parts = { memory, embedder, model, producer, analyser, proofKeys, schedules };
     const worker = new ConsolidationWorker(memory, producer, analyser, startConsumers(config, parts, logger));
@@ -174,28 +170,4 @@ function proofKeysFrom(config: ConsolidationWorkerConfig, logger: QueueLogger): 
   const report = (error: unknown) => logger.error({ error }, 'the public keys of skills are not read anew');
   const checker = publicPath === undefined ? ownProofChecker(path) : fileProofChecker(publicPath, report);
   return { signer: fileProofSigner(path), checker };
-}
-
-function nightlyTimes(config: ConsolidationWorkerConfig) {
-  const { ETUDE_CONSOLIDATION_SCHEDULE: pattern, ETUDE_CONSOLIDATION_TIME_ZONE: timeZone, ETUDE_CONSOLIDATION_DAYS: days } = config;
-  return pattern === undefined || timeZone === undefined ? null : { pattern, timeZone, days };
-}
-
-function archiveTimes(config: ConsolidationWorkerConfig): ArchiveTimes | null {
-  const { ETUDE_ARCHIVE_SCHEDULE: pattern, ETUDE_ARCHIVE_TIME_ZONE: timeZone, ETUDE_ARCHIVE_SCORE_MAX: scoreMax } = config;
-  if (pattern === undefined || timeZone === undefined || scoreMax === undefined) return null;
-  return { pattern, timeZone, scoreMax, olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS };
-}
-
-function pruneTimes(config: ConsolidationWorkerConfig): PruneTimes | null {
-  const { ETUDE_SKILLS_PRUNE_SCHEDULE: pattern, ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone } = config;
-  if (pattern === undefined || timeZone === undefined) return null;
-  return {
-    pattern,
-    timeZone,
-    unusedDays: config.ETUDE_SKILLS_PRUNE_UNUSED_DAYS,
-    failingRateMax: config.ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX,
-    failingUsesMin: config.ETUDE_SKILLS_PRUNE_FAILING_USES_MIN,
-    supersededDays: config.ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS,
-  };
 }

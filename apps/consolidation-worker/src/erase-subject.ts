@@ -6,7 +6,7 @@ import type { Memory } from '@etude/memory/memory';
 import type { Owners } from '@etude/memory/record-store';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { leaseEndOf } from '@etude/queue/jobs/lease';
+import { leaseEndOf } from '@etude/queue/jobs/job-end';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { ErasureSubject } from '@etude/queue/redis/keys';

@@ -1,8 +1,11 @@
 import type { MemoryUpkeepJob } from '@etude/contracts/queues';
+import type { Clock } from '@etude/domain/ports/clock';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
 import type { StoreReport } from '@etude/memory/record-store';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { z } from 'zod';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
-import { pruneBySchedule } from './prune-by-schedule.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';
 
 export type MemoryUpkeepDeps = EraseDeps & ReembedDeps;
@@ -24,4 +27,25 @@ export function memoryUpkeepProcessor(deps: MemoryUpkeepDeps): JobHandler<typeof
 
 function sentencesOf({ checked, repaired, problems }: StoreReport) {
   return { checked: { ...checked }, repaired: [...repaired], problems: [...problems] };
+}
+
+type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
+
+/**
+ * Prunes a tenant's skills as its schedule says, under an id made from the firing: a repeat finishes what was begun. Answers how many
+ * are archived by it.
+ */
+export async function pruneBySchedule(
+  work: PruneWork,
+  { memory, clock }: { readonly memory: PruneDeps; readonly clock: Clock },
+): Promise<number> {
+  const { tenant, id, unusedDays, failingRateMax, failingUsesMin, supersededDays } = work;
+  const policy = {
+    ...(unusedDays > 0 ? { unusedDays } : {}),
+    ...(failingRateMax > 0 ? { failing: { rateMax: failingRateMax, usesMin: failingUsesMin } } : {}),
+    ...(supersededDays > 0 ? { supersededDays } : {}),
+  };
+  const pruneId = `p${contentDigest([tenant, id]).slice(0, 16)}`;
+  const { pruned } = await pruneSkills({ tenant, agent: null, policy, pruneId, by: 'pruning', dryRun: false, at: clock.now() }, memory);
+  return pruned.length;
 }

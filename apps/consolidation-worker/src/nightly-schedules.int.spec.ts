@@ -1,6 +1,6 @@
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import { Producer } from '@etude/queue/jobs/producer';
-import { unscheduleNightly } from '@etude/queue/jobs/scheduler';
+import { unschedule } from '@etude/queue/jobs/scheduler';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { NightlySchedules, type ScheduleParts } from './nightly-schedules.js';
@@ -13,11 +13,11 @@ afterAll(() => redis.stop());
 
 const NIGHTLY = { pattern: '0 3 * * *', timeZone: 'UTC' };
 const ALL = {
-  times: { ...NIGHTLY, days: 7 },
+  nightly: { ...NIGHTLY, days: 7 },
   archive: { ...NIGHTLY, scoreMax: 0.2, olderThanDays: 30 },
   prune: { ...NIGHTLY, unusedDays: 90, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 },
 };
-const NONE = { times: null, archive: null, prune: null };
+const NONE = { nightly: null, archive: null, prune: null };
 
 let rounds = 0;
 function start() {
@@ -26,8 +26,7 @@ function start() {
   const clock = { time: 0, now: () => clock.time };
   const info = vi.fn();
   const logger = { info, warn: vi.fn(), error: vi.fn() };
-  const worker = (settings: Pick<ScheduleParts, 'times' | 'archive' | 'prune'>) =>
-    new NightlySchedules({ producer, logger, clock, ...settings });
+  const worker = (schedules: ScheduleParts['schedules']) => new NightlySchedules({ producer, logger, clock, schedules });
   /** What fires, in order. */
   const fires = async () => {
     const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
@@ -54,7 +53,7 @@ describe('NightlySchedules', () => {
     const before = worker(ALL);
     await before.ensure('acme');
     await before.ensure('globex');
-    await worker({ ...NONE, times: { ...ALL.times, pattern: '0 4 * * *' } }).renew();
+    await worker({ ...NONE, nightly: { ...ALL.nightly, pattern: '0 4 * * *' } }).renew();
     expect(await fires()).toEqual(['nightly.acme.all 0 4 * * *', 'nightly.globex.all 0 4 * * *']);
     await worker(NONE).renew();
     expect(await fires()).toEqual([]);
@@ -62,9 +61,9 @@ describe('NightlySchedules', () => {
 
   it('comes back within an hour for a tenant that goes on after its schedule was taken away', async () => {
     const { producer, clock, worker, fires } = start();
-    const schedules = worker({ ...NONE, times: ALL.times });
+    const schedules = worker({ ...NONE, nightly: ALL.nightly });
     await schedules.ensure('acme');
-    await unscheduleNightly(producer, 'acme');
+    await unschedule(producer, 'nightly', 'acme');
     clock.time += 3_599_999;
     await schedules.ensure('acme');
     expect(await fires()).toEqual([]);

@@ -1,98 +1,62 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Producer } from '@etude/queue/jobs/producer';
+import { keptSchedules, schedule, type ScheduledWork, unschedule, type WorkName } from '@etude/queue/jobs/scheduler';
 import type { QueueLogger } from '@etude/queue/redis/redis';
-import {
-  type ArchiveSchedule,
-  keptSchedules,
-  type PruneSchedule,
-  scheduleArchive,
-  scheduleNightly,
-  schedulePrune,
-  unscheduleNightly,
-  unscheduleUpkeep,
-} from '@etude/queue/jobs/scheduler';
-
-export interface NightlyTimes {
-  /** Cron. */
-  readonly pattern: string;
-  readonly timeZone: string;
-  readonly days: number;
-}
-
-export type ArchiveTimes = Omit<ArchiveSchedule, 'tenant'>;
-export type PruneTimes = Omit<PruneSchedule, 'tenant'>;
 
 export interface ScheduleParts {
   readonly producer: Producer;
   readonly logger: QueueLogger;
   readonly clock: Clock;
-  /** null: no tenant is scheduled. */
-  readonly times: NightlyTimes | null;
-  /** null: nothing is archived by itself. */
-  readonly archive: ArchiveTimes | null;
-  /** null: no skill is pruned by itself. */
-  readonly prune: PruneTimes | null;
+  /** null: no tenant has a schedule of this work. */
+  readonly schedules: { readonly [W in WorkName]: ScheduledWork[W] | null };
 }
 
-interface Acts<T> {
-  /** Answers whether there was another schedule, or none. */
-  readonly begin: (times: T) => Promise<boolean>;
-  /** Answers whether there was a schedule. */
-  readonly end: () => Promise<boolean>;
-}
+const SETTINGS: Readonly<Record<WorkName, string>> = {
+  nightly: 'ETUDE_CONSOLIDATION_SCHEDULE',
+  archive: 'ETUDE_ARCHIVE_SCHEDULE',
+  prune: 'ETUDE_SKILLS_PRUNE_SCHEDULE',
+};
+const NAMES = Object.keys(SETTINGS) as WorkName[];
 
-/** An erasure of the tenant takes its schedules away, and a worker of the settings before may bring others back. */
+/** An erasure removes the schedules of its tenant, and a worker with older settings may bring others back. */
 const AGAIN_AFTER_MS = 3_600_000;
 
-/**
- * Has `consolidation.run`, archiving and pruning fire every night for each tenant that something was learned for. The schedules are kept in Redis;
- * every worker sets the same ones.
- */
+/** The schedules of every tenant that has learned something. They are kept in Redis; every worker sets the same ones. */
 export class NightlySchedules {
   /** When this process set those of each tenant. */
   readonly #setAt = new Map<string, number>();
 
   constructor(private readonly parts: ScheduleParts) {}
 
-  /** Once an hour per tenant and process. A failure is logged and tried again with the tenant's next write: what was learned matters more. */
+  /** Once an hour per tenant and process. A failure is logged, and tried again with the tenant's next write. */
   async ensure(tenant: string): Promise<void> {
-    const { times, archive, prune, clock } = this.parts;
-    if (times === null && archive === null && prune === null) return;
+    const { schedules, clock } = this.parts;
+    if (NAMES.every((name) => schedules[name] === null)) return;
     if (clock.now() - (this.#setAt.get(tenant) ?? -Infinity) >= AGAIN_AFTER_MS) await this.#apply(tenant);
   }
 
-  /** What fires for any tenant fires by the present settings from now on, and no more where one was taken away. Before jobs are taken. */
+  /** Brings the schedules of all tenants to the present settings. Call it before jobs are taken. */
   async renew(): Promise<void> {
     const tenants = new Set((await keptSchedules(this.parts.producer)).map(({ tenant }) => tenant));
     for (const tenant of tenants) await this.#apply(tenant);
   }
 
   async #apply(tenant: string): Promise<void> {
-    const { producer, times, archive, prune, clock } = this.parts;
-    this.#setAt.set(tenant, clock.now());
-    await this.#set(tenant, 'ETUDE_CONSOLIDATION_SCHEDULE', times, {
-      begin: (given) => scheduleNightly(producer, { ...given, tenant }),
-      end: () => unscheduleNightly(producer, tenant),
-    });
-    await this.#set(tenant, 'ETUDE_ARCHIVE_SCHEDULE', archive, {
-      begin: (given) => scheduleArchive(producer, { ...given, tenant }),
-      end: () => unscheduleUpkeep(producer, 'archive', tenant),
-    });
-    await this.#set(tenant, 'ETUDE_SKILLS_PRUNE_SCHEDULE', prune, {
-      begin: (given) => schedulePrune(producer, { ...given, tenant }),
-      end: () => unscheduleUpkeep(producer, 'prune', tenant),
-    });
+    this.#setAt.set(tenant, this.parts.clock.now());
+    for (const name of NAMES) await this.#set(name, tenant);
   }
 
-  async #set<T extends object>(tenant: string, setting: string, times: T | null, { begin, end }: Acts<T>): Promise<void> {
-    const { logger } = this.parts;
+  async #set(name: WorkName, tenant: string): Promise<void> {
+    const { producer, logger, schedules } = this.parts;
+    const wanted = schedules[name];
     try {
-      const isOther = times === null ? await end() : await begin(times);
-      const what = times === null ? 'is not set any more, and nothing fires by it for the tenant' : 'is set for the tenant';
-      if (isOther) logger.info({ tenant, ...times }, `${setting} ${what}`);
+      const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
+      const change = wanted === null ? 'is not set any more; the schedule of the tenant is removed' : 'is set for the tenant';
+      if (isChanged) logger.info({ tenant, ...wanted }, `${SETTINGS[name]} ${change}`);
     } catch (error) {
       this.#setAt.delete(tenant);
-      logger.error({ tenant, error: (error as Error).message }, `${setting} could not be set for the tenant; correct it if it is wrong`);
+      const details = { tenant, error: (error as Error).message };
+      logger.error(details, `${SETTINGS[name]} could not be set for the tenant; correct it if it is wrong`);
     }
   }
 }

@@ -4,7 +4,7 @@ import { undoPrune } from '@etude/domain/skills/life/prune';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
 import { consolidationWorkerConfig } from './consolidation-worker.config.js';
-import { pruneBySchedule } from './prune-by-schedule.js';
+import { pruneBySchedule } from './memory-upkeep.processor.js';
 
 const clock = { now: () => NEW_YEAR + 100 * DAY_MS };
 const template = {

@@ -30,7 +30,7 @@ import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
-import { TaskStore } from '@etude/queue/tasks/task-store';
+import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { agentCalls, agentChanges } from './agents/agent-calls.js';
 import { Authenticator } from './calls/caller.js';
@@ -87,7 +87,7 @@ export class Gateway implements OnApplicationShutdown {
     this.#config = config;
     this.#logger = logger;
     this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
-    this.#tasks = new TaskStore(this.#producer);
+    this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
       logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force'),
     );

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { expect, it } from 'vitest';
-import { givesUp, jobError } from './job-errors.js';
+import { givesUp, jobError } from './rollout-run.processor.js';
 
 const job = (isLastAttempt: boolean, aborted = false) => ({
   isLastAttempt,

@@ -1,10 +1,22 @@
 import 'reflect-metadata';
 import { loadConfig } from '@etude/platform/config';
-import { createLogger } from '@etude/platform/logging';
+import { HealthModule } from '@etude/platform/health';
+import { createLogger, loggerModule } from '@etude/platform/logging';
 import { runMain, runService } from '@etude/platform/run-service';
-import { AppModule } from './app.module.js';
-import { RolloutWorker } from './rollout-worker.js';
-import { rolloutWorkerConfig } from './rollout-worker.config.js';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { RolloutWorker, rolloutWorkerConfig, type RolloutWorkerConfig } from './rollout-worker.js';
+
+@Module({})
+export class AppModule {
+  /** The worker is started before and closed with the application. */
+  static forRoot(name: string, config: RolloutWorkerConfig, worker: RolloutWorker): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [loggerModule(name, config), HealthModule.forRoot({ checks: worker.checks() })],
+      providers: [{ provide: RolloutWorker, useValue: worker }],
+    };
+  }
+}
 
 const name = 'rollout-worker';
 

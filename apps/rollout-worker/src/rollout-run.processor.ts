@@ -1,13 +1,15 @@
-import { errorCode } from '@etude/contracts/errors';
+import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutRun } from '@etude/contracts/queues';
+import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
+import { cancelledByCaller, wallTimeOver } from '@etude/domain/rollout/rollout-stop';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
+import { type connectRedis, isConnectionError } from '@etude/queue/redis/redis';
 import type { CancelBus } from '@etude/queue/tasks/cancel';
+import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
-import { givesUp, jobError } from './job-errors.js';
-import { openRollout, type JournalSource } from './open-rollout.js';
-import { stopSignal } from './stop-signal.js';
 
 export interface RolloutRunDeps {
   readonly tasks: TaskStore;
@@ -40,4 +42,97 @@ export function rolloutRunProcessor({
       throw jobError(error);
     }
   };
+}
+
+export interface JournalSource {
+  /** Waits for Redis where it is away: a step that was done has to be written. */
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly keys: RedisKeys;
+  readonly retentionMs: number;
+}
+
+export interface OpenedRollout {
+  readonly task: TaskRecord;
+  readonly journal: RedisJournal;
+}
+
+/** A rollout that has been taken this often takes its workers down with it. */
+const EPOCHS_MAX = 20;
+
+/**
+ * Takes the rollout for this worker, or says how it ended before.
+ *
+ * @throws EtudeError WORKER_LOST, after the task was marked failed with it
+ */
+export async function openRollout(
+  address: RolloutAddress,
+  tasks: TaskStore,
+  { redis, keys, retentionMs }: JournalSource,
+): Promise<OpenedRollout | { outcome: 'succeeded' | 'failed' | 'cancelled' | 'fenced' }> {
+  const [journal, task] = await Promise.all([
+    openJournal(redis, keys, address, { retentionMs }),
+    tasks.get(address.tenant, address.taskId),
+  ]);
+  if (journal === null || task === null) return { outcome: await outcomeOf(address, tasks) };
+  if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
+  return { task, journal };
+}
+
+async function outcomeOf({ tenant, taskId }: RolloutAddress, tasks: TaskStore): Promise<'succeeded' | 'failed' | 'cancelled' | 'fenced'> {
+  const state = (await tasks.get(tenant, taskId))?.state;
+  return state && isFinal(state) ? state : 'fenced';
+}
+
+async function giveUp(journal: RedisJournal): Promise<EtudeError> {
+  const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times without coming to an end; look for what ends its workers, then redrive its job.`;
+  await journal.finish(
+    { state: 'failed', stopReason: 'error', result: null, usage: journal.usage, error: { code: 'WORKER_LOST', message } },
+    [],
+  );
+  return new EtudeError('WORKER_LOST', message);
+}
+
+interface StopSources {
+  readonly tasks: TaskStore;
+  readonly cancels: CancelBus;
+  /** Of the job: shutdown, or a lost lock. */
+  readonly signal: AbortSignal;
+}
+
+/** Aborts when the task is cancelled, its wall time is over, or the job's own signal does; each with its reason. */
+export function stopSignal(
+  { tenant, taskId }: { tenant: string; taskId: string },
+  { task, journal }: OpenedRollout,
+  { tasks, cancels, signal }: StopSources,
+): Disposable & { readonly signal: AbortSignal } {
+  const stop = new AbortController();
+  const cancel = () => stop.abort(cancelledByCaller());
+  if (journal.cancelRequested) cancel();
+  const release = cancels.watch('task', { tenant, id: taskId }, () => tasks.cancelRequested(tenant, taskId), cancel);
+  const leftMs = Math.max(0, journal.startedAt + task.spec.limits.wallMs - Date.now());
+  const timer = setTimeout(() => stop.abort(wallTimeOver()), leftMs);
+  return {
+    signal: AbortSignal.any([signal, stop.signal]),
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      release();
+    },
+  };
+}
+
+/** A lost connection says nothing about the task: it goes on when Redis is back. */
+export function jobError(error: unknown): unknown {
+  if (!isConnectionError(error)) return error;
+  return new EtudeError(
+    'QUEUE_UNAVAILABLE',
+    `Redis went away during the rollout (${(error as Error).message}); it goes on when Redis is back.`,
+    {},
+    { cause: error },
+  );
+}
+
+/** Whether the queue will not try again after this error, so that the task ends with it. */
+export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; readonly signal: AbortSignal }): boolean {
+  if (job.signal.aborted || isAbort(error) || isConnectionError(error) || errorCode(error) === 'JOURNAL_FENCED') return false;
+  return job.isLastAttempt || !isRetryable(error);
 }

@@ -1,23 +1,40 @@
 import { RolloutRun } from '@etude/contracts/queues';
-import type { Memory } from '@etude/memory/memory';
-import { memoryFrom } from '@etude/memory/open-memory';
-import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
-import type { HealthCheck } from '@etude/platform/health';
-import { fileProofChecker } from '@etude/platform/proof-keys';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
-import { readSandboxPackages } from '@etude/platform/sandbox-packages';
-import { installationSettings } from '@etude/queue/agents/agent-settings-config';
+import type { Memory } from '@etude/memory/memory';
+import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
+import { memoryFrom } from '@etude/memory/open-memory';
+import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
+import { baseConfig } from '@etude/platform/config';
+import type { HealthCheck } from '@etude/platform/health';
+import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
+import { readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
+import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
-import { CancelBus } from '@etude/queue/tasks/cancel';
-import { type Consumer, consume } from '@etude/queue/jobs/consumer';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
-import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { consume, type Consumer } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
+import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
-import { TaskStore } from '@etude/queue/tasks/task-store';
+import { CancelBus } from '@etude/queue/tasks/cancel';
+import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import type { OnApplicationShutdown } from '@nestjs/common';
+import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
-import type { RolloutWorkerConfig } from './rollout-worker.config.js';
+
+export const rolloutWorkerConfig = requireMemory(
+  baseConfig
+    .extend(modelConfig.shape)
+    .extend(memoryConfig.shape)
+    .extend(agentSettingsConfig.shape)
+    .extend(taskConfig.shape)
+    .extend(publicKeysConfig.shape)
+    .extend(sandboxPackagesConfig.shape)
+    .extend({
+      /** Rollouts under way at once in this process. They mostly wait for the model. */
+      ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+    }),
+);
+export type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 8_000;
@@ -47,9 +64,10 @@ export class RolloutWorker implements OnApplicationShutdown {
       log: (message, details) => logger.warn(details, message),
     });
     const producer = new Producer(redisUrl, prefix, logger, { patient: true });
+    const retention = retentionFrom(config);
     const redis = connectRedis(redisUrl, 'worker', logger);
     const cancels = new CancelBus(redisUrl, prefix, logger);
-    const tasks = new TaskStore(producer);
+    const tasks = new TaskStore(producer, retention);
     const { episodic, semantic, procedural } = memory;
     const ports = {
       model,
@@ -64,15 +82,19 @@ export class RolloutWorker implements OnApplicationShutdown {
       checker,
     };
     await cancels.ready();
-    const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys }, cancels, ports }), {
-      redisUrl,
-      prefix,
-      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
-      logger,
-      async onDead(rollout, failure, diedAt) {
-        if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
+    const consumer = consume(
+      RolloutRun,
+      rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, cancels, ports }),
+      {
+        redisUrl,
+        prefix,
+        concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
+        logger,
+        async onDead(rollout, failure, diedAt) {
+          if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
+        },
       },
-    });
+    );
     await consumer.ready();
     return new RolloutWorker(memory, producer, redis, cancels, consumer);
   }

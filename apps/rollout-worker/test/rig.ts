@@ -14,8 +14,7 @@ import { TaskStore } from '@etude/queue/tasks/task-store';
 import { type TestRedis, startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { onTestFinished } from 'vitest';
-import { RolloutWorker } from '../src/rollout-worker.js';
-import { rolloutWorkerConfig } from '../src/rollout-worker.config.js';
+import { RolloutWorker, rolloutWorkerConfig } from '../src/rollout-worker.js';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 
 export type Script = Extract<Parameters<typeof startScriptedModel>[0], { script: unknown }>['script'];

@@ -41,9 +41,9 @@ type Rig = ReturnType<typeof start>;
 
 /** Lets the reconciler look at every entry now, however young it is. */
 async function makeDue({ redis, keys }: Rig): Promise<void> {
-  for (const outbox of await redis.keys(`${keys.outbox('*')}`)) {
+  for (const outbox of await redis.keys(keys.outbox('*'))) {
     if ((await redis.type(outbox)) !== 'zset') continue;
-    for (const entry of await redis.zrange(outbox, 0, -1)) await redis.zadd(outbox, 'XX', '1', entry);
+    for (const entry of await redis.zrange(outbox, '0', '-1')) await redis.zadd(outbox, 'XX', '1', entry);
   }
 }
 
@@ -114,7 +114,7 @@ describe('reconciler', () => {
     const text = (await rig.redis.get(rig.keys.consolidation('acme', newer))) ?? '{}';
     await rig.redis.set(rig.keys.consolidation('acme', newer), JSON.stringify({ ...JSON.parse(text), fieldOfALaterVersion: 1 }));
     expect(await pass(rig)).toBe(2);
-    expect((await queue.getWaiting()).map(({ id }) => id).toSorted()).toEqual(ids.slice(1).toSorted());
+    expect(new Set((await queue.getWaiting()).map(({ id }) => id))).toEqual(new Set(ids.slice(1)));
     const next = Number(await rig.redis.zscore(rig.keys.consolidationOutbox, `acme/${broken}`));
     expect(next).toBeGreaterThan(Date.now() + 30_000);
   });

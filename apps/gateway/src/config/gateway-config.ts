@@ -7,6 +7,7 @@ import { baseConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
 
@@ -37,6 +38,7 @@ export const gatewayConfig = requireMemory(
     .extend(memoryConfig.shape)
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
+    .extend(taskConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({

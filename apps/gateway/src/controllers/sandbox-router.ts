@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
+import type { StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';

@@ -4,7 +4,7 @@ import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-se
 import { counter, gauge } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import type { StoredSession } from '@etude/queue/sandboxes/sandbox-session-record';
+import type { StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { FinishedLogs } from './execution-log.js';

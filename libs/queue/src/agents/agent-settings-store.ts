@@ -4,7 +4,7 @@ import type { AgentSettings, AgentSettingsReader } from '@etude/domain/ports/age
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 

@@ -12,7 +12,7 @@ import {
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 

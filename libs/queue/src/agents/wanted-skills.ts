@@ -3,7 +3,7 @@ import { SkillRequest } from '@etude/contracts/queues';
 import { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';

@@ -1,3 +1,4 @@
+import { rolloutIdOf } from '@etude/contracts/ids';
 import {
   ConsolidationRunJob,
   MemoryUpkeepJob,
@@ -5,15 +6,17 @@ import {
   QUEUES,
   RolloutRun,
   SandboxExecute,
-  SkillRequest,
-  SkillVerify,
   skillJobPrefix,
   skillJobSuffix,
+  SkillRequest,
+  SkillVerify,
 } from '@etude/contracts/queues';
+import { isFinal, type TaskSpec, type TaskState } from '@etude/contracts/task';
 import type { Job, Queue } from 'bullmq';
 import { keptSchedules } from '../jobs/scheduler.js';
-import { type Erased, type ErasurePlace, trace } from './erasure-place.js';
-import { keysStartingWith } from './keyspace.js';
+import { memberOf, taskKeys } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
+import { type Erased, type ErasurePlace, isOwned, keysStartingWith, trace } from './erasure-place.js';
 
 /** Jobs that wait, run, have ended or are dead. What a job is about is looked up: it goes where that is gone, whoever removed it. */
 export const JOBS: ErasurePlace = {
@@ -30,13 +33,13 @@ export const JOBS: ErasurePlace = {
   },
 };
 
-/** What fires by the clock for the tenant, or for the agent. */
+/** Schedules belong to the tenant alone. */
 export const SCHEDULES: ErasurePlace = {
   name: 'queue.schedules',
   async *traces({ producer, tenant, subject }) {
+    if (!('all' in subject)) return;
     const all = await keptSchedules(producer);
-    const isOwn = (agent: string | null) => 'all' in subject || ('agent' in subject && agent === subject.agent);
-    yield all.filter((one) => one.tenant === tenant && isOwn(one.agent)).map((one) => trace(() => one.remove()));
+    yield all.filter((one) => one.tenant === tenant).map((one) => trace(() => one.remove()));
   },
 };
 
@@ -134,4 +137,47 @@ function jobIdOf(fields: readonly string[]): string {
 
 async function isOfGoneJob(redis: Erased['producer']['redis'], queue: Queue, jobId: string): Promise<boolean> {
   return jobId !== '' && (await redis.exists(queue.toKey(jobId))) === 0;
+}
+
+type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
+
+export interface OwnedTask {
+  readonly id: string;
+  readonly isFinal: boolean;
+}
+
+/** Tasks with their journals, event streams and request ids. */
+export const TASKS: ErasurePlace = {
+  name: 'queue.tasks',
+  async *traces(erased) {
+    for await (const tasks of ownedTasks(erased)) yield tasks.map(({ id }) => trace(() => eraseTask(erased, id)));
+  },
+};
+
+/** Oldest first; ids of tasks are ordered by time. */
+export async function* ownedTasks(owner: Owner): AsyncGenerator<readonly OwnedTask[]> {
+  const { redis, keys } = owner.producer;
+  for (let after = '-'; ;) {
+    const ids = await redis.zrangebylex(keys.tasks(owner.tenant), after, '+', 'LIMIT', 0, PAGE);
+    const found = await Promise.all(ids.map((id) => readOwned(owner, id)));
+    yield found.filter((task) => task !== null);
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < PAGE) return;
+    after = `(${last}`;
+  }
+}
+
+async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {
+  const { redis, keys } = owner.producer;
+  const key = keys.task(owner.tenant, id);
+  const [state, createdAt, agent, user] = await redis.hmget(key, 'state', 'createdAt', 'agent', 'user');
+  if (!state || Number(createdAt) >= owner.at) return null;
+  const spec = agent ? { agent, user } : (JSON.parse((await redis.hget(key, 'spec')) ?? '{}') as Partial<TaskSpec>);
+  return isOwned(owner, spec.agent ?? '', spec.user || null) ? { id, isFinal: isFinal(state as TaskState) } : null;
+}
+
+async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: string): Promise<void> {
+  const rolloutId = rolloutIdOf(taskId);
+  const args = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId), taskId];
+  await runScript(redis, 'eraseTask', taskKeys(keys, { tenant, taskId, rolloutId }), args);
 }

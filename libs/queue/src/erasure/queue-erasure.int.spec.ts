@@ -16,7 +16,7 @@ import { ExecutionStore } from '../executions/executions.js';
 import { openJournal } from '../tasks/journal.js';
 import { RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
-import { scheduleNightly } from '../jobs/scheduler.js';
+import { schedule } from '../jobs/scheduler.js';
 import { RedisToolSessions, ToolCalls } from '../agents/tool-sessions.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { QueueErasure } from './queue-erasure.js';
@@ -253,15 +253,14 @@ describe('erasing outside memory', () => {
     ] as const)
       await rig.producer.add(SkillVerify, { ...verify, agent, name });
     await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: 'coder', days: 7, dryRun: false });
-    for (const agent of ['coder', 'tester'])
-      await scheduleNightly(rig.producer, { pattern: '0 3 * * *', timeZone: 'UTC', tenant: 'acme', agent });
+    await schedule(rig.producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'UTC', days: 7 });
     const queue = rig.producer.queue(SkillVerify.name);
     await until(async () => (await queue.getFailedCount()) === 3);
     await rig.erasure.erase('acme', { agent: 'coder' }, never());
     expect(await rig.erasure.find('acme', { agent: 'coder' })).toEqual({});
     expect((await mentions(rig, 'coder')).filter((key) => !key.includes('tester'))).toEqual([]);
     expect(await queue.getJobCounts('delayed', 'waiting', 'failed')).toEqual({ delayed: 0, waiting: 0, failed: 1 });
-    expect((await rig.producer.queue(ConsolidationRunJob.name).getJobSchedulers()).map(({ key }) => key)).toEqual(['nightly.acme.tester']);
+    expect((await rig.producer.queue(ConsolidationRunJob.name).getJobSchedulers()).map(({ key }) => key)).toEqual(['nightly.acme.all']);
   });
 
   it('cuts out of consolidations what may quote a user, also of one that goes on', async () => {

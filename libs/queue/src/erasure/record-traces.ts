@@ -6,8 +6,7 @@ import { withoutQuotes } from '../memory/consolidation-store.js';
 import { taskOfExecution } from '@etude/contracts/ids';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
 import { runScript } from '../redis/redis.js';
-import { type Erased, type ErasurePlace, isOwned, type Trace, trace } from './erasure-place.js';
-import { fieldsOf, keysStartingWith } from './keyspace.js';
+import { type Erased, type ErasurePlace, fieldsOf, isOwned, keysStartingWith, trace, type Trace } from './erasure-place.js';
 
 /** Writes that memory has not taken yet; one that can't be read is nobody's but the tenant's. */
 export const OUTBOX: ErasurePlace = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { channelsOf } from '../redis/channels.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
-import { reportOutages } from '../redis/redis.js';
 
 /** A lost message (a reconnect, a restart of Redis) costs at most this long. */
 const LOOK_EVERY_MS = 1_000;
@@ -68,22 +68,11 @@ export class ExecutionAnswers {
   }
 
   async #subscribe(): Promise<void> {
-    const subscriber = this.redis.duplicate({ maxRetriesPerRequest: null, commandTimeout: undefined });
-    reportOutages(subscriber);
-    subscriber.on('message', (_channel: string, message: string) => this.#hear(message));
-    // Subscribed again by itself; what was said meanwhile was missed.
-    subscriber.on('ready', () => this.#look());
-    const close = () => {
-      this.#stopTimer();
-      subscriber.disconnect();
-    };
-    this.redis.once('end', close);
+    this.redis.once('end', () => this.#stopTimer());
     try {
-      await subscriber.subscribe(this.channel);
+      await channelsOf(this.redis).listen(this.channel, (message) => (message === null ? this.#look() : this.#hear(message)));
     } catch (error) {
       this.#subscribed = null;
-      this.redis.off('end', close);
-      subscriber.disconnect();
       throw error;
     }
   }

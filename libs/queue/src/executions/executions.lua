@@ -3,12 +3,12 @@ local function tell(waiters, message)
   for channel in string.gmatch(waiters or '', '%S+') do redis.call('PUBLISH', channel, message) end
 end
 
--- KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, channel of who waits or ''.
+-- KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, channel of the waiter or '', the request without its files or ''.
 -- The first request stays; everybody who waits is told. Answers {the result if there is one that is the code's own, else '', 1 where that
 -- job was there before}: a result that the infrastructure spoilt makes way for another try. {'gone'} where the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
-  redis.call('HSETNX', KEYS[1], 'request', ARGV[1])
+  if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[4]) end
   local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt', 'waiters')
   if found[1] and not found[2] then return {found[1], 1} end
   redis.call('HDEL', KEYS[1], 'cancelRequested', 'result', 'spoilt')
@@ -26,6 +26,12 @@ function scripts.saveExecution()
   local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
   if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
   redis.call('HDEL', KEYS[1], 'waiters')
+  -- Files may be megabytes, and nobody needs them behind a result that stays.
+  local brief = redis.call('HGET', KEYS[1], 'brief')
+  if saved == 1 and ARGV[3] ~= '1' and brief then
+    redis.call('HSET', KEYS[1], 'request', brief)
+    redis.call('HDEL', KEYS[1], 'brief')
+  end
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   local handed = saved == 1 and #ARGV[1] <= tonumber(ARGV[5])
   tell(found[2], handed and ARGV[4] .. '\n' .. ARGV[1] or ARGV[4])

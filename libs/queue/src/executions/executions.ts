@@ -6,10 +6,8 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { Redis } from 'ioredis';
 import { type ExecutionAnswers, answersOf, type ExecutionListener } from './execution-answers.js';
 import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
-import { parseOr } from '../jobs/job-failure.js';
-import type { JobEnd } from '../jobs/job-results.js';
+import { abortError, type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
-import { abortError, leaseEndOf } from '../jobs/lease.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
 import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
@@ -103,7 +101,7 @@ export class ExecutionStore {
       this.redis,
       'prepareExecution',
       [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant), jobKey],
-      [JSON.stringify(request), REQUEST_TTL_MS, channel],
+      [JSON.stringify(request), REQUEST_TTL_MS, channel, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })],
     );
     if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);

@@ -7,8 +7,7 @@ import { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { consume } from './consumer.js';
 import type { JobContext } from './consumer.js';
-import type { JobFailure } from './job-failure.js';
-import { leaseEndOf } from './lease.js';
+import { type JobFailure, leaseEndOf } from './job-end.js';
 
 const file = redisForFile();
 

@@ -4,7 +4,7 @@ import { QUEUES, RolloutRun } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { parseOr, readFailure } from './job-failure.js';
+import { parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { memberOf, parseMember } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { reviveJob } from './dead-letters.js';
-import { type JobFailure, parseOr, readFailure } from './job-failure.js';
+import { type JobFailure, parseOr, readFailure } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
 
 /** The job that a record still needs. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
@@ -5,8 +6,7 @@ import { Queue } from 'bullmq';
 import type { JobsOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { parseOr } from './job-failure.js';
-import { endOf, type JobEnd, JobResults } from './job-results.js';
+import { abortError, endOf, type JobEnd, parseOr } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
@@ -22,11 +22,15 @@ export interface ProducerOptions {
 
 /** Kept to answer a repeat with the first result. */
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
-const EVENTS_MAX = 5_000;
+/** Nobody reads BullMQ's stream of events; it can't be turned off. */
+const EVENTS_MAX = 10;
 const READDS_MAX = 3;
+/** Intervals of looking at a job that is waited for. */
+const LOOK_FIRST_MS = 20;
+const LOOK_MOST_MS = 500;
 
 /**
- * Adds jobs and waits for them. One connection for commands, one more for each queue that is waited on.
+ * Adds jobs and waits for them, over one connection.
  *
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */
@@ -34,7 +38,6 @@ export class Producer {
   readonly redis: Redis;
   readonly keys: RedisKeys;
   readonly #queues = new Map<string, Queue>();
-  readonly #results = new Map<string, JobResults>();
 
   constructor(
     redisUrl: string,
@@ -82,11 +85,11 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<z.infer<R>> {
     const { jobId } = checked(declaration, payload);
-    const results = this.#resultsOf(declaration.name);
-    await whileRedisAnswers(this.redis, results.listen());
     for (let round = 1; ; round++) {
       const startedAt = Date.now();
-      const end = await results.runToEnd(jobId, () => this.add(declaration, payload, options), signal);
+      if (signal.aborted) throw abortError(signal);
+      await this.add(declaration, payload, options);
+      const end = await this.#untilEnd(declaration.name, jobId, signal);
       if (end.kind === 'completed')
         return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
       const again = round < READDS_MAX && (end.kind === 'missing' || (await this.revive(declaration.name, jobId, end.error, startedAt)));
@@ -94,6 +97,20 @@ export class Producer {
         throw end.kind === 'failed'
           ? end.error
           : new EtudeError('QUEUE_UNAVAILABLE', `job ${jobId} of ${declaration.name} was removed before it ended; try again`);
+    }
+  }
+
+  /** Looks at growing intervals. Goes on while Redis is away. @throws AbortError when `signal` aborts */
+  async #untilEnd(queueName: string, jobId: string, signal: AbortSignal): Promise<JobEnd> {
+    for (let waitMs = LOOK_FIRST_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MOST_MS)) {
+      try {
+        const end = await this.endOf(queueName, jobId);
+        if (end) return end;
+      } catch (error) {
+        if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
+      }
+      await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) throw abortError(signal);
     }
   }
 
@@ -135,7 +152,6 @@ export class Producer {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#results.values()].map((results) => results.close()));
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
     this.redis.disconnect();
   }
@@ -143,14 +159,6 @@ export class Producer {
   async #forget(queueName: string, jobId: string): Promise<void> {
     const job = await this.queue(queueName).getJob(jobId);
     if (job?.finishedOn) await job.remove();
-  }
-
-  #resultsOf(name: string): JobResults {
-    const known = this.#results.get(name);
-    if (known) return known;
-    const results = new JobResults(this.queue(name), this.redis, this.keys.queues, (error) => this.#report(name, error));
-    this.#results.set(name, results);
-    return results;
   }
 
   /** The connection reports its own outages. */

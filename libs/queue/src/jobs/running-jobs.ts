@@ -1,6 +1,5 @@
 import type { Worker } from 'bullmq';
-import { LeaseEnded } from './lease.js';
-import type { LeaseEnd } from './lease.js';
+import { type LeaseEnd, LeaseEnded } from './job-end.js';
 
 /** One job in this process, from its start to its end. */
 export interface RunningJob {

@@ -3,7 +3,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
-import { keptSchedules, scheduleArchive, scheduleNightly, schedulePrune, unscheduleNightly, unscheduleUpkeep } from './scheduler.js';
+import { keptSchedules, schedule, unschedule } from './scheduler.js';
 
 const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
@@ -21,7 +21,7 @@ describe('nightly schedule', () => {
       },
       { redisUrl: file.server.url, prefix, concurrency: 1 },
     );
-    await scheduleNightly(producer, { pattern: '* * * * * *', timeZone: 'Europe/Berlin', tenant: 'acme', days: 3 });
+    await schedule(producer, 'nightly', 'acme', { pattern: '* * * * * *', timeZone: 'Europe/Berlin', days: 3 });
     await until(() => runs.length >= 2);
     expect(new Set(runs).size).toBe(runs.length);
     for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
@@ -31,24 +31,24 @@ describe('nightly schedule', () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
     for (const pattern of ['0 2 * * *', '0 3 * * *', '0 3 * * *'])
-      await scheduleNightly(producer, { pattern, timeZone: 'Asia/Tokyo', tenant: 'acme' });
+      await schedule(producer, 'nightly', 'acme', { pattern, timeZone: 'Asia/Tokyo', days: 7 });
     const schedulers = await queue.getJobSchedulers();
     expect(schedulers).toMatchObject([{ pattern: '0 3 * * *', tz: 'Asia/Tokyo' }]);
     expect(new Date(schedulers[0]?.next ?? 0).getUTCHours()).toBe(18);
-    await unscheduleNightly(producer, 'acme');
+    await unschedule(producer, 'nightly', 'acme');
     expect(await queue.getJobSchedulers()).toEqual([]);
   });
 
   it('leaves what is due where the same is set again, and puts it off where the time is another', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
-    const schedule = { pattern: '* * * * * *', timeZone: 'UTC', tenant: 'acme' };
-    await scheduleNightly(producer, schedule);
+    const times = { pattern: '* * * * * *', timeZone: 'UTC', days: 7 };
+    await schedule(producer, 'nightly', 'acme', times);
     const [due] = await queue.getDelayed();
     await until(() => Date.now() > (due?.timestamp ?? 0) + (due?.delay ?? 0));
-    await scheduleNightly(producer, schedule);
+    await schedule(producer, 'nightly', 'acme', times);
     expect((await queue.getDelayed()).map(({ id }) => id)).toEqual([due?.id]);
-    await scheduleNightly(producer, { ...schedule, days: 3 });
+    await schedule(producer, 'nightly', 'acme', { ...times, days: 3 });
     expect(await queue.getDelayed()).toMatchObject([{ data: { days: 3 } }]);
     expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due?.id]);
   });
@@ -58,16 +58,13 @@ describe('nightly schedule', () => {
     const times = { pattern: '0 3 * * *', timeZone: 'UTC' };
     const tenants = async () => (await keptSchedules(producer)).map(({ tenant }) => tenant).toSorted();
     expect(await tenants()).toEqual([]);
-    await scheduleNightly(producer, { ...times, tenant: 'acme' });
-    await scheduleArchive(producer, { ...times, tenant: 'globex', scoreMax: 0.2, olderThanDays: 30 });
-    await schedulePrune(producer, { ...times, tenant: 'acme', unusedDays: 9, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 });
+    await schedule(producer, 'nightly', 'acme', { ...times, days: 7 });
+    await schedule(producer, 'archive', 'globex', { ...times, scoreMax: 0.2, olderThanDays: 30 });
+    await schedule(producer, 'prune', 'acme', { ...times, unusedDays: 9, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 });
     expect(await tenants()).toEqual(['acme', 'acme', 'globex']);
-    expect([await unscheduleNightly(producer, 'acme'), await unscheduleNightly(producer, 'acme')]).toEqual([true, false]);
+    expect([await unschedule(producer, 'nightly', 'acme'), await unschedule(producer, 'nightly', 'acme')]).toEqual([true, false]);
     expect(await tenants()).toEqual(['acme', 'globex']);
-    expect([await unscheduleUpkeep(producer, 'prune', 'acme'), await unscheduleUpkeep(producer, 'archive', 'globex')]).toEqual([
-      true,
-      true,
-    ]);
+    expect([await unschedule(producer, 'prune', 'acme'), await unschedule(producer, 'archive', 'globex')]).toEqual([true, true]);
     expect(await tenants()).toEqual([]);
   });
 
@@ -84,21 +81,21 @@ describe('nightly schedule', () => {
       { redisUrl: file.server.url, prefix, concurrency: 1 },
     );
     const limits = { unusedDays: 90, failingRateMax: 0.5, failingUsesMin: 5, supersededDays: 0 };
-    await schedulePrune(producer, { pattern: '* * * * * *', timeZone: 'UTC', tenant: 'acme', ...limits });
+    await schedule(producer, 'prune', 'acme', { pattern: '* * * * * *', timeZone: 'UTC', ...limits });
     await until(() => fired.length >= 2);
     expect(new Set(fired).size).toBe(fired.length);
     for (const one of fired) expect(one).toMatch(/^acme nightly-acme-\d+ 90$/);
     await expect(
-      schedulePrune(producer, { pattern: '0 3 * * *', timeZone: 'UTC', tenant: 'acme', ...limits, failingRateMax: 2 }),
+      schedule(producer, 'prune', 'acme', { pattern: '0 3 * * *', timeZone: 'UTC', ...limits, failingRateMax: 2 }),
     ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('refuses a pattern or a time zone that is none', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
-    await expect(scheduleNightly(producer, { pattern: 'at night', timeZone: 'UTC', tenant: 'acme' })).rejects.toMatchObject({
+    await expect(schedule(producer, 'nightly', 'acme', { pattern: 'at night', timeZone: 'UTC', days: 7 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
-    await expect(scheduleNightly(producer, { pattern: '0 3 * * *', timeZone: 'Moon/Base', tenant: 'acme' })).rejects.toMatchObject({
+    await expect(schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Moon/Base', days: 7 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
   });

@@ -4,7 +4,7 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
 import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
 import { taskOfExecution } from '@etude/contracts/ids';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';

@@ -3,7 +3,7 @@ import { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { z } from 'zod';
 import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import type { Producer } from '../jobs/producer.js';
 import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Redis } from 'ioredis';
-import { parseOr } from '../jobs/job-failure.js';
+import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 

@@ -1,12 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SandboxSession, SESSION_STATES, SessionRequest } from '@etude/contracts/sandbox-session';
-import { requestIdTaken } from '../jobs/durable-work.js';
+import { SandboxSession, type SESSION_STATES, type SessionRequest } from '@etude/contracts/sandbox-session';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
+import { requestIdTaken } from '../jobs/durable-work.js';
+import { parseOr } from '../jobs/job-end.js';
 import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
-import { listSessions, type SessionFilter, type SessionPage } from './sandbox-session-list.js';
-import { readStoredSession, type StoredSession } from './sandbox-session-record.js';
 
 /** How long a session is kept after its end. */
 export const SESSION_KEPT_MS = 3_600_000;
@@ -156,4 +155,84 @@ function quotaReached(tenant: string, open: number, openMax: number): EtudeError
     `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`,
     { metadata: { exit: 'capacity', openMax: String(openMax) } },
   );
+}
+
+export interface SessionFilter {
+  readonly pageSize: number;
+  /** Id of the last session seen; older ones follow. */
+  readonly after?: string;
+  readonly state?: SandboxSession['state'];
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SandboxSession[];
+  /** Give it as `after` for what follows; null at the end. */
+  readonly nextAfter: string | null;
+}
+
+/** Sessions looked at for one page, however few match. */
+const SCAN_MAX = 2_000;
+const CHUNK = 100;
+
+/** One page of a tenant's sessions, newest first. */
+export async function listSessions(redis: Redis, keys: RedisKeys, tenant: string, filter: SessionFilter): Promise<SessionPage> {
+  const sessions: SandboxSession[] = [];
+  let after = filter.after ?? '';
+  for (let scanned = 0; scanned < SCAN_MAX; scanned += CHUNK) {
+    const ids = await redis.zrevrangebylex(keys.sandboxes(tenant), after ? `(${after}` : '+', '-', 'LIMIT', 0, CHUNK);
+    for (const [id, session] of await readAll(redis, keys, tenant, ids)) {
+      if (session && (!filter.state || session.state === filter.state)) {
+        if (sessions.length === filter.pageSize) return { sessions, nextAfter: after };
+        sessions.push(session);
+      }
+      after = id;
+    }
+    if (ids.length < CHUNK) return { sessions, nextAfter: null };
+  }
+  return { sessions, nextAfter: after };
+}
+
+/** Drops ids from the index whose session is no longer kept. */
+async function readAll(redis: Redis, keys: RedisKeys, tenant: string, ids: readonly string[]) {
+  const reads = redis.pipeline();
+  for (const id of ids) reads.hgetall(keys.sandbox(tenant, id));
+  const answers = (await reads.exec()) ?? [];
+  const found = ids.map((id, i) => {
+    const [failure, fields] = answers[i] ?? [];
+    if (failure) throw failure;
+    return [id, readStoredSession(tenant, id, (fields ?? {}) as Record<string, string>)?.session ?? null] as const;
+  });
+  const gone = found.filter(([, session]) => !session).map(([id]) => id);
+  if (gone.length > 0) await redis.zrem(keys.sandboxes(tenant), ...gone);
+  return found;
+}
+
+/** A session and who holds it. */
+export interface StoredSession {
+  readonly session: SandboxSession;
+  readonly controllerId: string;
+  /** Raised with each controller that takes it over; from 1. */
+  readonly ownerEpoch: number;
+  /** From where another controller can attach to its sandbox; null: from nowhere. */
+  readonly place: string | null;
+}
+
+/** Reads a session's hash. null where there is none. */
+export function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
+  if (!fields.state || !fields.spec) return null;
+  const session = {
+    ...(JSON.parse(fields.spec) as object),
+    id,
+    tenant,
+    state: fields.state,
+    stateReason: fields.stateReason ?? '',
+    createdAt: Number(fields.createdAt),
+    expiresAt: Number(fields.expiresAt),
+  };
+  return {
+    session: parseOr(SandboxSession, session, 'INTERNAL', `the record of sandbox ${id}`),
+    controllerId: fields.controllerId ?? '',
+    ownerEpoch: Number(fields.ownerEpoch),
+    place: fields.place ?? null,
+  };
 }

@@ -1,35 +1,39 @@
 import type { Redis } from 'ioredis';
-import { memberOf, parseMember, RedisKeys } from '../redis/keys.js';
-import { connectRedis, type QueueLogger } from '../redis/redis.js';
+import { memberOf, RedisKeys } from '../redis/keys.js';
+import { connectRedis } from '../redis/redis.js';
+import type { QueueLogger } from '../redis/redis.js';
 
-export interface Cancelled {
+/** A task or an execution. */
+export interface Cancellable {
   readonly tenant: string;
-  /** A task's id, or an execution's. */
   readonly id: string;
 }
 
-type Listener = (cancelled: Cancelled) => void;
+interface Watch {
+  readonly isRequested: () => Promise<boolean>;
+  readonly stop: () => void;
+}
 
 /**
- * Tells every process at once that a task or an execution is to stop. A message reaches only who is connected: the wish itself
- * is stored with the task (`TaskStore.requestCancel`) and the execution, to be read when work starts and after `onReconnect`.
+ * Hears at once that a task or an execution is to stop. A message reaches connected processes only: the request itself is stored with
+ * the task (`TaskStore.requestCancel`) and the execution, and is read when work starts and after every reconnect.
  */
 export class CancelBus {
-  readonly #keys: RedisKeys;
-  readonly #publisher: Redis;
+  readonly #channels: Readonly<Record<'task' | 'execution', string>>;
   readonly #subscriber: Redis;
-  readonly #tasks = new Set<Listener>();
-  readonly #executions = new Set<Listener>();
-  readonly #reconnects = new Set<() => void>();
+  /** By channel and message. */
+  readonly #watches = new Map<string, Set<Watch>>();
   readonly #subscribed: Promise<unknown>;
 
   constructor(redisUrl: string, prefix: string, logger?: QueueLogger) {
-    this.#keys = new RedisKeys(prefix);
-    this.#publisher = connectRedis(redisUrl, 'worker', logger);
+    const keys = new RedisKeys(prefix);
+    this.#channels = { task: keys.cancel, execution: keys.cancelExecution };
     this.#subscriber = connectRedis(redisUrl, 'subscriber', logger);
-    this.#subscriber.on('message', (channel: string, message: string) => this.#heard(channel, message));
-    this.#subscriber.on('ready', () => this.#reconnects.forEach((listener) => listener()));
-    this.#subscribed = this.#subscriber.subscribe(this.#keys.cancel, this.#keys.cancelExecution);
+    this.#subscriber.on('message', (channel: string, message: string) =>
+      this.#watches.get(`${channel} ${message}`)?.forEach(({ stop }) => stop()),
+    );
+    this.#subscriber.on('ready', () => this.#watches.forEach((watches) => watches.forEach(readStored)));
+    this.#subscribed = this.#subscriber.subscribe(...Object.values(this.#channels));
     // Shown by `ready`.
     this.#subscribed.catch(() => undefined);
   }
@@ -39,61 +43,37 @@ export class CancelBus {
     await this.#subscribed;
   }
 
-  async publish(tenant: string, taskId: string): Promise<void> {
-    await this.#publisher.publish(this.#keys.cancel, memberOf(tenant, taskId));
-  }
-
-  /** @returns a function that takes the listener away */
-  onCancel(listener: Listener): () => void {
-    this.#tasks.add(listener);
-    return () => this.#tasks.delete(listener);
-  }
-
-  onExecutionCancel(listener: Listener): () => void {
-    this.#executions.add(listener);
-    return () => this.#executions.delete(listener);
-  }
-
-  /** Messages may have been missed; look at what is stored. */
-  onReconnect(listener: () => void): () => void {
-    this.#reconnects.add(listener);
-    return () => this.#reconnects.delete(listener);
-  }
-
   /**
-   * Calls `stop` once when the task or execution is cancelled, from whatever moment on: `isRequested` reads what is stored,
-   * now and after every reconnect.
+   * Calls `stop` when the task or execution is cancelled, now or later.
+   *
+   * @param isRequested reads the stored request: now and after every reconnect
+   * @returns a function that ends the watch
    */
-  watch(kind: 'task' | 'execution', wanted: Cancelled, isRequested: () => Promise<boolean>, stop: () => void): () => void {
+  watch(kind: 'task' | 'execution', wanted: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
     const release = this.listen(kind, wanted, isRequested, stop);
-    lookAt(isRequested, stop);
+    readStored({ isRequested, stop });
     return release;
   }
 
-  /** As `watch`, for who reads after this what is stored: it is read here after reconnects only. */
-  listen(kind: 'task' | 'execution', wanted: Cancelled, isRequested: () => Promise<boolean>, stop: () => void): () => void {
-    const listener: Listener = ({ tenant, id }) => {
-      if (tenant === wanted.tenant && id === wanted.id) stop();
+  /** As `watch`, for a caller that reads the stored request itself after this call. */
+  listen(kind: 'task' | 'execution', { tenant, id }: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
+    const key = `${this.#channels[kind]} ${memberOf(tenant, id)}`;
+    const watch: Watch = { isRequested, stop };
+    this.#watches.set(key, (this.#watches.get(key) ?? new Set()).add(watch));
+    return () => {
+      const watches = this.#watches.get(key);
+      watches?.delete(watch);
+      if (watches?.size === 0) this.#watches.delete(key);
     };
-    const heard = kind === 'task' ? this.onCancel(listener) : this.onExecutionCancel(listener);
-    const releases = [heard, this.onReconnect(() => lookAt(isRequested, stop))];
-    return () => releases.forEach((release) => release());
   }
 
   async close(): Promise<void> {
-    this.#publisher.disconnect();
     this.#subscriber.disconnect();
-  }
-
-  #heard(channel: string, message: string): void {
-    const cancelled = parseMember(message);
-    if (!cancelled) return;
-    for (const listener of channel === this.#keys.cancel ? this.#tasks : this.#executions) listener(cancelled);
   }
 }
 
-/** Redis away: the reconnect asks again. */
-function lookAt(isRequested: () => Promise<boolean>, stop: () => void): void {
+/** Redis away: the next reconnect reads it again. */
+function readStored({ isRequested, stop }: Watch): void {
   void isRequested().then(
     (requested) => requested && stop(),
     () => undefined,

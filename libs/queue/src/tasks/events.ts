@@ -1,8 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEvent } from '@etude/contracts/task';
 import type { Redis } from 'ioredis';
-import { bellsOf } from '../redis/bells.js';
-import type { Bell } from '../redis/bells.js';
+import { Bell, channelsOf } from '../redis/channels.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 
@@ -36,7 +35,8 @@ export async function* readEvents(
   signal: AbortSignal,
 ): AsyncGenerator<StoredEvent, void, undefined> {
   let last = checkedId(afterId);
-  let bell: Bell | null = null;
+  const bell = new Bell();
+  let release: (() => void) | null = null;
   try {
     while (!signal.aborted) {
       const batch = await readBatch(redis, keys.events(tenant, taskId), last);
@@ -48,11 +48,11 @@ export async function* readEvents(
       }
       if (batch.length === BATCH) continue;
       if (batch.length === 0 && (await isOver(redis, keys, tenant, taskId, last))) return;
-      if (bell) await bell.rung(signal);
-      else bell = await bellsOf(redis).listen(keys.wake(tenant, taskId));
+      if (release) await bell.rung(signal);
+      else release = await channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
     }
   } finally {
-    bell?.release();
+    release?.();
   }
 }
 

@@ -4,10 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { redisForFile, SPEC, startProducer } from '../../test/rig.js';
 import { openJournal } from './journal.js';
 import { newId, rolloutOfMember } from '../redis/keys.js';
+import { retentionFrom, taskConfig } from './task-store.js';
 
 const file = redisForFile();
 const start = (retentionMs?: number) => startProducer(file.server.url, file.prefix(), retentionMs);
 const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
+
+it('takes the retention of tasks from the settings of the service', () => {
+  expect(retentionFrom(taskConfig.parse({}))).toEqual({ retentionMs: 7 * 86_400_000 });
+  expect(retentionFrom(taskConfig.parse({ ETUDE_TASK_RETENTION_DAYS: '30' }))).toEqual({ retentionMs: 30 * 86_400_000 });
+});
 
 describe('submit', () => {
   it('stores the task, its first event and its job', async () => {

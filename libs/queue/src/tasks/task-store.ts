@@ -4,13 +4,28 @@ import { RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord, type TaskSpec, type TaskState } from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
-import { listTasks } from './task-list.js';
-import type { TaskFilter, TaskPage } from './task-list.js';
-import { newTaskFields, readTaskRecord } from './task-record.js';
+import { listTasks, newTaskFields, readTaskRecord, type TaskFilter, type TaskPage } from './task-record.js';
+
+const DAY_MS = 86_400_000;
+
+/** The settings of a service that ends tasks; the same for every service. */
+export const taskConfig = z.object({
+  /** Days that a task, its journal and its events are kept after its end. */
+  ETUDE_TASK_RETENTION_DAYS: z.coerce
+    .number()
+    .min(0.01)
+    .max(3_650)
+    .default(RETENTION_MS / DAY_MS),
+});
+
+export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeof taskConfig>): { readonly retentionMs: number } => ({
+  retentionMs: Math.round(days * DAY_MS),
+});
 
 export interface TaskStoreOptions {
   readonly retentionMs?: number;

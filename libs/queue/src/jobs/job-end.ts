@@ -1,5 +1,6 @@
 import { ERROR_KINDS, EtudeError, errorCode, errorDetails } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
+import type { Job, Queue } from 'bullmq';
 import { z } from 'zod';
 
 /** Why a job failed, as it is stored with the job in JSON: errors cross queues by code, never by class. */
@@ -54,4 +55,52 @@ function pathOf(issue: z.core.$ZodIssue | undefined): string {
   if (!issue) return '';
   const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   return [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].map(String).join('.');
+}
+
+/**
+ * Why a running job's signal aborts without anybody having asked to stop the work itself. The job goes on elsewhere, so what
+ * was started for it under an id (an execution) must be left running for whoever comes next.
+ */
+export type LeaseEnd = 'shutdown' | 'lost';
+
+/** `name` is AbortError, as for every abort. */
+export class LeaseEnded extends Error {
+  override readonly name = 'AbortError';
+  constructor(readonly lease: LeaseEnd) {
+    super(
+      lease === 'shutdown'
+        ? 'this worker is shutting down; the job goes on elsewhere'
+        : 'another worker may hold this job now; it was not renewed in time',
+    );
+  }
+}
+
+/** null where the abort was asked for: a cancel, a deadline. Survives `AbortSignal.any`, which keeps the reason. */
+export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
+  const lease = (signal.reason as { lease?: unknown } | null | undefined)?.lease;
+  return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
+}
+
+/** What a wait rejects with when its signal aborts: always of the name AbortError. */
+export function abortError(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  const error = new Error('aborted', { cause: reason });
+  error.name = 'AbortError';
+  return error;
+}
+
+/** The end of a job; `missing` where it was removed, so that nobody can tell. */
+export type JobEnd =
+  | { readonly kind: 'completed'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'missing' };
+
+/** null while the job has not ended. */
+export async function endOf(queue: Queue, jobId: string): Promise<JobEnd | null> {
+  const job = (await queue.getJob(jobId)) as Job | undefined;
+  if (!job) return { kind: 'missing' };
+  if (!job.finishedOn) return null;
+  if (job.failedReason) return { kind: 'failed', error: failureError(readFailure(job.failedReason)) };
+  return { kind: 'completed', value: job.returnvalue };
 }

@@ -7,20 +7,36 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
+import { skillDigest } from '@etude/domain/skills/content-digest';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
-import { skillDigest } from '@etude/domain/skills/content-digest';
+import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
+import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
-import { requestedSkill } from '@etude/domain/skills/proof/write-skill';
-import { writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
+import { requestedSkill, writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
-import type { JobHandler } from '@etude/queue/jobs/consumer';
-import { leaseEndOf } from '@etude/queue/jobs/lease';
-import type { Producer } from '@etude/queue/jobs/producer';
 import type { StoredWantedSkill, WantedSkills, WishEnd } from '@etude/queue/agents/wanted-skills';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import { leaseEndOf } from '@etude/queue/jobs/job-end';
+import type { Producer } from '@etude/queue/jobs/producer';
 import { z } from 'zod';
+
+type VerifyDeps = Omit<AdmissionDeps, 'attempt' | 'requestVerification'>;
+
+/** Verifies a skill; new versions of those that call it get a job of their own. */
+export function skillVerifyProcessor(
+  producer: Producer,
+  deps: VerifyDeps,
+): JobHandler<typeof SkillVerify.payload, typeof SkillVerify.result> {
+  const requestVerification = async (skill: Skill) => {
+    await producer.add(SkillVerify, verificationOf(skill));
+  };
+  return async (payload, { attempt, signal }) => {
+    const { status } = await admitSkill(payload, { ...deps, requestVerification, attempt }, signal);
+    return { status };
+  };
+}
 
 const ARCHITECT = 'architect';
 const outcomes = counter({ name: 'etude_skill_requests_total', help: 'Wishes for skills by what became of them', labels: ['state'] });

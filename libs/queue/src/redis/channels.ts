@@ -1,0 +1,83 @@
+import type { Redis } from 'ioredis';
+import { reportOutages } from './redis.js';
+
+/** Hears a message of a channel; null where messages may have been missed, since the connection is new. */
+export type ChannelListener = (message: string | null) => void;
+
+/** One subscriber connection for any number of listeners on any number of channels. Opened with the first, kept from then on. */
+export class Channels {
+  readonly #listeners = new Map<string, Set<ChannelListener>>();
+  #subscriber: Redis | null = null;
+
+  constructor(private readonly redis: Redis) {}
+
+  /** Resolves once the subscription stands: every later message is heard. @returns a function that ends it */
+  async listen(channel: string, listener: ChannelListener): Promise<() => void> {
+    const subscriber = (this.#subscriber ??= this.#connect());
+    this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
+    try {
+      await subscriber.subscribe(channel);
+    } catch (error) {
+      this.#release(channel, listener);
+      throw error;
+    }
+    return () => this.#release(channel, listener);
+  }
+
+  #connect(): Redis {
+    const subscriber = this.redis.duplicate({ maxRetriesPerRequest: null, commandTimeout: undefined });
+    reportOutages(subscriber);
+    subscriber.on('message', (channel: string, message: string) => this.#listeners.get(channel)?.forEach((listener) => listener(message)));
+    // ioredis subscribes again by itself.
+    subscriber.on('ready', () => this.#listeners.forEach((listeners) => listeners.forEach((listener) => listener(null))));
+    this.redis.once('end', () => subscriber.disconnect());
+    return subscriber;
+  }
+
+  #release(channel: string, listener: ChannelListener): void {
+    const listeners = this.#listeners.get(channel);
+    if (!listeners?.delete(listener) || listeners.size > 0) return;
+    this.#listeners.delete(channel);
+    // The connection is going away, or the channel stays subscribed until the next release: harmless both ways.
+    this.#subscriber?.unsubscribe(channel).catch(() => undefined);
+  }
+}
+
+const CHANNELS = new WeakMap<Redis, Channels>();
+
+/** The channels of a connection; closed with it. */
+export function channelsOf(redis: Redis): Channels {
+  const known = CHANNELS.get(redis) ?? new Channels(redis);
+  CHANNELS.set(redis, known);
+  return known;
+}
+
+/** A lost message (a connection that died unnoticed) costs at most this long. */
+const RING_AT_LEAST_EVERY_MS = 15_000;
+
+/** Remembers whether anything was published to a channel. */
+export class Bell {
+  #rang = false;
+  #wake: (() => void) | null = null;
+
+  readonly ring = (): void => {
+    this.#rang = true;
+    this.#wake?.();
+  };
+
+  /** Resolves at once if it rang since the last wait, and now and then without a reason. */
+  async rung(signal: AbortSignal): Promise<void> {
+    if (!this.#rang && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const timer = setTimeout(resolve, RING_AT_LEAST_EVERY_MS);
+      const onAbort = () => resolve();
+      signal.addEventListener('abort', onAbort, { once: true });
+      await promise;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      this.#wake = null;
+    }
+    this.#rang = false;
+  }
+}
