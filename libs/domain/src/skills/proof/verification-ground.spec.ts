@@ -84,7 +84,9 @@ describe('a skill that reads much the same', () => {
   const other = skillOf('other', 'from skills import inner\ndef other(n):\n    return inner(n)', { needs: [inner] });
   const ground = (versions: () => Promise<Skill[]>) => {
     const hit = { skill: other, similarity: 0.9, score: 0.9 };
-    const procedural = Object.assign(new FakeProceduralMemory().keep(other), { search: async () => [hit] });
+    const procedural = Object.assign(new FakeProceduralMemory().keep(other), {
+      search: async ({ tenant }: { tenant: string }) => (tenant === 'acme' ? [hit] : []),
+    });
     const own = procedural.versions.bind(procedural);
     Object.assign(procedural, { versions: async (...of: Parameters<typeof own>) => (of[1] === 'inner' ? versions() : own(...of)) });
     return gatherGround(skillOf('step', 'def step(n):\n    return n'), procedural);
