@@ -1,5 +1,125 @@
-import { expect, it } from 'vitest';
-import { misspelledOf, nearestOf } from './call-arguments.js';
+import type { EtudeError } from '@etude/contracts/errors';
+import type { SkillContract } from '@etude/contracts/skill-proof';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { misspelledOf, nearestOf, validateArguments } from './call-arguments.js';
+
+const properties: Record<string, object> = {
+  text: { type: 'string', description: 'What to read.' },
+  separator: { type: 'string', default: ',' },
+  limit: { anyOf: [{ type: 'integer' }, { type: 'null' }], default: null },
+  mode: { enum: ['fast', 'exact'], default: 'fast' },
+  ratio: { type: 'number', default: 1 },
+  rows: { type: 'array', items: { type: 'array', items: { type: 'string' } }, default: [] },
+  point: { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'integer' }], minItems: 2, maxItems: 2, default: [0, 0] },
+  anything: {},
+};
+const contract: SkillContract = {
+  parameters: Object.keys(properties).map((name) => ({
+    name,
+    type: name === 'text' ? 'str' : '',
+    description: '',
+    required: name === 'text',
+  })),
+  inputSchema: { type: 'object', properties, required: ['text'], additionalProperties: false } as SkillContract['inputSchema'],
+  outputSchema: null,
+  signature: "def parse(text: str, separator: str = ',')",
+  docstring: '',
+};
+const skill = { name: 'parse', kind: 'function' as const, entryPoint: 'parse', contract };
+
+function refused(given: Record<string, unknown>, what: Parameters<typeof validateArguments>[0] = skill) {
+  try {
+    validateArguments(what, given);
+    return { code: 'none', message: '', fields: [] };
+  } catch (error) {
+    const { code, message, details } = error as EtudeError;
+    return { code, message, fields: (details.violations ?? []).map(({ field }) => field) };
+  }
+}
+
+describe('validateArguments', () => {
+  it('leaves to the code what was left out', () => {
+    expect(validateArguments(skill, { text: 'a' })).toEqual({ text: 'a' });
+    const given = { text: 'a', anything: { x: [1] }, limit: 3 };
+    expect(validateArguments(skill, given)).toEqual(given);
+  });
+
+  it('names each argument that is wrong, all at once', () => {
+    const wrong = refused({ separator: 1, limit: 'x', mode: 'slow', rows: [['a'], [1]], point: [1] });
+    expect(wrong.code).toBe('INVALID_ARGUMENT');
+    expect(wrong.fields).toEqual(
+      expect.arrayContaining(['parameters.text', 'parameters.separator', 'parameters.limit', 'parameters.mode', 'parameters.rows.1.0']),
+    );
+    expect(wrong.message).toContain('parameters.text is missing (str)');
+    expect(wrong.message).toContain('parameters.separator is wrong: expected text, got the whole number 1');
+    expect(wrong.message).toContain('def parse(text: str');
+  });
+
+  it('refuses unknown ones with the nearest name', () => {
+    const { message, fields } = refused({ text: 'a', seperator: ';' });
+    expect(fields).toEqual(['parameters.seperator']);
+    expect(message).toContain('did you mean "separator"?');
+    expect(refused({ text: 'a', zzzzzz: 1 }).message).toContain('known are text, separator');
+  });
+
+  it('says in words of Python what was expected and what came, each sentence ended once', () => {
+    expect(refused({ text: 'a', rows: 'a,b' }).message).toContain('parameters.rows is wrong: expected a list, got text. It is def parse');
+    expect(refused({ text: 'a', limit: 1.5 }).message).toContain('expected a whole number, got the number 1.5; or expected None');
+    expect(refused({ text: 'a', limit: {} }).message).toContain('expected a number, got a dict; or expected None, got a dict');
+    expect(refused({ text: 'a', seperator: ';' }).message).toContain('did you mean "separator"? It is def');
+    const parameters = contract.parameters.map((one) => ({ ...one, description: 'What to read.' }));
+    expect(refused({}, { ...skill, contract: { ...contract, parameters } }).message).toContain('(str): What to read. It is def');
+  });
+
+  it('says why a snippet or a procedure can’t be called', () => {
+    expect(refused({}, { ...skill, kind: 'snippet' })).toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('its code was never run') as string,
+    });
+    expect(refused({}, { ...skill, kind: 'procedure' }).message).toContain('in words');
+    expect(refused({}, { ...skill, contract: undefined }).message).toContain('verify it again');
+  });
+
+  it('takes what fits and refuses what does not, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const { code } = refused({ text: value });
+        expect(code).toBe(typeof value === 'string' ? 'none' : 'INVALID_ARGUMENT');
+      }),
+    );
+  });
+});
+
+const taking = (inputs: Record<string, object>, more: object = {}) => {
+  const names = Object.keys(inputs);
+  const inputSchema = { type: 'object', properties: inputs, required: [], additionalProperties: false, ...more };
+  const parameters = names.map((name) => ({ name, type: '', description: '', required: false }));
+  return { ...skill, contract: { ...contract, parameters, inputSchema: inputSchema as SkillContract['inputSchema'] } };
+};
+const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+
+describe('names of arguments', () => {
+  it('that every object of JavaScript has are given like others', () => {
+    const named = taking({ constructor: {}, toString: { type: 'string', default: 'x' }, valueOf: {} }, { required: ['constructor'] });
+    expect(validateArguments(named, json('{"constructor": 1}'))).toEqual({ constructor: 1 });
+    expect(refused({}, named)).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['parameters.constructor'] });
+  });
+
+  it('are never __proto__, also where any name is taken', () => {
+    for (const more of [{}, { additionalProperties: {} }])
+      expect(refused(json('{"__proto__": {"text": "a"}}'), taking({ text: {} }, more))).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        fields: ['parameters.__proto__'],
+      });
+  });
+
+  it('and what is in them stay as they were given', () => {
+    const dict = taking({ counts: { type: 'object', additionalProperties: { type: 'integer' } }, rest: {} });
+    const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
+    expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);
+  });
+});
 
 it('finds the name that was probably meant', () => {
   const known = ['parse_csv', 'sum_even', 'add'];

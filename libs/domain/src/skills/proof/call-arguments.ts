@@ -4,7 +4,6 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { SandboxRun } from '@etude/contracts/sandbox';
-import { pythonCall, pythonText } from '../../python-files.js';
 
 type Arguments = Readonly<Record<string, unknown>>;
 interface Violation {
@@ -31,7 +30,7 @@ const SHOWN_MAX = 8;
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
   const known = contract.parameters.map(({ name }) => name);
-  const own = ownArguments(given, known);
+  const own = ownArguments(given);
   const parsed = parserOf(contract.inputSchema).safeParse(own, { reportInput: true });
   const told = parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, own, known, contract));
   const violations = Object.hasOwn(own, UNNAMEABLE) && told.length === 0 ? [NO_NAME] : told;
@@ -54,17 +53,10 @@ function parserOf(schema: SkillContract['inputSchema']): z.ZodType {
   return parser;
 }
 
-/**
- * Without what every object of JavaScript inherits, such as "constructor", and under the names that Python reads the code's as: its
- * identifiers are normalised, the keys of a call are not.
- */
-function ownArguments(given: Arguments, known: readonly string[]): Record<string, unknown> {
+/** Without the names that every object of JavaScript inherits, such as "constructor", and without what was left out. */
+function ownArguments(given: Arguments): Record<string, unknown> {
   const own = Object.create(null) as Record<string, unknown>;
-  for (const [name, value] of Object.entries(given)) {
-    const normal = name.normalize('NFKC');
-    const isOther = !known.includes(name) && known.includes(normal) && !Object.hasOwn(given, normal);
-    if (value !== undefined) own[isOther ? normal : name] = value;
-  }
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) own[name] = value;
   return own;
 }
 
@@ -142,43 +134,37 @@ function wordOf(value: unknown): string {
 }
 
 type Call = Extract<SandboxRun, { kind: 'call' }>;
-type Value = Call['args'][number];
 
 /**
- * A call of the function with arguments that were given by name, as Python takes them: what stands before a "/" by its place, the list of
- * what follows a "*" behind all that stands before it, the rest by name. What was left out before another has the function's own default:
- * JSON has none that is a tuple, or 1.0.
+ * Arguments that were given by name, as Python takes them: a parameter before "/" by its place, the list of `*rest` behind all before it,
+ * all others by name. A parameter that was left out has the function's own default.
  *
- * @param code that defines it
  * @param given as `validateArguments` answers them
+ * @throws EtudeError INVALID_ARGUMENT where one was left out before another that is passed by its place
  */
-export function placedCall(
-  { contract, entryPoint }: Pick<Skill, 'contract'> & { readonly entryPoint: string },
-  code: string,
+export function placedArguments(
+  { name, contract }: Pick<Skill, 'name' | 'contract'>,
   given: Readonly<Record<string, unknown>>,
-): Pick<Call, 'code' | 'entryPoint' | 'args' | 'kwargs'> {
+): Pick<Call, 'args' | 'kwargs'> {
   const kwargs = { ...given } as Call['kwargs'];
   const parameters = contract?.parameters ?? [];
   const rest = parameters.find(({ passed }) => passed === 'rest');
-  const follow = rest === undefined || !Object.hasOwn(kwargs, rest.name) ? [] : listOf(kwargs[rest.name]);
+  const follow = rest === undefined ? undefined : kwargs[rest.name];
   if (rest !== undefined) delete kwargs[rest.name];
-  const last = follow.length > 0 ? rest : parameters.findLast(({ name, passed }) => passed === 'position' && Object.hasOwn(kwargs, name));
-  if (last === undefined) return { code, entryPoint, args: [], kwargs };
-  const before = parameters.slice(0, parameters.indexOf(last) + (last === rest ? 0 : 1));
-  const places = before.map(({ name }) => {
-    const value = Object.hasOwn(kwargs, name) ? [kwargs[name]!] : [];
-    delete kwargs[name];
-    return value;
-  });
-  if (places.every((place) => place.length === 1)) return { code, entryPoint, args: [...places.flat(), ...follow], kwargs };
-  const placing = pythonCall(PLACING, 'placing', [entryPoint]);
-  return { code: `${code}\n\n${PLACED} = ${placing}\n`, entryPoint: PLACED, args: [places, follow], kwargs };
+  const behind = Array.isArray(follow) ? follow : [];
+  const last = behind.length > 0 ? rest : parameters.findLast((one) => one.passed === 'position' && Object.hasOwn(kwargs, one.name));
+  if (last === undefined) return { args: [], kwargs };
+  const places = parameters.slice(0, parameters.indexOf(last) + (last === rest ? 0 : 1));
+  const leftOut = places.find((place) => !Object.hasOwn(kwargs, place.name));
+  if (leftOut !== undefined) {
+    const field = `parameters.${leftOut.name}`;
+    const message = `The arguments of ${name} are wrong: ${field} is missing; ${last.name} is passed by its place, behind it.`;
+    throw new EtudeError('INVALID_ARGUMENT', message, { field });
+  }
+  const args = places.map((place) => kwargs[place.name]!);
+  for (const place of places) delete kwargs[place.name];
+  return { args: [...args, ...behind], kwargs };
 }
-
-const PLACED = '__etude_placed__';
-const PLACING = pythonText('place_arguments');
-
-const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
 
 const MISSPELLED_MAX = 2;
 

@@ -5,7 +5,7 @@ import { sameValue } from '../../evaluation/compare.js';
 import { judge } from '../../evaluation/judge.js';
 import { planRuns } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { evaluatorsOf, failedCall, shownPrints } from './skill-tests.js';
+import { evaluatorsOf, failedCall } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';
 
 /** Runs of one execution: few enough to leave the sandboxes to others in between. */
@@ -138,27 +138,20 @@ export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSign
 }
 
 /**
- * What the same tests gave otherwise a second time, also where a test would take either: "test 1 of 2: it printed something else"; null
- * where all is the same. Printed counts as in a use, of a stream that was cut what is left of it; times don't. What a test in Python
- * prints by itself is thrown away where it runs.
+ * What the same tests gave otherwise a second time, such as "test 1 of 2: it printed something else", also where a test would take
+ * either; null where all is the same. Prints of tests in Python are thrown away where they run.
  */
-export function differenceOf(trial: Pick<Trial, 'tests' | 'isAuthors'>, first: readonly RunResult[], second: readonly RunResult[]) {
-  for (const [at, run] of first.entries()) {
-    const what = changeOf(run, second[at]);
-    if (what === null) continue;
-    const how = trial.isAuthors === true && what === PRINTED ? `; ${shownPrints(run.stdout, second[at]?.stdout ?? '')}` : '';
-    return `test ${at + 1} of ${trial.tests.length}: ${what}${how}`;
-  }
-  return null;
+export function differenceOf(tests: Trial['tests'], first: readonly RunResult[], second: readonly RunResult[]): string | null {
+  const changes = first.map((run, at) => changeOf(run, second[at]));
+  const at = changes.findIndex((change) => change !== null);
+  return at < 0 ? null : `test ${at + 1} of ${tests.length}: ${changes[at]}`;
 }
-
-const PRINTED = 'it printed something else';
 
 function changeOf(run: RunResult, other: RunResult | undefined): string | null {
   if (run.passed !== other?.passed) return 'it did not end the same';
   const isSame = run.value === undefined ? other?.value === undefined : sameValue(run.value, other?.value, 0);
   if (!isSame) return 'it gave another value';
-  return run.stdout === other?.stdout ? null : PRINTED;
+  return run.stdout === other?.stdout ? null : 'it printed something else';
 }
 
 /** The owner of executions for this skill's verification. */

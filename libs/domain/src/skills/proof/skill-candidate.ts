@@ -39,31 +39,32 @@ export function candidateFromTests(
   if (tests.length === 0 || origin.code.trim() === '') return null;
   const code = standaloneCode(origin.code, tests, entryPoint);
   const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
-  return {
-    name: skillName(prompt, fingerprint, entryPoint),
-    version: 1,
-    scope,
-    kind,
-    description: describe(origin),
-    code,
-    entryPoint,
-    parameters: [],
-    tests,
-    tags: [],
-    cues: [prompt],
-    fingerprints: [fingerprint],
-    status: 'candidate',
+  const name = skillName(prompt, fingerprint, entryPoint);
+  const found = { name, scope, kind, description: describe(origin), code, entryPoint, tests, model, scripted, at } as const;
+  return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
+}
+
+type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'tests' | 'tags' | 'sources';
+
+/** A skill that nothing has happened to yet. @param given `at`: ms since 1970 */
+export function newCandidate({
+  at,
+  ...given
+}: Pick<Skill, Given | 'model' | 'scripted'> & Partial<Skill> & { readonly at: number }): Skill {
+  const skill: Omit<Skill, 'digest'> = {
+    cues: [],
+    fingerprints: [],
     statusReason: '',
+    ...given,
+    version: 1,
+    status: 'candidate',
     evidence: [],
-    digest: skillDigest({ kind, code, entryPoint, tests }),
-    sources: [...sources],
-    model,
-    scripted,
     executionCount: 0,
     successRate: 1,
     createdAt: at,
     updatedAt: at,
   };
+  return { ...skill, digest: skillDigest(skill) };
 }
 
 /** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
@@ -99,26 +100,7 @@ function describe({ description, scenarios, prompt }: SkillOrigin): string {
 const WORDS_MAX = 6;
 const NAME_MAX = 80;
 const HASH_CHARS = 6;
-const STOP_WORDS = new Set([
-  'a',
-  'an',
-  'the',
-  'of',
-  'and',
-  'or',
-  'to',
-  'in',
-  'is',
-  'you',
-  'your',
-  'that',
-  'which',
-  'please',
-  'write',
-  'python',
-  'program',
-  'function',
-]);
+const STOP_WORDS = new Set('a an the of and or to in is you your that which please write python program function'.split(' '));
 
 const snake = (text: string) =>
   text

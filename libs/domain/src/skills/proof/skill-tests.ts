@@ -80,14 +80,6 @@ function gotOf({ kind }: SkillTest, result: RunResult | undefined): string | nul
   return result.value === undefined ? null : shown(result.value);
 }
 
-/** Where two prints part, on one line: `"a" the first time, "b" the second`. Not for tests that whoever reads it must not see. */
-export function shownPrints(first: string, second: string): string {
-  const [before, after] = [first.split('\n'), second.split('\n')];
-  const parting = before.findIndex((line, index) => line !== after[index]);
-  const at = parting < 0 ? before.length : parting;
-  return `${shown(before[at] ?? '')} the first time, ${shown(after[at] ?? '')} the second`;
-}
-
 function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
   const named = Object.entries(kwargs).map(([name, value]) => `${cut(oneLine(name), VALUE_MAX)}=${shown(value)}`);
   return cut([...args.map(shown), ...named].join(', '), CALL_MAX);

@@ -11,7 +11,7 @@ import { neededSkills } from '../life/call-graph.js';
 import { contentDigest } from '../content-digest.js';
 import { findSkill, isReadBy, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
-import { placedCall, requireCallable, validateArguments } from './call-arguments.js';
+import { placedArguments, requireCallable, validateArguments } from './call-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
 
 export interface SkillCall {
@@ -195,8 +195,8 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
       field: 'stdin',
     });
   const given = validateArguments(skill, parameters);
-  const { contract, entryPoint } = skill;
-  return { run: { kind: 'call', ...placedCall({ contract, entryPoint }, code, given), ...SHOWN_VALUE }, input: given };
+  const { entryPoint } = skill;
+  return { run: { kind: 'call', code, entryPoint, ...placedArguments(skill, given), ...SHOWN_VALUE }, input: given };
 }
 
 async function execute(

@@ -132,9 +132,6 @@ describe('verifySkill', () => {
     const reason = 'its tests give other results under another hash seed and clock: test 2 of 2: it printed something else';
     const skill = skillOf(hashed.replace('*set(text)', '*set(text) if len(text) > 2 else text'), [python, letters], 'hashd');
     expect(await verify(skill)).toMatchObject({ passed: false, reason });
-    expect((await verify({ ...skill, origin: 'person' })).reason).toMatch(
-      /something else; "[a-h ]{15}" the first time, "[a-h ]{15}" the second$/,
-    );
   });
 
   it.each([
@@ -154,7 +151,7 @@ describe('verifySkill', () => {
       };
     };
     const skill = { ...skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double'), origin: 'person' as const };
-    expect((await verify(skill, runsOf('then\n'))).reason).toMatch(/printed something else; "now" the first time, "then" the second$/);
+    expect((await verify(skill, runsOf('then\n'))).reason).toMatch(/it printed something else$/);
     expect((await verify(skill, runsOf('now\n'))).reason).not.toMatch(/other results/);
   });
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../../ports/model.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import { skillDigest } from '../content-digest.js';
+import { newCandidate } from './skill-candidate.js';
 
 /** What somebody misses. All of it is somebody's words. */
 export interface SkillRequestText {
@@ -164,9 +164,8 @@ export interface Writer {
 export function requestedSkill(wanted: WantedSkill, written: WrittenSkill, { model, scripted, at, vouchedBy }: Writer): Skill {
   const source = `wantedSkills/${wanted.id}`;
   const { code, entry_point: entryPoint, description, parameters, tests, tags } = written;
-  const skill: Omit<Skill, 'digest'> = {
+  return newCandidate({
     name: wanted.skill,
-    version: 1,
     scope: { tenant: wanted.tenant, agent: wanted.agent, user: wanted.user },
     kind: 'function',
     description,
@@ -175,20 +174,12 @@ export function requestedSkill(wanted: WantedSkill, written: WrittenSkill, { mod
     parameters: parameters.map(({ default_value: defaultValue, ...one }) => (defaultValue === undefined ? one : { ...one, defaultValue })),
     tests: tests.map((test) => ({ kind: 'call' as const, ...test })),
     tags: [...new Set(tags)],
-    cues: [],
-    fingerprints: [],
-    status: 'candidate',
     statusReason: `written for ${source}`,
-    evidence: [],
     sources: [source],
     model,
     scripted,
-    executionCount: 0,
-    successRate: 1,
-    createdAt: at,
-    updatedAt: at,
+    at,
     origin: 'request',
     ...(vouchedBy === null ? { untrusted: [`it was written by a model for ${source}, for whose words nobody vouches`] } : {}),
-  };
-  return { ...skill, digest: skillDigest(skill) };
+  });
 }
