@@ -1,15 +1,15 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { EtudeError, errorCode } from '@etude/contracts/errors';
-import { type Half, halfOf } from '@etude/domain/evaluation/retrieval/halves';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { type Half, halfOf } from '@etude/domain/evaluation/retrieval/metrics';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { round, summaryLine } from './figures.js';
 import { readCorpus, readQueries } from './retrieval/beir-files.js';
 import { type Answer, askStore, fillStore } from './retrieval/candidates.js';
 import { GENERATED_SETS, setFolder } from './retrieval/make-sets.js';
-import { ADAPTERS, type Adapter, openFreshStore } from './retrieval/open-store.js';
+import { type Adapter, ADAPTERS, openFreshStore } from './retrieval/open-store.js';
 import { figuresOf, METHODS } from './retrieval/rankings.js';
 import { sweepWeights } from './retrieval/sweep.js';
 import { VectorCache } from './retrieval/vector-cache.js';

@@ -33,12 +33,11 @@ const of = (tenant: string, agent: string, user: string | null = null) => ({ ten
 const urisOf = async ({ skills }: OfficialClient) => (await skills.list()).skills.map(({ uri }) => uri);
 
 describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
-  it('lists what etude.v1.Tools lists: at most ten, each with schemas of objects', async () => {
+  it('lists the first ten of etude.v1.Tools, each with schemas of objects', async () => {
     const { client } = await connect(revision, 'acme');
     const { tools } = await client.listTools();
     const known = await rig.client(Tools).listTools({ agent: 'default' });
-    expect(tools.map(({ name }) => name)).toEqual(known.tools.map(({ name }) => name));
-    expect(tools.length).toBeLessThanOrEqual(10);
+    expect(tools.map(({ name }) => name)).toEqual(known.tools.slice(0, 10).map(({ name }) => name));
     for (const { inputSchema, outputSchema, description } of tools) {
       expect({ inputSchema, outputSchema }).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } });
       expect(description).not.toBe('');

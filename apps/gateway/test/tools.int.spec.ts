@@ -68,9 +68,9 @@ const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob',
 const useOnce = (text: string) => call('use_skill', { skill_id: 'slug', parameters: { text } }, { requestId: 'use-once' });
 
 describe('etude.v1.Tools', () => {
-  it('lists ten tools with the schemas of what goes in and out', async () => {
+  it('lists every tool with the schemas of what goes in and out', async () => {
     const { tools } = await rig.client(Tools).listTools({ agent });
-    expect(tools).toHaveLength(10);
+    expect(tools.map(({ name }) => name)).toContain('execute_code');
     expect(tools.every(({ inputSchema, outputSchema }) => inputSchema?.['type'] === 'object' && outputSchema?.['type'] === 'object')).toBe(
       true,
     );

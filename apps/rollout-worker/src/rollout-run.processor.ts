@@ -2,7 +2,7 @@ import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/er
 import type { RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
-import { cancelledByCaller, wallTimeOver } from '@etude/domain/rollout/rollout-stop';
+import { cancelledByCaller, wallTimeOver } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';

@@ -3,7 +3,10 @@ import type { CallToolResult, Server, ServerContext, Tool } from '@modelcontextp
 import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 
-/** A client that shows every tool to a model pays for each of them on every turn. */
+/**
+ * Tools that a client is shown: the first of the gateway's list, which is ordered by importance. A model pays for each of them on every
+ * turn. The others can be called by their names.
+ */
 export const TOOLS_MAX = 10;
 const LIST_TIMEOUT_MS = 30_000;
 /** Of a call whose client does not give up before. */
@@ -80,8 +83,7 @@ export function serveTools(server: Server, calls: GatewayCalls['tools'], caller:
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
     const listed = calls.listTools({ agent, user }, { metadata, signal: mcpReq.signal, timeoutMs: LIST_TIMEOUT_MS });
     const { tools } = await listed.catch((error: unknown) => Promise.reject(protocolError(error)));
-    if (tools.length > TOOLS_MAX) throw new Error(`the gateway lists ${tools.length} tools; a client is shown at most ${TOOLS_MAX}`);
-    return { tools: tools.map(toolOf) };
+    return { tools: tools.slice(0, TOOLS_MAX).map(toolOf) };
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const request = { tool: params.name, arguments: (params.arguments ?? {}) as never, agent, user, session };

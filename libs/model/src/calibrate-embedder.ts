@@ -1,7 +1,13 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
-import { countRight, fitCalibration, quantile, type ScoredPair } from '@etude/domain/retrieval/fit-calibration';
-import type { LabelledPair } from '@etude/domain/retrieval/pairs/labelled-pair';
+import {
+  calibration,
+  type CosineAnchors,
+  countRight,
+  fitCalibration,
+  quantile,
+  type ScoredPair,
+} from '@etude/domain/retrieval/calibration';
+import type { LabelledPair } from '@etude/domain/retrieval/pairs/near-tasks';
 
 export type Right = ReturnType<typeof countRight>;
 

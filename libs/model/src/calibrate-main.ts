@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
-import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/built-in-pairs';
-import type { LabelledPair } from '@etude/domain/retrieval/pairs/labelled-pair';
+import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/reworded-tasks';
+import type { LabelledPair } from '@etude/domain/retrieval/pairs/near-tasks';
 import { z } from 'zod';
 import { calibrateEmbedder } from './calibrate-embedder.js';
 import { embedderConfig, embedderFrom } from './model-config.js';

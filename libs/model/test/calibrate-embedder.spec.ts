@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/built-in-pairs';
+import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/reworded-tasks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calibrateEmbedder } from '../src/calibrate-embedder.js';
 import { readPairs } from '../src/calibrate-main.js';

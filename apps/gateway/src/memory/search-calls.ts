@@ -4,7 +4,7 @@ import type { Memory as MemoryService, MemoryHitSchema } from '@etude/contracts/
 import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
-import { provenanceOf } from '@etude/domain/recall/provenance';
+import { provenanceOf } from '@etude/domain/recall/recall';
 import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import type { Handlers } from '../calls/calls.js';

@@ -1,6 +1,5 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { agentTools } from '@etude/domain/tools/agent-tools';
-import type { ToolRegistry } from '@etude/domain/tools/tool-registry';
+import { agentTools, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { Producer } from '@etude/queue/jobs/producer';
@@ -18,7 +17,7 @@ export interface ToolServicesParts {
   readonly provider: string;
 }
 
-/** The ten tools over what the gateway has, and what their calls leave behind. Made once. */
+/** The agents' tools, over the gateway's memory, sandboxes and queues. Made once. */
 export class ToolServices {
   readonly registry: ToolRegistry;
   readonly calls: ToolCalls;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { factEntry } from '../retrieval/entries.js';
 import { factOf } from '../../test/memory-records.js';
-import { provenanceOf } from './provenance.js';
+import { provenanceOf } from './recall.js';
 
 const TOLD = 'told.0a1b';
 

@@ -2,7 +2,7 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { MemoryHit, ReadScope } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
-import { untrustedAmong } from '../trust/sources.js';
+import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
@@ -70,4 +70,24 @@ function carriedBy({ id, kind, agent, sources }: MemoryHit, skills: readonly Ski
   if (kind === 'fact') return sources;
   if (kind !== 'skill') return untrustedAmong(sources);
   return skills.filter(({ name, version, scope }) => `${name}@${version}` === id && scope.agent === agent).flatMap(untrustedOfSkill);
+}
+
+/** Where what a memory says comes from, for who is shown it. */
+export interface Provenance {
+  /** By kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f" or, where somebody told a fact, "facts/0a1b". */
+  readonly origins: string[];
+  /** Those of them whose words nobody of this installation wrote. */
+  readonly untrustedOrigins: string[];
+}
+
+/** Of a skill where it was learned; of all else what it is, or what it rests on, and what is not trusted of what it was made in sight of. */
+export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
+  const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
+  return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
+}
+
+/** A rollout's episode goes by its rollout, as everywhere. */
+function originOf(name: string): string {
+  const source = sourceOf(name);
+  return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;
 }

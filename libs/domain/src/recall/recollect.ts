@@ -2,8 +2,7 @@ import { isRetryable } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/cut-middle.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
-import { cameFrom, contentOf, nameOf } from './likeness.js';
-import { isRelevant, SIMILARITY_RELEVANT } from './relevance.js';
+import { taskIdOf, taskName } from '@etude/contracts/ids';
 
 export interface RecollectDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
@@ -103,4 +102,31 @@ function withinBudget(candidates: readonly MemoryHit[], { counts, tokensMax }: R
     hits.push({ ...hit, text });
   }
   return { hits, tokens };
+}
+
+/** Equal for one record, and for the summary of an episode and the episode itself. */
+export function nameOf({ kind, id, layer, agent }: MemoryHit): string {
+  const what = kind === 'summary' ? 'episode' : kind;
+  return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
+}
+
+/** Equal for texts that differ in white space only. */
+export function contentOf({ text }: MemoryHit): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}
+
+/** Whether a skill was made of an episode: it has its answer, verified, so that one of the two suffices. */
+export function cameFrom(skill: MemoryHit, { kind, id, sources }: MemoryHit): boolean {
+  if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary')) return false;
+  return [id, ...sources].some((source) => skill.sources.includes(source) || skill.sources.includes(taskName(taskIdOf(source))));
+}
+
+/** What 95 of 100 pairs that have nothing to do with each other stay below, with any embedder. */
+export const SIMILARITY_RELEVANT = 0.3;
+/** What 95 of 100 of the five best texts for an unrelated question stay below, in a memory of a hundred texts; see docs/retrieval.md. */
+const BM25_TELLING = 9;
+
+/** Whether a hit has to do with what was asked: by its meaning, or as it shares words that hardly any other text has. */
+export function isRelevant({ similarity, explanation }: Pick<MemoryHit, 'similarity' | 'explanation'>, similarityMin: number): boolean {
+  return similarity >= similarityMin || (explanation?.['bm25'] ?? 0) >= BM25_TELLING;
 }

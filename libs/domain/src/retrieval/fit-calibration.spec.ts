@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { calibration } from './calibration.js';
-import { countRight, fitCalibration, judged, quantile, type ScoredPair } from './fit-calibration.js';
+import { calibration, countRight, fitCalibration, judged, quantile, type ScoredPair } from './calibration.js';
 
 const scored = (same: ScoredPair['same'], ...cosines: number[]): ScoredPair[] => cosines.map((cosine) => ({ same, cosine }));
 const PAIRS = [...scored('no', 0.1, 0.2, 0.4), ...scored('task', 0.5, 0.6, 0.8), ...scored('words', 0.9, 0.95, 0.99)];

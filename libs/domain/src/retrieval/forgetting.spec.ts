@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { forgettingScore } from './forgetting.js';
+import { forgettingScore } from './fuse.js';
 
 const DAY_MS = 86_400_000;
 const remembered = fc.record({

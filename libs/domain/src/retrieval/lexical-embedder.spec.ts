@@ -1,7 +1,6 @@
 import { cosine, embedderConformance } from '../../test/embedder-conformance.js';
 import { describe, expect, it } from 'vitest';
-import type { LabelledPair } from './pairs/labelled-pair.js';
-import { NEAR_TASKS } from './pairs/near-tasks.js';
+import { type LabelledPair, NEAR_TASKS } from './pairs/near-tasks.js';
 import { calibrateLexical, LexicalEmbedder } from './lexical-embedder.js';
 
 const embedder = new LexicalEmbedder();

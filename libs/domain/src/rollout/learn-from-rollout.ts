@@ -3,13 +3,11 @@ import type { Skill } from '@etude/contracts/memory';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { withMarks } from '../trust/sources.js';
 import { buildSkillCandidate, type SolvedTask } from '../skills/proof/skill-candidate.js';
-import { jsonObjectIn } from './adapt-skill.js';
-import { askModel } from './ask-model.js';
-import { bestOf, plainSummary, touchedBy, type Attempt, type Lessons } from './attempt-record.js';
-import { putEpisode } from './keep-episode.js';
+import { jsonObjectIn } from './find-reusable.js';
+import { askModel, type RolloutContext } from './rollout-context.js';
+import { type Attempt, bestOf, episodeOf, type Lessons, plainSummary, touchedBy } from './attempt-record.js';
 import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
-import type { RolloutContext } from './rollout-context.js';
-import { RolloutStop } from './rollout-stop.js';
+import { RolloutStop } from './durable-steps.js';
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
@@ -100,4 +98,16 @@ export function readDistilled(text: string): { description: string; scenarios: s
   }
   const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
   return { description: prose.slice(0, DESCRIPTION_CHARS_MAX), scenarios: [] };
+}
+
+export async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {
+  const { deps, tenant, rolloutId, attempts } = context;
+  await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
+}
+
+/** Where the last attempt solved the task and no lessons follow, the episode goes beside its transition: one wait instead of two. */
+export async function keepSolved(context: RolloutContext): Promise<void> {
+  const { attempts, spec } = context;
+  if (spec.mode !== 'inference' || attempts.at(-1)?.judgement.verdict !== 'AC') return;
+  await putEpisode(context, { summary: plainSummary(context, attempts, 'solved'), reflection: null });
 }

@@ -3,12 +3,10 @@ import type { MemoryWrite } from '@etude/contracts/memory';
 import { bundledCode } from '../skills/proof/bundle-code.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { validateArguments } from '../skills/proof/call-arguments.js';
-import { adaptSkill, bindingQuestion, boundCode, jsonObjectIn } from './adapt-skill.js';
-import { askModel, type ModelAnswer } from './ask-model.js';
+import { adaptSkill, bindingQuestion, boundCode, findReusable, jsonObjectIn, type ReusableSkill } from './find-reusable.js';
+import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
 import type { Attempt } from './attempt-record.js';
-import { findReusable, type ReusableSkill } from './find-reusable.js';
 import { bindRequest } from './prompts.js';
-import type { RolloutContext } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;

@@ -1,12 +1,12 @@
 import type { Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
-import type { TaskRecord } from '@etude/contracts/task';
+import type { StepKind, TaskRecord } from '@etude/contracts/task';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
-import type { ChatModel } from '../ports/model.js';
+import type { ChatModel, ChatRequest } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
@@ -75,4 +75,36 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
 function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['settings'] {
   let asked: Promise<ProceduralMemorySettings> | undefined;
   return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
+}
+
+/** What is kept of a model's answer. */
+export interface ModelAnswer {
+  readonly text: string;
+  /** It ended at a limit of length, not by itself. */
+  readonly cutOff: boolean;
+  readonly model: string;
+  readonly scripted: boolean;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}
+
+/** One journaled model call: once answered it is never made again. */
+export function askModel(
+  { steps, deps, signal }: RolloutContext,
+  key: string,
+  kind: StepKind,
+  request: () => ChatRequest,
+): Promise<ModelAnswer> {
+  return steps.run(key, kind, async () => {
+    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const cutOff = finishReason === 'length';
+    const tokens = { inputTokens, outputTokens, costUsd };
+    return {
+      value: { text, cutOff, model, scripted, ...tokens },
+      summary: `${model} answered ${text.length} characters${cutOff ? ', cut off at its limit' : ''}`,
+      usage: { modelCalls: 1, ...tokens },
+      scripted,
+    };
+  });
 }

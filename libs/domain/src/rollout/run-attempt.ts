@@ -5,10 +5,9 @@ import type { ProofChecker } from '../ports/proof-signer.js';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isProven } from '../skills/proof/proof.js';
 import { isInWords } from '../skills/content-digest.js';
-import { askModel, type ModelAnswer } from './ask-model.js';
+import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
 import type { Attempt } from './attempt-record.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
-import type { RolloutContext } from './rollout-context.js';
 import { tryAnswer } from './try-answer.js';
 
 /** One pass of the loop: draft or critique, recall, generate, execute, evaluate, record. */

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
 import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
-import { cancelledByCaller, wallTimeOver } from './rollout-stop.js';
+import { cancelledByCaller, wallTimeOver } from './durable-steps.js';
 
 const modelOf = (world: World) => world.model as AnsweringModel;
 

@@ -5,7 +5,7 @@ import { resultOf } from './attempt-record.js';
 import { learnFromRollout } from './learn-from-rollout.js';
 import { reuseSkill } from './reuse-skill.js';
 import { contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
-import { RolloutStop } from './rollout-stop.js';
+import { RolloutStop } from './durable-steps.js';
 import { runAttempt } from './run-attempt.js';
 
 /**

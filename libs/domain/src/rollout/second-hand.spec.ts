@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { planUnit, skillsByOwner } from '../consolidation/plan.js';
 import { proposeSkill } from '../consolidation/propose-skill.js';
 import type { MemoryHit } from '../ports/memory.js';
-import { provenanceOf } from '../recall/provenance.js';
+import { provenanceOf } from '../recall/recall.js';
 import { episodeEntries, episodeEntry, factEntry, type SearchEntry, transitionEntry } from '../retrieval/entries.js';
 import { reinforce } from '../retrieval/reinforce.js';
 import { isTrusted } from '../trust/sources.js';

@@ -1,8 +1,8 @@
 import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
-import { judge, judgeWithoutCode, ranToTheEnd, type Judgement } from '../evaluation/judge.js';
+import { judge, type Judgement, judgeWithoutCode, ranToTheEnd } from '../evaluation/judge.js';
 import { planFiles, planRuns, stopOnFailure } from '../evaluation/evaluators.js';
-import { transitionOf, type Attempt } from './attempt-record.js';
-import { keepSolved } from './keep-episode.js';
+import { type Attempt, transitionOf } from './attempt-record.js';
+import { keepSolved } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** Further executions, each in a new sandbox, where one was lost under the code. */

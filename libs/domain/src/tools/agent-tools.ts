@@ -1,33 +1,70 @@
 import type { Embedder } from '../ports/embedder.js';
-import { codeInterpreterTool, type CodeInterpreterDeps } from './code-interpreter.js';
-import { executeCodeTool } from './execute-code.js';
+import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
+import { executeCodeTool, writeTodosTool } from './execute-code.js';
 import { listSkillsTools } from './list-skills-tools.js';
 import { loadFunctionsTool } from './load-functions-tool.js';
-import { NearTools } from './near-tools.js';
+import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
-import { searchTool } from './search-tool.js';
-import { ToolRegistry } from './tool-registry.js';
 import { useSkillTool } from './use-skill-tool.js';
-import { writeTodosTool } from './write-todos.js';
+import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
+import type { ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
 
 export interface AgentToolsDeps extends CodeInterpreterDeps {
   readonly embedder: Embedder;
 }
 
-/** The ten tools that every agent has; never one for each skill. */
+/** Every tool of an agent, most important first: a client of MCP is shown the first ten. Never one for each skill. */
 export function agentTools(deps: AgentToolsDeps): ToolRegistry {
-  const registry = new ToolRegistry();
-  const tools = new NearTools(() => registry.list(), deps.embedder);
-  const all = [
+  const registry: ToolRegistry = new ToolRegistry([
     codeInterpreterTool(deps),
-    searchTool({ finder: deps.finder, tools }),
+    searchTool({ finder: deps.finder, tools: new NearTools(() => registry.list(), deps.embedder) }),
     useSkillTool(deps),
     executeCodeTool(deps),
     loadFunctionsTool(deps),
     registerSkillTool(deps),
     writeTodosTool(deps.sessions),
     ...listSkillsTools(deps.finder),
-  ];
-  for (const tool of all) registry.register(tool);
+  ]);
   return registry;
+}
+
+/** Caller's codes that say that there is nobody left to answer. */
+const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
+
+/** Everything that an agent can call. */
+export class ToolRegistry {
+  readonly #tools = new Map<string, ToolDefinition>();
+
+  constructor(tools: readonly ToolDefinition[] = []) {
+    for (const tool of tools) this.register(tool);
+  }
+
+  /** @throws EtudeError ALREADY_EXISTS where another tool has this name */
+  register(tool: ToolDefinition): void {
+    if (this.#tools.has(tool.name))
+      throw new EtudeError('ALREADY_EXISTS', `There is a tool "${tool.name}" already; give this one another name.`);
+    this.#tools.set(tool.name, tool);
+  }
+
+  /** In the order in which they were registered. */
+  list(): readonly ToolDefinition[] {
+    return [...this.#tools.values()];
+  }
+
+  /**
+   * A tool that is not there, wrong arguments, and what the agent or its caller did wrong are answers.
+   *
+   * @throws EtudeError what is the system's fault, such as SANDBOX_UNAVAILABLE; an AbortError when `signal` aborts
+   */
+  async call(name: string, args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome> {
+    const tool = this.#tools.get(name);
+    if (tool === undefined) return { success: false, error: `Tool '${name}' not found` };
+    try {
+      return await tool.call(args, context, signal);
+    } catch (error) {
+      const code = errorCode(error);
+      if (isAbort(error) || GONE.has(code) || ERROR_KINDS[code].fault === 'system') throw error;
+      return { success: false, error: (error as Error).message };
+    }
+  }
 }

@@ -5,8 +5,7 @@ import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-cod
 import { executeInSession, NO_SESSION, type SessionCodeDeps } from './execute-in-session.js';
 import { registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
-import { skillsAreOff } from './settings-off.js';
-import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
 export type CodeInterpreterDeps = ExecuteCodeDeps & SessionCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { literalOf } from './python-literal.js';
+import { literalOf } from './execute-in-session.js';
 import { skillOf, startTools } from '../../test/tools-fixture.js';
 
 const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });

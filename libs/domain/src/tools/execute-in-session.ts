@@ -3,7 +3,6 @@ import { cutMiddle } from '../evaluation/cut-middle.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './code-wrapper.js';
 import type { CellOutcome, CodeSession, CodeSessions } from './code-sessions.js';
-import { literalOf } from './python-literal.js';
 import type { ToolContext } from './tool-definition.js';
 import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
@@ -126,4 +125,27 @@ async function missingFiles(names: readonly string[], session: CodeSession, sign
     `"file_names" names what is not in this session: ${missing.slice(0, NAMES_SHOWN).join(', ')}. It has ${there}. ` +
     `Files are put in with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or written by code.`
   );
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' };
+const ESCAPED = /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/gs;
+const TEXT = /^(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")$/s;
+const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/;
+
+/** The value of a `repr` that is a text, a number or a truth value, as JSON and UTF-8 have them; of any other the `repr` itself. */
+export function literalOf(repr: string): unknown {
+  if (repr === 'True' || repr === 'False') return repr === 'True';
+  if (NUMBER.test(repr)) {
+    const value = Number(repr);
+    return Number.isSafeInteger(value) || /[.e]/.test(repr) ? value : repr;
+  }
+  if (!TEXT.test(repr)) return repr;
+  const text = repr.slice(1, -1).replace(ESCAPED, unescaped);
+  return text.isWellFormed() ? text : repr;
+}
+
+function unescaped(whole: string, ...[x, u, U, one]: Array<string | undefined>): string {
+  const hex = x ?? u ?? U;
+  if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
+  return ESCAPES[one ?? ''] ?? whole;
 }

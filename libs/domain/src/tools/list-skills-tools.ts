@@ -1,8 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
-import { skillsAreOff } from './settings-off.js';
-import { defineTool, type ToolDefinition } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolDefinition } from './tool-definition.js';
 import type { SkillFinder } from './tool-ports.js';
 
 /** What has no category is listed under this name, which no category can have. */

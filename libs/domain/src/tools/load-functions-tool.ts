@@ -1,7 +1,6 @@
 import { SkillName } from '@etude/contracts/ids';
 import { z } from 'zod';
-import { skillsAreOff } from './settings-off.js';
-import { defineTool, type ToolDefinition } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolDefinition } from './tool-definition.js';
 import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
 const NAMES_MAX = 20;

@@ -6,8 +6,7 @@ import { z } from 'zod';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { CODE_MAX_CHARS } from './execute-code.js';
 import { type ExampleCall, recordTests } from './record-tests.js';
-import { skillsAreOff } from './settings-off.js';
-import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
 
 const TESTS_MAX = 100;

@@ -3,8 +3,7 @@ import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import { wrongName } from '../skills/life/register-skill.js';
 import { misspelledOf } from '../skills/proof/call-arguments.js';
-import { skillsAreOff } from './settings-off.js';
-import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
 
 export interface UseSkillToolDeps {

@@ -5,7 +5,7 @@ import type { MemoryRecord, Owners, RecordKind, RecordStore, StoredRecord } from
 import { LAYERS, OWNED_KINDS } from './owned-records.js';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { forgettingScore } from '@etude/domain/retrieval/forgetting';
+import { forgettingScore } from '@etude/domain/retrieval/fuse';
 
 type Example = ArchiveReport['examples'][number];
 

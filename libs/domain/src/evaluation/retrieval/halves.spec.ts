@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { halfOf } from './halves.js';
+import { halfOf } from './metrics.js';
 
 describe('halfOf', () => {
   it('parts any ids into two halves of about one size, always the same', () => {

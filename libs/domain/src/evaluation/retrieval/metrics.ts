@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** How relevant each document is to one query, by id; what is not named is not relevant. */
 export type Relevance = ReadonlyMap<string, number>;
 
@@ -54,4 +56,13 @@ export function retrievalFigures(
     recall100: mean(({ ranked, relevance }) => recallAt(100, ranked, relevance)),
     mrr: mean(({ ranked, relevance }) => reciprocalRank(ranked, relevance)),
   };
+}
+
+/** Weights are chosen on one half of the queries and reported on the other. */
+export type Half = 'choose' | 'report';
+
+/** By the first bit of the id's SHA-256: the same whatever else is in the set, and in whatever order. */
+export function halfOf(queryId: string): Half {
+  const [first = 0] = createHash('sha256').update(queryId).digest();
+  return first < 128 ? 'choose' : 'report';
 }

@@ -1,4 +1,12 @@
-import { type LabelledPair, pairs } from './labelled-pair.js';
+/** Two texts and how they belong together, judged by people: nearly the same words, the same in other words, or not the same. */
+export interface LabelledPair {
+  readonly a: string;
+  readonly b: string;
+  readonly same: 'words' | 'task' | 'no';
+}
+
+export const pairs = (same: LabelledPair['same'], texts: ReadonlyArray<readonly [string, string]>): LabelledPair[] =>
+  texts.map(([a, b]) => ({ a, b, same }));
 
 /**
  * Programming tasks that share most of their words or few: `task` differs in a name, numbers or a few words.
