@@ -165,7 +165,11 @@ function reachable(graph, from) {
   const found = new Set();
   const open = [from];
   for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
-    for (const next of graph.get(folder) ?? []) if (!found.has(next)) found.add(next) && open.push(next);
+    for (const next of graph.get(folder) ?? []) {
+      if (found.has(next)) continue;
+      found.add(next);
+      open.push(next);
+    }
   }
   return found;
 }

@@ -148,7 +148,6 @@ export class Gateway implements OnApplicationShutdown {
   /** Which handlers serve which calls, and which role each needs. A method without a handler fails the start. */
   #serve(skills: SkillDeps, sessions: SandboxSessionStore, embedder: Embedder): void {
     const calls = this.#calls;
-    const { redis, keys } = this.#producer;
     const { settings } = skills;
     const memory = { ...skills, upkeep: new UpkeepStore(this.#producer) };
     calls.serve(

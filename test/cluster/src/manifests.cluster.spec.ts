@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeApi, type PodManifest } from '@etude/sandbox/kubernetes/kube-api';
-import { kubeStatus } from '@etude/sandbox/kubernetes/kube-error';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
