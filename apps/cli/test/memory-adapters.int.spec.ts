@@ -37,8 +37,9 @@ class MemoryStack {
   }
 
   /** Answers its id. */
-  async storeFact(text: string, user: string): Promise<string> {
-    const { fact } = await this.json<{ fact: { id: string } }>('store', 'fact', text, '--user', user);
+  async storeEditor(text: string): Promise<string> {
+    const whose = ['--user', 'ann', '--subject', 'editor of Ann'];
+    const { fact } = await this.json<{ fact: { id: string } }>('store', 'fact', text, ...whose);
     return fact.id;
   }
 
@@ -90,8 +91,8 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
     it(
       'stores, finds, replaces, changes and tells the history of a fact',
       async () => {
-        const first = await stack.storeFact('The favourite editor of Ann is Vim.', 'ann');
-        const id = await stack.storeFact('The favourite editor of Ann is Emacs.', 'ann');
+        const first = await stack.storeEditor('The favourite editor of Ann is Vim.');
+        const id = await stack.storeEditor('The favourite editor of Ann is Emacs.');
         expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
         await succeeds(stack.run('update', id, '--text', 'The favourite editor of Ann is Helix.', '--confidence', '0.9'));
         expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
@@ -135,7 +136,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
         await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
         expect(await stack.run('erase', '--user', 'bo')).toMatchObject({ exit: 2, stderr: expect.stringContaining('--yes') });
         expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/memory\.semantic\.fact +1 +0/);
-        expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('2 refused') });
+        expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('1 refused') });
         expect(await stack.factsFound('who likes tea', 'bo')).not.toContain('bo likes tea.');
         expect(await stack.factsFound('who likes tea', 'carl')).toContain('carl likes tea.');
       },

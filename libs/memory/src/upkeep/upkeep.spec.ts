@@ -326,8 +326,8 @@ describe('reconciling', () => {
   });
 
   it('drops the notes of writes that nobody repeats any more', async () => {
-    const [old, recent] = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
-    await store.write('acme', [old, recent]);
+    const marks = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
+    await store.write('acme', marks);
     await recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } }).reconcile();
     expect(await store.load({ tenant: 'acme', agent: null }, 'semantic', 'applied', ['old', 'recent'])).toMatchObject([{ key: 'recent' }]);
   });
