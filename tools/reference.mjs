@@ -87,8 +87,8 @@ async function cliPage() {
 
 /** The schemas that services parse their environment with. */
 const SERVICES = {
-  gateway: ['apps/gateway/dist/gateway.config.js', 'gatewayConfig'],
-  'rollout worker': ['apps/rollout-worker/dist/rollout-worker.config.js', 'rolloutWorkerConfig'],
+  gateway: ['apps/gateway/dist/config/gateway-config.js', 'gatewayConfig'],
+  'rollout worker': ['apps/rollout-worker/dist/rollout-worker.js', 'rolloutWorkerConfig'],
   'sandbox controller': ['apps/sandbox-controller/dist/sandbox-controller.config.js', 'sandboxControllerConfig'],
   'consolidation worker': ['apps/consolidation-worker/dist/consolidation-worker.config.js', 'consolidationWorkerConfig'],
   'command line': ['apps/cli/dist/cli.js', 'Environment'],

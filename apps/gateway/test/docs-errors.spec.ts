@@ -4,7 +4,7 @@ import { ERROR_KINDS } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'errors.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'errors.md'), 'utf8');
 const rows = page
   .split('\n')
   .filter((line) => line.startsWith('| `'))
