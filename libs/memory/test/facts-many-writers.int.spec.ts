@@ -15,11 +15,12 @@ const TIMEOUT_MS = 300_000;
 const PROCESSES = 4;
 const WRITERS = 100;
 
-const WORDINGS = ["Ann's favourite colour is blue", 'The favorite color of Ann is blue', "Blue is Ann's favourite colour"];
+const SUBJECT = "Ann's favourite colour";
 
 interface Telling {
   readonly id: string;
   readonly text: string;
+  readonly subject?: string;
   readonly at: number;
 }
 
@@ -64,20 +65,19 @@ function manyWriters(place: () => MemoryPlace): void {
     expect(await semantic.list(ALL, 10)).toMatchObject([{ support: WRITERS }]);
   });
 
-  it('leaves one wording and one value, whoever is killed on the way', { timeout: TIMEOUT_MS }, async () => {
-    const blue = Array.from({ length: 30 }, (_, i) => ({ id: `b${i}`, text: WORDINGS.at(i % 3) ?? '', at: 0 }));
-    const green = Array.from({ length: 30 }, (_, i) => ({ id: `g${i}`, text: "Ann's favourite colour is green", at: 5 }));
+  it('leaves one value of a subject, whoever is killed on the way', { timeout: TIMEOUT_MS }, async () => {
+    const blue = Array.from({ length: 30 }, (_, i) => ({ id: `b${i}`, text: `${SUBJECT} is blue`, subject: SUBJECT, at: 0 }));
+    const green = Array.from({ length: 30 }, (_, i) => ({ id: `g${i}`, text: `${SUBJECT} is green`, subject: SUBJECT, at: 5 }));
     const shares = dealt([...blue, ...green].toSorted((a, b) => (a.id.slice(1) < b.id.slice(1) ? -1 : 1)));
     await Promise.all(shares.map((share) => tell(place(), share, 5)));
     await Promise.all(shares.map((share) => tell(place(), share)));
     const { semantic, upkeep } = await opened();
     await upkeep.reconcile();
     expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
-    const current = (await semantic.list(ALL, 10)).filter(({ text }) => text.includes('colour') || text.includes('color'));
+    const current = (await semantic.list(ALL, 10)).filter(({ text }) => text.includes('colour'));
     expect(current).toMatchObject([{ text: "Ann's favourite colour is green", support: 30 }]);
     const history = await semantic.history(ALL, current[0]?.id ?? '');
     const blues = history.filter(({ text }) => text.includes('lue')).map(({ support }) => support);
-    // Wordings that were told in one instant and superseded before they met stay records of their own in the history.
     expect(blues.reduce((sum, support) => sum + support, 0)).toBeGreaterThanOrEqual(30);
     expect(Math.max(...blues)).toBeLessThanOrEqual(30);
   });

@@ -9,8 +9,11 @@ const [place = '', tellings = ''] = process.argv.slice(2);
 const memory = await openMemory({ store: JSON.parse(place) as MemoryPlace, embedder: new LexicalEmbedder() });
 console.log('ready');
 await Promise.all(
-  (JSON.parse(tellings) as Array<{ id: string; text: string; at: number }>).map(async ({ id, text, at }) => {
-    const { outcome } = await memory.semantic.store(id, factOf({ text, episodes: [], createdAt: NEW_YEAR + at }));
+  (JSON.parse(tellings) as Array<{ id: string; text: string; subject?: string; at: number }>).map(async ({ id, text, subject, at }) => {
+    const { outcome } = await memory.semantic.store(
+      id,
+      factOf({ text, ...(subject === undefined ? {} : { subject }), episodes: [], createdAt: NEW_YEAR + at }),
+    );
     console.log(`${id} ${outcome}`);
   }),
 );
