@@ -227,8 +227,8 @@ export interface MemoryUpkeep {
    */
   erase(owners: Owners, options?: EraseOptions): Promise<Readonly<Record<string, number>>>;
   /**
-   * Records that are left, by place, of what was made before `before` (or before the last erasure). Vectors, words and parts without
-   * a record are not among them: there are none but after a crash, and `reconcile` finds and removes those.
+   * Records made before `before` (or before the last erasure) that are left, by place. Vectors, words and parts without a record are
+   * not counted: only a crash leaves any, and `reconcile` removes those.
    */
   findErased(owners: Owners, before?: number): Promise<Readonly<Record<string, number>>>;
   /**

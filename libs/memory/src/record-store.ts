@@ -108,7 +108,7 @@ export interface Candidate {
   readonly key: string;
   readonly createdAt: number;
   readonly worth: number;
-  /** Of the closest of its vectors; 0 where it has none. Known for every candidate, whichever list it is in. */
+  /** Of its closest vector; 0 without vectors. Known for every candidate of both lists. */
   readonly cosine: number;
   /** 0 where the words did not find it. */
   readonly bm25: number;

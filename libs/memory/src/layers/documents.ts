@@ -9,7 +9,6 @@ import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/s
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 const BATCH = 64;
-
 const NAMED_MAX = 100;
 
 /** One content of a document, cut in one way. */
@@ -78,7 +77,7 @@ export async function removeDocument(store: RecordStore, scope: ReadScope, id: s
   return true;
 }
 
-/** Takes away chunks whose document is not there, or has another content by now. Answers a sentence for each document. */
+/** Removes chunks without a document, or of an older content of it. Answers a sentence for each document. */
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
   const ids = new Map<string, StoredRecord>();
   for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, { kinds: ['chunk'] }, { size: 500 })) {
@@ -193,7 +192,6 @@ function editionDigest({ digest, title }: DocumentRecord, chunks: readonly Docum
 }
 
 const INDEX_DIGITS = 6;
-
 /** Nothing is known of how well it serves. */
 const WORTH = 1;
 

@@ -9,11 +9,10 @@ import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
 const LAYER = 'episodic';
-
 /** Records may be of several MiB each. */
 const PAGE = 16;
 
-/** Transitions and episodes, whole; what an episode teaches becomes knowledge, in the semantic layer. */
+/** Transitions and episodes, whole. Summaries and reflections of episodes go to the semantic layer. */
 export class RecordEpisodicLayer implements EpisodicLayer {
   readonly #deps: LayerDeps;
 
@@ -131,7 +130,7 @@ export interface EpisodeNote {
   readonly createdAt: number;
 }
 
-/** Semantic records of what an episode teaches; an empty text is none. */
+/** Semantic records of the summary and the reflection of an episode; an empty text makes none. */
 export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {
   const { id, scope, rolloutId, createdAt, touched } = episode;
   return episodeEntries(episode).flatMap(({ kind, title, text, worth, sources }) => {

@@ -4,11 +4,8 @@ import type { ReadScope } from '@etude/domain/ports/memory';
 
 /** Where failures that nobody waits for are told. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
-
 const FLUSH_DELAY_MS = 200;
-
 const WAITING_MAX = 10_000;
-
 const ATTEMPTS_MAX = 5;
 
 /** Counts that facts were shown, behind the caller's back and many at once. What cannot be counted is lost, and logged. */

@@ -126,11 +126,8 @@ export interface UndecidedPair extends FactPair {
 }
 
 const FACTS_PER_CALL = 5;
-
 const TOKENS_PER_FACT = 500;
-
 const CALL_TOKENS_MAX = FACTS_PER_CALL * TOKENS_PER_FACT;
-
 const WAITING_MAX = 200;
 
 /** What waits of one owner, and what this owner's stored facts have paid for. */

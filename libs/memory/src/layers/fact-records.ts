@@ -44,16 +44,14 @@ export function knownFact(record: StoredRecord, similarity: number): StoredKnown
   return { record, fact, taken: new Set(taken), takenInOrder: taken, similarity };
 }
 
-/** Stays with a fact whose text is changed, so that its id is never given to another. */
+/** Kept when the text of a fact changes, so that no other fact gets its id. */
 function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
 /** Calibrated similarity from which on two facts may have to do with each other. */
 export const RELATED_MIN = 0.6;
-
 const NEAR_MAX = 16;
-
 const KEYED_MAX = 100;
 
 /** Similarities of current facts of the same tenant, by id. Their owners are looked at when they are loaded. */
@@ -84,10 +82,9 @@ export async function surroundingFacts(
 }
 
 const CHAIN_MAX = 1_000;
-
 const PAGE = 100;
 
-/** Everything that took the place of the fact, or whose place it took, however often; newest first. */
+/** The fact with all its predecessors and successors, newest first. */
 export async function historyOf(store: RecordStore, scope: ReadScope, id: string): Promise<readonly Fact[]> {
   const found = new Map<string, StoredRecord>();
   const seen = new Set([id]);
@@ -105,7 +102,7 @@ export async function historyOf(store: RecordStore, scope: ReadScope, id: string
   return found.has(id) ? [...found.values()].map(factOfRecord).toSorted(newestFirst) : [];
 }
 
-/** Of one time, what is still true comes first. */
+/** Of facts of the same time, the current one comes first. */
 function newestFirst(a: Fact, b: Fact): number {
   return factTime(b) - factTime(a) || Number(isCurrent(b)) - Number(isCurrent(a));
 }

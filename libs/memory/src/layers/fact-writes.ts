@@ -29,8 +29,8 @@ export interface FactWrite {
 }
 
 /**
- * Takes in what is told: inserts it where it is new, then changes what it stands for or takes the place of, then notes that it is
- * done. All is planned from what is stored, so that a repeat goes on wherever a crash came between.
+ * Stores a fact: inserts it where it is new, changes the facts that it reinforces or supersedes, then notes the write. The plan is made
+ * from the stored records, so a repeat after a crash goes on where the first try ended.
  */
 export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }: FactWrite): Promise<TakenFact> {
   const { tenant } = fact.scope;
@@ -108,7 +108,7 @@ export interface MergeReport {
 
 const PAGE = 64;
 
-/** Looks at each current fact once more, as if it had just been told: what was written in the same instant finds itself. */
+/** Stores each current fact once more, as if it had just been told, so that facts of the same instant find each other. */
 export async function mergeDuplicates(
   deps: LayerDeps,
   scope: ReadScope,

@@ -6,7 +6,7 @@ import type { DocumentChunk, Episode, Fact, Skill, Transition } from '@etude/con
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { episodeEntry, factEntry, searchableText, skillEntries, transitionEntry } from '@etude/domain/retrieval/entries';
 
-/** What a value is found by, by the kind of its record. A kind that is not here is never searched for. */
+/** Searchable texts by the kind of a record. A kind that is not here is never searched for. */
 const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string[] } = {
   transition: (value: Transition) => [transitionEntry(value).indexed],
   episode: (value: Episode) => [episodeEntry(value).indexed],
@@ -19,7 +19,7 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 
-/** The texts of a record that are embedded and whose words are indexed, made from its body alone. */
+/** The searchable texts of a record, made from its body alone. */
 export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): readonly string[] {
   const texts = TEXTS[record.kind];
   return texts === undefined ? [] : texts(parseBody(record).value as never);

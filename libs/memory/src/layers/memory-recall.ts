@@ -7,13 +7,9 @@ import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 
 const FACTS = 5;
-
 const EXPERIENCES = 3;
-
 const PROCEDURES = 3;
-
 const TOKENS_MAX = 2_000;
-
 /** A summary stands for its episode, and that is an experience. */
 const KNOWLEDGE = ['fact', 'chunk', 'reflection'] as const;
 

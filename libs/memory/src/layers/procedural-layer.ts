@@ -36,11 +36,8 @@ import { ownersOfUse } from '@etude/domain/skills/life/usage';
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 type ListOptions = Parameters<ProceduralLayer['list']>[1];
-
 const LAYER = 'procedural';
-
 const PAGE = 64;
-
 const SAME_TASK_MAX = 100;
 
 /** Skills with their versions, found by name, description and cues while they are active. */
@@ -194,8 +191,8 @@ interface Write extends Telling {
 }
 
 /**
- * See `ProceduralLayer.storeProcedure`. The new version comes before what it takes the place of goes, so that there is always one in use; where
- * a writer was lost between, the repeat or the next telling finishes it.
+ * See `ProceduralLayer.storeProcedure`. The new version is stored before the earlier one goes out of use, so that one is always in use.
+ * After a crash in between, the repeat or the next telling finishes it.
  */
 export async function storeProcedure(deps: LayerDeps, ...args: Parameters<ProceduralLayer['storeProcedure']>): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
@@ -220,8 +217,8 @@ async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Write, 'sc
 }
 
 /**
- * null where somebody was faster. What it takes the place of goes in a write of its own: an insert whose key was taken does not stop
- * what stands behind it, and nothing would be in use.
+ * null where another writer was faster. The earlier version goes out of use in a write of its own: an insert whose key was taken doesn't
+ * stop the changes behind it, and no version would be in use.
  */
 async function storeOnce(deps: LayerDeps, write: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const { scope, name, writeId, namesMax } = write;
@@ -236,8 +233,8 @@ async function storeOnce(deps: LayerDeps, write: Write, versions: readonly Store
 }
 
 /**
- * Moves the revisions on of what is in use, and of the oldest version, to which whatever comes into use writes (`moveSkills`): who
- * decides on the name at the same time is found, or finds what was told.
+ * Increments the revision of the active and of the oldest version; activation writes to the oldest (`moveSkills`). So of two decisions
+ * on one name at the same time, one finds the other.
  */
 function unchanged(versions: readonly StoredSkill[]): readonly Change[] {
   const oldest = versions.at(-1);

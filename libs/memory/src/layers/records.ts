@@ -55,7 +55,6 @@ function damaged(layer: string, kind: string, key: string, cause: unknown): Etud
 }
 
 const ATTEMPTS_MAX = 200;
-
 const WAIT_MS_MAX = 40;
 
 /**

@@ -34,7 +34,7 @@ export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, c
   return { do: 'insert', record, indexed: [] };
 }
 
-/** Ids are the tenant's, whichever of its agents a write was for. @throws EtudeError TENANT_MISSING */
+/** Write ids are unique within the tenant, across its agents. @throws EtudeError TENANT_MISSING */
 export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
   const scope = requireScope({ tenant, agent: null });
   return (await store.load(scope, layer, 'applied', [markerKey(writeId)])).length > 0;
@@ -51,7 +51,7 @@ export interface RequestClaim {
   readonly layer: MemoryLayer;
   /** Whose the record will be; the claim goes where it is erased with them. */
   readonly scope: Scope;
-  /** Of the tenant, whichever of its agents and users used it. */
+  /** Unique within the tenant, across its agents and users. */
   readonly requestId: string;
   /** Of everything that makes the request, its owner included. */
   readonly digest: string;

@@ -20,7 +20,7 @@ import { type FactWrite, mergeDuplicates, type MergeReport, notedFactId, takeFac
 export interface SemanticOptions {
   /** Decides which similar facts contradict each other; without it both stay, unless they name one subject. */
   readonly judge?: ChatModel;
-  /** Told of what failed behind a caller's back; by default nobody. */
+  /** Logs failures of work in the background; by default nothing is logged. */
   readonly log?: LogFailure;
 }
 
@@ -98,7 +98,7 @@ export class RecordSemanticLayer implements SemanticLayer {
       const record = await this.#record(scope, id);
       if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
       const { fact, takenInOrder } = knownFact(record, 0);
-      // Other words are whoever's who changed them, and no longer what was learned.
+      // A fact with other words was told by the person who changed it, and no longer learned.
       const isReworded = change.text !== undefined && change.text !== fact.text;
       const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told' } : {}), updatedAt: this.#deps.clock.now() });
       const next = factRecord(changed, takenInOrder);
@@ -164,7 +164,7 @@ export class RecordSemanticLayer implements SemanticLayer {
     return taken;
   }
 
-  /** @throws EtudeError ALREADY_EXISTS where the write was another owner's, whose fact is nobody else's to see */
+  /** @throws EtudeError ALREADY_EXISTS where another owner used the write id; that owner's fact isn't shown */
   async #unchanged(writeId: string, fact: Fact): Promise<StoredFact> {
     const { tenant, agent, user } = fact.scope;
     const stored = await this.get(wholeTenant(fact.scope), (await notedFactId(this.#deps.store, tenant, writeId)) ?? fact.id);

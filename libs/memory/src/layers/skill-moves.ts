@@ -108,7 +108,7 @@ async function moveOnce(
   const called = await unchangedOf(store, tenant, await requireCallable(graph, changed));
   for (const one of changed) if (comesIntoUse(one)) entered.add(versionKey(one.after));
   const others = notAmong(changes, [...new Map(seen.map((change) => [change.record.key, change])).values()]);
-  // Behind the changes: whoever archives one of these at the same time finds its caller, or is found.
+  // The called skills stand behind the changes: of an archiving at the same time, one of the two finds the other.
   const written = [...others, ...changes, ...notAmong([...others, ...changes], called)];
   const done = changes.length === 0 ? [] : await writeWithRoom(deps, changed, namesMax, () => store.write(tenant, written));
   return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);
@@ -177,7 +177,7 @@ async function leaveCallable(deps: MoveDeps, entered: readonly Skill[], left: re
   return lost;
 }
 
-/** Whether it is in use again; not where somebody decided on it or took another version into use meanwhile, or what it calls is gone too. */
+/** Whether the skill is in use again. It isn't where another decision or version came first, or where a skill that it calls is gone. */
 export function bringBack(deps: MoveDeps, skill: Skill, decision: Pick<SkillMove, 'by' | 'at' | 'reason'>): Promise<boolean> {
   return isMoved(deps, { ...decision, key: keyOf(skill), to: 'active', from: ['deprecated'] });
 }
@@ -193,12 +193,12 @@ export async function isMoved(deps: MoveDeps, move: SkillMove): Promise<boolean>
   }
 }
 
-/** Moves its revision on, so that whoever read it before writes nothing. */
+/** Increments the revision, so that a writer with an earlier read is refused. */
 function unchanged(stored: StoredSkill): Change {
   return skillUpdate(stored, stored.skill);
 }
 
-/** @returns why, for each in whose place another one stays (ABORTED) */
+/** @returns an error (ABORTED) for each version that lost to another one */
 export async function leaveOneActive(deps: MoveDeps, entered: readonly Skill[]): Promise<readonly EtudeError[]> {
   const lost: EtudeError[] = [];
   for (const skill of entered) {

@@ -15,7 +15,6 @@ import { afterOffers } from '@etude/domain/skills/life/usage';
 
 /** Enough for any version, so that keys sort as versions do. */
 const VERSION_DIGITS = 10;
-
 /** Sorts before all that is in a name or an agent's id, and behind the space. */
 const BEHIND = '!';
 
@@ -31,10 +30,10 @@ export function skillKey({ name, agent, user, version }: OwnedName & { readonly 
 
 const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '0');
 
-/** Behind every version of a name, or of what one agent, or one user of it, calls so. */
+/** A key behind all versions of a name; also behind those of one agent, or of one user of it. */
 export const keyBehind = (...names: readonly string[]): string => `${names.join(' ')}${BEHIND}`;
 
-/** Categories hold those below them: what is in "text.csv" is found by "text" too. The subject of what is marked is its code. */
+/** A skill of the category "text.csv" is found by "text" too. The subject of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
@@ -54,7 +53,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
   return { ...named, createdAt, worth, shown: status === 'active', fields, title, text, sources, body: bodyOf(skill, taken) };
 }
 
-/** The change of a record to what its skill became. It keeps its key, whichever that is. */
+/** The change of a skill's record; it keeps its key. */
 export function skillUpdate({ record, taken }: Pick<StoredSkill, 'record' | 'taken'>, skill: Skill): Extract<Change, { do: 'update' }> {
   return { do: 'update', record: { ...skillRecord(skill, taken), key: record.key }, revision: record.revision };
 }
@@ -76,16 +75,14 @@ export function openedSkill(record: StoredRecord): StoredSkill {
 }
 
 const LAYER = 'procedural';
-
 const PAGE = 64;
-
 type VersionName = Omit<SkillKey, 'digest'>;
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
 type SkillFilter = Omit<RecordFilter, 'kinds'>;
 
-/** What exactly this owner has; of every user where the owner names none. In the order of their keys. */
+/** The records of exactly this owner, in the order of their keys; of every user where the owner names none. */
 export async function* ownedRecords(store: RecordStore, owner: SkillOwner, filter: SkillFilter): AsyncGenerator<StoredRecord> {
   const { tenant, agent, user } = owner;
   const view = requireScope(user === undefined ? { tenant, agent } : viewOf(owner, user));
@@ -93,14 +90,14 @@ export async function* ownedRecords(store: RecordStore, owner: SkillOwner, filte
     if (user === undefined || record.scope.user === user) yield record;
 }
 
-/** The same at once, oldest first, and of equal numbers nobody's last. */
+/** The same as a list, oldest first. Of equal versions, the one without a user comes last. */
 export async function ownedSkills(store: RecordStore, owner: SkillOwner, filter: SkillFilter): Promise<readonly StoredSkill[]> {
   const found: StoredSkill[] = [];
   for await (const record of ownedRecords(store, owner, filter)) found.push(openedSkill(record));
   return found.toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
 }
 
-/** The newest of the reader's own; where there are none, of nobody's, and then of any user. */
+/** The newest version of the reader; without one, of nobody in particular; without that, of any user. */
 export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
   const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
   const isBefore = (a: Skill, b: Skill) => {
@@ -213,7 +210,7 @@ export async function countOffers(store: RecordStore, offers: readonly SkillOffe
 
 const UNWRITABLE: ReadonlySet<ErrorCode> = new Set(['MEMORY_FULL', 'MEMORY_UNAVAILABLE']);
 
-/** Who is shown a skill, or loads it, reads: that goes on where nothing can be written. */
+/** Showing or loading a skill is a read: it goes on where nothing can be written. */
 function unlessUnwritable(error: unknown): void {
   if (!UNWRITABLE.has(errorCode(error))) throw error;
 }

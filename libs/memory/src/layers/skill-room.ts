@@ -14,7 +14,6 @@ const LAYER = 'procedural';
 const TURN_MS = 10_000;
 const WAIT_MS_MAX = 50;
 const WAITS_MS_MAX = 60_000;
-
 type RoomDeps = Pick<LayerDeps, 'store' | 'clock'>;
 
 /** A name that is about to take up room. */

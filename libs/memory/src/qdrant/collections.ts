@@ -5,7 +5,6 @@ import { RECORD_FIELDS } from '../record-store.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
-
 /** The sparse vector of a record's words. */
 export const WORDS = 'words';
 /** No tenant has this name. Its one point per layer has `ANCHOR_WORD` and nothing else; see `Candidates`. */
@@ -108,7 +107,7 @@ async function vectorsOf(server: QdrantServer, collection: string): Promise<obje
   return info.config.params.vectors ?? {};
 }
 
-/** Makes the collection of what is true of the whole store. */
+/** Makes the collection for the store's own schema and models. */
 export async function ensureMetaCollection(server: QdrantServer, names: CollectionNames): Promise<void> {
   await ensureCollection(server, { name: names.meta, vectors: {}, words: false, indexes: {} });
 }
@@ -146,7 +145,7 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
 }
 
 /**
- * The id of what has these names: a UUID of version 8 from SHA-256, the same at every writer.
+ * The id of the point with these names: a UUID of version 8 from SHA-256, the same at every writer.
  *
  * Not version 5: with SHA-1 somebody could make two names with one id.
  */

@@ -11,7 +11,6 @@ export interface SparseVector {
 }
 
 type Model = StoreOptions['model'];
-
 /** A word that every text has that has any: no text has it by itself. */
 const PRESENCE = '';
 
@@ -109,11 +108,8 @@ export function requireVector(vector: Float32Array, { name, dimension }: Model):
 
 /** Estimated, half of what Qdrant takes. */
 const BYTES_MAX = 16 * 1024 * 1024;
-
 const BYTES_PER_CHAR = 3;
-
 const BYTES_PER_NUMBER = 22;
-
 /** Its number and its weight in the vector, and both once more in the payload. */
 const BYTES_PER_WORD = 64;
 
@@ -149,7 +145,6 @@ function bytesOfVector(vector: unknown): number {
 
 /** Of many it need not be known to the last one how many they are. */
 const MANY = 1_000;
-
 const KEPT_MS = 10_000;
 
 /** How many records with words a tenant has in each layer, as the server counts them, for a while where they are many. */

@@ -16,11 +16,8 @@ export interface QdrantServerOptions {
 }
 
 const TRIES_MAX = 4;
-
 const WAIT_MS = 50;
-
 const WAIT_MS_MAX = 2_000;
-
 const DEFAULT_PORT = 6333;
 
 /**
@@ -131,19 +128,13 @@ interface Thrown {
 }
 
 const NO_ROOM = /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|out of disk|storage size limit/i;
-
 /** Of a model that was dropped meanwhile. */
 const NO_VECTOR = /not existing vector name/i;
-
 const NO_COLLECTION = /collection .*(?:doesn't exist|not found)/i;
-
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/;
-
 const NOT_TLS = /^(?:ERR_SSL|EPROTO)/;
-
 /** Gateways and servers that start, stop or are busy. */
 const PASSING = new Set([408, 425, 500, 502, 503, 504]);
-
 const SAID_CHARS_MAX = 300;
 
 /**

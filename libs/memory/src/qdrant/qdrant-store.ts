@@ -56,7 +56,7 @@ interface TenantStore {
 
 function storeOn({ server, names, models, secret, model, now }: Opened): RecordStore {
   const worded = new WordedCounts(now);
-  /** Parts are the tenant's: who may see a record may see what it names. */
+  /** Parts belong to the tenant: every reader of a record may read its parts. */
   const through = (points: TenantPoints): TenantStore => {
     const parts = new BodyParts(TenantPoints.of(server, points.tenant), names.parts, now);
     return { points, parts, reader: new RecordReader(points, names, parts) };

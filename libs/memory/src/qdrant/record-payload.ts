@@ -103,7 +103,7 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** What a filter lets through, of what the view of `TenantPoints` has. */
+/** A filter as conditions of Qdrant; the view of `TenantPoints` is added to them. */
 export function filterConditions(filter: RecordFilter): Condition[] {
   const { kinds, where = {}, shown, createdSince, createdBefore, worthMin } = filter;
   return [

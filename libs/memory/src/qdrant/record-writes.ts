@@ -38,7 +38,6 @@ export interface WriteDeps {
 }
 
 const INSERTS_PER_REQUEST = 1_000;
-
 const STATES_PER_REQUEST = 1_000;
 
 /** A change on its way: its point, its content, and the mark that says who made it. */

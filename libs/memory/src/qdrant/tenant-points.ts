@@ -63,7 +63,7 @@ interface View {
   readonly users: readonly string[] | null;
 }
 
-/** The user of what is nobody's in particular; no user has this name. */
+/** The user field of records without a user; no user has this name. */
 export const NOBODY = '';
 
 const WORDED: Condition = { key: 'worded', match: { value: true } };

@@ -22,9 +22,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** A page is full at either. */
 const PAGE_RECORDS = 500;
-
 const PAGE_CHARS = 4_000_000;
-
 type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
 
 export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {

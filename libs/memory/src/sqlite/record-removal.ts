@@ -10,10 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Of one transaction, so that others can write in between. */
 const BATCH = 200;
-
 /** Of one step that merges word lists. */
 const MERGE_PAGES = 64;
-
 /** Between two steps: this process renews its locks, other processes write. */
 const PAUSE_MS = 5;
 

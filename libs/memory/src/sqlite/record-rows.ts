@@ -38,9 +38,7 @@ const KIND_NAMES = new Map<number, RecordKind>(
 );
 
 export const layerCode = (layer: MemoryLayer): number => LAYERS[layer];
-
 export const fieldCode = (field: RecordField): number => FIELDS[field];
-
 export const kindName = (code: number): RecordKind => KIND_NAMES.get(code) ?? 'fact';
 
 /** Of a kind that the layer does not have: a number that no record has. */
@@ -132,7 +130,6 @@ export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_a
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
 export const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
-
 const FIELDS_AT_ONCE = 8;
 
 /** By how many they are. */

@@ -27,7 +27,7 @@ const REWRITE_WAIT_MS = 60_000;
 /** Statements are made of filters; a caller with ever new ones does not fill the memory. */
 const STATEMENTS_MAX = 300;
 
-/** Statements on the whole file, whoever's rows they are: for upkeep, never for answering anybody. */
+/** Statements on the rows of all tenants: for upkeep, never for answering a caller. */
 export interface WholeFile {
   all<T>(sql: string, ...values: ReadonlyArray<string | bigint>): T[];
   run(sql: string, ...values: ReadonlyArray<string | bigint>): number;

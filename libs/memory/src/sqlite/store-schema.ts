@@ -8,7 +8,6 @@ import type { DatabaseSync } from 'node:sqlite';
 
 /** Raised with every change below; a file of another version is refused. */
 export const SCHEMA_VERSION = MEMORY_FILE.layout;
-
 /** "Etud": marks the file as ours. */
 export const APPLICATION_ID = MEMORY_FILE.applicationId;
 

@@ -9,7 +9,6 @@ export type Value = string | number | null | Uint8Array;
 export type Values = Readonly<Record<string, Value>>;
 /** Gives the same prepared statement for the same text. */
 export type Prepare = (sql: string) => StatementSync;
-
 /** Of a principal, or tenant, that was never seen: no row has it. */
 const NOBODY = -1;
 const NO_USER = 0;

@@ -1,6 +1,5 @@
 /** Bits of a code; 128 bytes beside the 1,536 of a vector of 384 numbers. */
 export const CODE_BITS = 1_024;
-
 /** Of half a turn. Below it rounding decides bits. */
 const ANGLE_MIN = 0.01;
 

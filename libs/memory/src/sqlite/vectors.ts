@@ -24,9 +24,7 @@ export interface VectorTraits extends OwnerNumbers {
 
 /** Of the square of a length, in single precision. */
 const UNIT_ERROR = 1e-6;
-
 export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
-
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
 /**

@@ -8,22 +8,17 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
 
 type Example = ArchiveReport['examples'][number];
-
 /** Documents were given to be looked things up in; they are removed, not forgotten. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-
 /** Behind the record's own status, where it has one. */
 const ARCHIVED = 'archived';
-
 const EXAMPLES_MAX = 100;
-
 const OLDER_THAN_DAYS = 30;
-
 const DAY_MS = 86_400_000;
 
 /**
- * Takes what scores below `scoreMax` out of what search shows. The mark stands behind the record's own status, so that the way back
- * shows exactly what was shown before.
+ * Hides records that score below `scoreMax` from search. The mark stands behind the record's own status, so that restoring shows exactly
+ * the records that were shown before.
  */
 export async function archiveRecords(
   store: RecordStore,

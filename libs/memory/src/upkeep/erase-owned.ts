@@ -20,7 +20,6 @@ export interface EraseOptions {
 
 /** Writes that began before the mark land within moments; each pass takes what has landed since the last. */
 const PASSES_MAX = 1_000;
-
 /** Clocks of two machines may be so far apart. What claims to be made later still was not made when it says. */
 const AHEAD_MS = 60_000;
 
@@ -57,7 +56,7 @@ export async function newFrom(store: RecordStore, clock: Clock, owners: Owners):
   return newest + 1;
 }
 
-/** What is left of what was made before `before`, or before the owners' mark; with neither, all that they have. */
+/** Counts the owners' records made before `before`, or before their mark; without either, all of them. */
 export async function findOwned(store: RecordStore, clock: Clock, owners: Owners, before?: number): Promise<CountsByPlace> {
   const at = before ?? (await forbiddenAt(store, owners));
   if (at === null) return countOwned(store, owners, {});

@@ -121,7 +121,7 @@ function digestOf(name: string): string {
  * the erasure had passed takes itself back. Whatever is written before that second look began is found by the erasure, which starts
  * after its mark. So neither of the two looks may be answered from a cache.
  *
- * A record that the erasure has yet to remove is gone for who would change it: what its owners tell anew is kept in a record of its own.
+ * A record that the erasure has yet to remove can't be changed: its owners' new data goes into a new record.
  * @throws EtudeError ABORTED from `write`; see `isErased`
  */
 export function guardedStore(store: RecordStore): RecordStore {

@@ -14,15 +14,16 @@ import { z } from 'zod';
 export interface ExportOptions {
   /** Default all. */
   readonly layers?: readonly MemoryLayer[];
-  /** Whether tests may be in it that only reviewers read; else there is no export of what has some. Default true. */
+  /** Whether the export may hold tests that only reviewers read. If not, records with such tests are refused. Default true. */
   readonly hiddenTests?: boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * A header, then one record per line, without vectors: they are made anew by whoever imports it. Marks of erasures and notes of applied writes stay here.
+ * A header, then one record per line, without vectors: the import makes them anew. Marks of erasures and notes of applied writes are not
+ * exported.
  *
- * One page of records is held at a time, and of that one line. What is written meanwhile may be in it or not.
+ * Holds one page of records at a time. Records that are written meanwhile may be missing.
  *
  * @throws EtudeError PERMISSION_DENIED for tests that may not be in it, before the first line where they are there by then
  */
@@ -90,24 +91,18 @@ function holdsHiddenTests(record: StoredRecord): boolean {
 
 /** Raised when older readers could no longer read what is written. */
 export const EXPORT_VERSION = 1;
-
 /** A longer line is refused before it is read. The largest bodies that are stored stay below it, packed. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024;
-
 /** A longer line is packed, which its base64 makes at most a third longer than its bytes. */
 export const PACKED_OVER_BYTES = 1024 * 1024;
-
 /** What a packed line may unpack to. */
 export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
-
 const KEY_CHARS_MAX = 1_024;
 
 const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
 
 export type ExportHeader = z.infer<typeof ExportHeader>;
-
 const FieldValue = z.union([z.string(), z.array(z.string())]);
-
 const Fields = z.partialRecord(z.enum(RECORD_FIELDS), FieldValue);
 
 export const ExportLine = z.strictObject({

@@ -23,8 +23,8 @@ export interface ImportOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
   /**
-   * Takes skills, as candidates, in place of memory, once all lines were read: whoever imports them is not believed that they were verified
-   * or approved. Absent: they are stored as they are.
+   * Takes the skills as candidates, once all lines were read: the import isn't believed that they were verified or approved. Absent: they
+   * are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
   /** What packed lines may unpack to, together. Absent: only each of them is bounded. */
@@ -33,7 +33,6 @@ export interface ImportOptions {
 
 /** Of one request to a service: its other callers wait for what is unpacked and stored. */
 export const REQUEST_LINES_MAX = 20_000;
-
 export const REQUEST_UNPACKED_BYTES_MAX = UNPACKED_BYTES_MAX;
 
 interface Numbered {
@@ -62,9 +61,7 @@ async function outcomeOf(
 
 /** Records that are embedded and written at once, or one where that has more characters. */
 const BATCH_RECORDS = 128;
-
 const BATCH_CHARS = 2_000_000;
-
 const REFUSED_MAX = 100;
 
 /**

@@ -23,7 +23,6 @@ export interface Reader {
 
 /** Found by more than one text each. */
 const MANY_TEXTS: readonly RecordKind[] = ['fact', 'skill'];
-
 /** As deep as Python reads JSON. Whoever reads a record calls itself for each level. */
 const NESTING_MAX = 1_000;
 
@@ -32,7 +31,7 @@ interface Owned {
 }
 
 /**
- * A line as a record of the reader's tenant, whosever it was. Nothing in it is trusted: the body has to be one of its kind, of the
+ * A line as a record of the reader's tenant, for whatever tenant it was written. Nothing in it is trusted: the body has to be one of its kind, of the
  * agent and user that the line says, and the layers make all else of it anew. Only the mark of an archived record is taken from the line.
  *
  * @returns why it is refused, where it is no record
@@ -91,14 +90,14 @@ const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryR
   skill: ({ body }) => skillRecord(body.value, body.taken),
 };
 
-/** How an episode is called and what it is worth stands in the episode alone. */
+/** The body of a note has neither the title nor the worth of its episode, so the line gives both. */
 function noteRecord({ line, body }: Told): MemoryRecord | string {
   const note = body.value as EpisodeNote;
   const told = { summary: '', reflection: null, [line.kind]: note.text };
   return noteRecords({ ...note, ...told, prompt: line.title, importance: line.worth })[0] ?? 'body.value.text: is empty';
 }
 
-/** What its document is called stands in the document alone. */
+/** The body of a chunk has no name of its document, so the line gives it. */
 function chunkOf({ line, body }: Told): MemoryRecord | string {
   const { title = '', ...chunk } = body.value as DocumentChunk;
   const [name = ''] = line.sources;
@@ -137,10 +136,8 @@ const VALUES: { readonly [kind in StoredKind]: z.ZodType } = {
 };
 
 const TIMES: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'validFrom', 'validTo']);
-
 const DAY_MS = 86_400_000;
-
-/** Nothing of what is counted comes near it; what is larger does not fit where numbers of 32 bits are told. */
+/** Counts are told as numbers of 32 bits. */
 const COUNT_MAX = 2 ** 31 - 1;
 
 function storedBodyOf(kind: StoredKind): z.ZodType {

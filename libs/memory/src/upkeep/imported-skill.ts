@@ -18,7 +18,7 @@ export interface Proposal {
 }
 
 /**
- * Takes a skill as if whoever imports it had registered it; `unchanged`: it was there.
+ * Registers an imported skill in the caller's name; `unchanged`: it was there.
  *
  * @throws EtudeError PERMISSION_DENIED, FAILED_PRECONDITION or INVALID_ARGUMENT, where it may not be registered: its line is refused. ABORTED
  *   where its owner was erased (`isErased`)
@@ -34,7 +34,6 @@ const TEXT_CHARS = { description: 10_000, code: 400_000, displayName: 200 } as c
 
 /** Of a procedure that is told in words alone. */
 const WORDS_CHARS = 1_000_000;
-
 /** Nobody uses it where it comes from, for whatever reason: replaced, found harmful, withdrawn, never good enough. */
 const OUT_OF_USE: ReadonlySet<SkillStatus> = new Set(['deprecated', 'archived', 'rejected']);
 
@@ -124,8 +123,7 @@ export function withOwnPins(skill: Skill, tenant: string): Skill {
 }
 
 /**
- * A skill whose line says that it was verified, without a proof for what it holds, is one that has to be verified. null where nothing is
- * wrong with it.
+ * A skill that claims to be verified without a proof for its content becomes a candidate. null where the claim holds.
  *
  * @param at ms since 1970
  * @param checker believes signatures under proofs; absent: who runs a skill looks at them

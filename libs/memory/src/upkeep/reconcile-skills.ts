@@ -15,8 +15,8 @@ interface Found {
 
 /**
  * What a move looks at once more behind its writes, for moves that were cut off before: without transactions they can leave two versions
- * in use, or one that can't call what it was verified with. Such a version goes out of use, and what it took the place of comes back. Where
- * what it calls is only being verified again, it stays and is a problem in the report.
+ * in use, or one whose dependencies are gone. Such a version goes out of use, and the version that it replaced comes back. Where a
+ * dependency is only being verified again, the version stays and is reported as a problem.
  */
 export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<StoreReport> {
   const repaired: string[] = [];

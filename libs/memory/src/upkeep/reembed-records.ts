@@ -18,9 +18,7 @@ interface Run extends ReembedOptions {
 
 /** Characters that are embedded in one call, or one record's where that has more. */
 const BATCH_CHARS = 200_000;
-
 const BATCH_RECORDS = 64;
-
 /** A record that is changed while it is embedded comes again in the next pass. */
 const PASSES_MAX = 1_000;
 
