@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { printed, SupervisorProcess, type Frame, type Peer } from './supervisor-fixture.js';
 
-const VECTORS = new URL('../runner/vectors', import.meta.url);
+const VECTORS = new URL('../runner/vectors/', import.meta.url);
 const Fields = z.record(z.string(), z.json());
 const Step = z.union([
   z.strictObject({ connect: z.string() }),

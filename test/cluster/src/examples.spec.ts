@@ -34,9 +34,16 @@ it('gives the controller settings that it knows, and all that it needs', () => {
   );
 });
 
+/** The file with the settings of each service. */
+const CONFIGS: Readonly<Record<string, string>> = {
+  gateway: 'apps/gateway/src/config/gateway-config.ts',
+  'rollout-worker': 'apps/rollout-worker/src/rollout-worker.ts',
+  'consolidation-worker': 'apps/consolidation-worker/src/consolidation-worker.config.ts',
+};
+
 /** What a service reads. */
 async function settingsOf(app: string): Promise<ReadonlySet<string>> {
-  const config = (await import(join(root, `apps/${app}/src/${app}.config.ts`))) as Readonly<Record<string, { shape?: object }>>;
+  const config = (await import(join(root, CONFIGS[app] ?? ''))) as Readonly<Record<string, { shape?: object }>>;
   return new Set(Object.values(config).flatMap(({ shape = {} }) => Object.keys(shape)));
 }
 
