@@ -18,7 +18,7 @@ import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
-import type { CheckedDraft } from '../skills/skill-draft.js';
+import type { CheckedDraft } from './skill-draft.js';
 import { invalid, refuseAny, type Violation } from '../wire/validation.js';
 
 export interface SkillRegistrationParts {

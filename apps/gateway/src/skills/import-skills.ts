@@ -19,7 +19,7 @@ import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { CODE_MAX_BYTES } from '@etude/domain/skills/proof/inspect-code';
 import type { Registration } from '../registration/skill-registration.js';
 import { invalidField, refuseAny } from '../wire/validation.js';
-import type { CheckedDraft } from './skill-draft.js';
+import type { CheckedDraft } from '../registration/skill-draft.js';
 
 /** As for what is registered by hand. */
 const TEXT_CHARS_MAX = 400_000;

@@ -17,7 +17,7 @@ import { dependencyMessage, findingMessage, parameterMessage, skillMessage } fro
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { waitMs } from '../wire/time.js';
 import { invalidField } from '../wire/validation.js';
-import { checkedDraft, type CheckedDraft } from './skill-draft.js';
+import { checkedDraft, type CheckedDraft } from '../registration/skill-draft.js';
 
 interface Authored {
   readonly draft: CheckedDraft;

@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type ListValue, ListValueSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
-import type { SkillDraft, SkillParameter as ParameterMessage, SkillTestCase } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { SkillParameter as ParameterMessage, SkillDraft, SkillTestCase } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName } from '@etude/contracts/ids';
 import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
