@@ -14,7 +14,7 @@ class PrefixedKeys {
   }
 }
 
-/** Every Redis key of Etude, for one prefix. ARCHITECTURE.md says what each one holds. */
+/** Every Redis key of Etude, for one prefix. ARCHITECTURE.md has an overview. */
 export class RedisKeys extends PrefixedKeys {
   /** Prefix of BullMQ's own keys. */
   readonly queues = `${this.prefix}:queue`;
