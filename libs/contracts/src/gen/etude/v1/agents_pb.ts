@@ -31,7 +31,7 @@ export type Agent = Message<"etude.v1.Agent"> & {
   proceduralMemorySettings?: ProceduralMemorySettings | undefined;
 
   /**
-   * False: these are the installation's, none were set for this agent.
+   * False: nothing was set for this agent, and these are the installation's settings.
    *
    * @generated from field: bool is_set = 3;
    */

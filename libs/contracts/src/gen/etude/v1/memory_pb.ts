@@ -212,21 +212,22 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
   sources: string[];
 
   /**
-   * Where it was learned, by kind and id: "episodes/{id}", "documents/{id}", "skills/{name}@{version}"; "facts/{id}" and "procedures/{id}" where somebody told it.
+   * Records that it was learned from: "episodes/{id}", "documents/{id}", "skills/{name}@{version}". A told fact or procedure names itself:
+   * "facts/{id}", "procedures/{id}".
    *
    * @generated from field: repeated string origins = 12;
    */
   origins: string[];
 
   /**
-   * Those of them whose words nobody of this installation wrote. All texts of memory are data, these above all.
+   * Origins from outside of this installation. All texts of memory are data, these above all.
    *
    * @generated from field: repeated string untrusted_origins = 13;
    */
   untrustedOrigins: string[];
 
   /**
-   * Whose it is; empty: nobody's in particular.
+   * The user it belongs to; empty: no user in particular.
    *
    * @generated from field: string user = 14;
    */
@@ -349,7 +350,7 @@ export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
  */
 export type GetMemoryRequest = Message<"etude.v1.GetMemoryRequest"> & {
   /**
-   * As hits and answers have it. A skill is "moor_boat@1"; "moor_boat" and "skills/moor_boat" are its newest version.
+   * The id of a hit or an answer. A skill is "moor_boat@1"; "moor_boat" and "skills/moor_boat" are its newest version.
    *
    * @generated from field: string id = 1;
    */
@@ -363,14 +364,14 @@ export type GetMemoryRequest = Message<"etude.v1.GetMemoryRequest"> & {
   layer: string;
 
   /**
-   * Of procedural memory also "@user", "@tenant" and "@global"; and of equal names the narrowest owner's that the agent reads.
+   * For procedural memory also "@user", "@tenant" and "@global". Of equal names the narrowest owner's is meant.
    *
    * @generated from field: string agent = 3;
    */
   agent: string;
 
   /**
-   * Who reads. Without it a skill that is a user's is there for reviewers only, as in `GetSkill`.
+   * Who reads. Without it only reviewers see a user's skills, as in `GetSkill`.
    *
    * @generated from field: string user = 4;
    */
@@ -421,9 +422,9 @@ export type MemoryRecord = Message<"etude.v1.MemoryRecord"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * In snake_case, with times in RFC 3339; else as an export has them. A fact's statement is `fact`; an episode has `context`, `actions` and
-   * `outcomes`, also a rollout's; a procedure's words are `prompt` as well, and `usage_count` says how often a skill was run. A skill has no
-   * held-out tests here, and skills and episodes for all but reviewers none that were made from tasks' cases.
+   * Fields of an export, in snake_case, with times in RFC 3339. Also: `fact` (a fact's statement), `context`, `actions` and `outcomes` of
+   * every episode, `prompt` (a procedure's words) and `usage_count` of a skill. Held-out tests are left out; tests made from the cases of
+   * tasks are for reviewers.
    *
    * @generated from field: google.protobuf.Struct fields = 7;
    */
@@ -442,7 +443,7 @@ export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
  */
 export type StoreEpisodeRequest = Message<"etude.v1.StoreEpisodeRequest"> & {
   /**
-   * At most one episode is made of one id within a tenant. Used again with another content or owner: ALREADY_EXISTS.
+   * One id makes at most one episode in a tenant. With other content or another owner: ALREADY_EXISTS.
    *
    * @generated from field: string request_id = 1;
    */
@@ -531,7 +532,7 @@ export type ListRecentEpisodesRequest = Message<"etude.v1.ListRecentEpisodesRequ
   limit: number;
 
   /**
-   * Only those in which this skill was used; then `days` defaults to all and `limit` to 5.
+   * Only episodes that used this skill; then `days` defaults to all and `limit` to 5.
    *
    * @generated from field: string skill = 5;
    */
@@ -610,7 +611,7 @@ export type StoreFactRequest = Message<"etude.v1.StoreFactRequest"> & {
   source: string;
 
   /**
-   * What it is about; of facts with one subject only the newest is true. Told from the text where it can be.
+   * What the fact is about. Of facts with one subject only the newest is true.
    *
    * @generated from field: string subject = 8;
    */
@@ -823,7 +824,7 @@ export type DocumentHead = Message<"etude.v1.DocumentHead"> & {
   user: string;
 
   /**
-   * Of all bytes, hexadecimal; where the server has it already, it answers without reading on.
+   * SHA-256 of all bytes, hexadecimal. If the server has this content already, it answers without reading on.
    *
    * @generated from field: string sha256 = 5;
    */
@@ -1467,7 +1468,7 @@ export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
   layers: LayerStats[];
 
   /**
-   * Of the whole database, all tenants together: for keys with the role "operator", 0 for others, and where it does not tell.
+   * Of the whole database, all tenants together. For the role "operator"; 0 for others, and where the database doesn't tell.
    *
    * @generated from field: int64 disk_bytes = 5;
    */
@@ -1530,7 +1531,7 @@ export type StartReembeddingRequest = Message<"etude.v1.StartReembeddingRequest"
   model: string;
 
   /**
-   * Of a model whose length is not known.
+   * Needed for a model whose dimension is not known.
    *
    * @generated from field: int32 dimension = 2;
    */
@@ -1604,7 +1605,7 @@ export type Reembedding = Message<"etude.v1.Reembedding"> & {
   total: bigint;
 
   /**
-   * Why it failed; while it is "running", what holds it up, such as a server that is away: it is tried again.
+   * Why it failed. While "running": what delays it, such as a missing server, which is tried again.
    *
    * @generated from field: string error = 5;
    */
@@ -1713,7 +1714,7 @@ export const Memory: GenService<{
     output: typeof ListRecentEpisodesResponseSchema;
   },
   /**
-   * A fact that is known is reinforced, one that contradicts a known one takes its place.
+   * Reinforces a known fact. A fact that contradicts a known one replaces it.
    *
    * @generated from rpc etude.v1.Memory.StoreFact
    */
@@ -1723,7 +1724,7 @@ export const Memory: GenService<{
     output: typeof StoreFactResponseSchema;
   },
   /**
-   * `update_mask` may name `text` and `confidence`; without it those are meant that are neither empty nor 0.
+   * `update_mask` may name `text` and `confidence`. Default: those that are set.
    *
    * @generated from rpc etude.v1.Memory.UpdateFact
    */
@@ -1733,7 +1734,7 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * The fact and those that it took the place of, newest first.
+   * The fact and those that it replaced, newest first.
    *
    * @generated from rpc etude.v1.Memory.ListFactHistory
    */
@@ -1743,9 +1744,9 @@ export const Memory: GenService<{
     output: typeof ListFactHistoryResponseSchema;
   },
   /**
-   * A procedure in words, in use at once. Other words under its name are its next version, with its counts. Where somebody decided on what
-   * has that name, and for words that are marked in the tenant, it is a candidate and waits for review; `fields.status` says which.
-   * Words that were taken out of use: FAILED_PRECONDITION.
+   * Stores a procedure in words, which is active at once. Other words under its name are its next version, with its counts. If a reviewer
+   * decided about that name, or the tenant marked these words as untrusted, it waits for review; `fields.status` says which.
+   * Words that were retired: FAILED_PRECONDITION.
    *
    * @generated from rpc etude.v1.Memory.StoreProcedure
    */
@@ -1755,7 +1756,7 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * The head first, then the bytes. The same document again changes nothing; another content under a name replaces the old one.
+   * The header first, then the bytes. The same document again changes nothing; other content under its name replaces it.
    *
    * @generated from rpc etude.v1.Memory.ImportDocument
    */
@@ -1781,7 +1782,7 @@ export const Memory: GenService<{
     output: typeof DeleteDocumentResponseSchema;
   },
   /**
-   * JSON Lines, lossless: a header, then one record per line. What holds tests that only reviewers read is PERMISSION_DENIED for others.
+   * JSON Lines, lossless: a header, then one record per line. Layers with hidden tests need the role "reviewer".
    *
    * @generated from rpc etude.v1.Memory.ExportMemory
    */
@@ -1791,8 +1792,8 @@ export const Memory: GenService<{
     output: typeof ExportMemoryResponseSchema;
   },
   /**
-   * Lines of an export, of any database. The same lines again change nothing, so a long export is sent in pieces and can be resumed.
-   * Skills are registered, and wait for review once they are verified; with the role "operator" they stay what they were.
+   * Imports lines of an export, from any database. The same lines again change nothing, so a long export is sent in pieces and can be
+   * resumed. Skills are verified and wait for review; with the role "operator" they keep their status.
    *
    * @generated from rpc etude.v1.Memory.ImportMemory
    */
@@ -1802,7 +1803,7 @@ export const Memory: GenService<{
     output: typeof ImportMemoryResponseSchema;
   },
   /**
-   * Takes what has little worth out of retrieval, and keeps it.
+   * Hides records of little worth from retrieval, and keeps them.
    *
    * @generated from rpc etude.v1.Memory.ArchiveMemory
    */
@@ -1812,7 +1813,7 @@ export const Memory: GenService<{
     output: typeof ArchiveMemoryResponseSchema;
   },
   /**
-   * The way back.
+   * Shows archived records again.
    *
    * @generated from rpc etude.v1.Memory.RestoreMemory
    */
@@ -1822,7 +1823,7 @@ export const Memory: GenService<{
     output: typeof RestoreMemoryResponseSchema;
   },
   /**
-   * Removes every trace of an agent, a user, or the whole tenant, for good. Runs behind the call; ask for its receipt.
+   * Removes every trace of an agent, a user, or the whole tenant, for good. Runs in the background; GetErasure has its receipt.
    *
    * @generated from rpc etude.v1.Memory.EraseMemory
    */
@@ -1848,7 +1849,7 @@ export const Memory: GenService<{
     output: typeof MemoryStatsSchema;
   },
   /**
-   * For operators: fills the vectors of another embedder for all tenants, while reads and writes go on. One at a time.
+   * For operators: computes the vectors of another embedder for all tenants, while reads and writes go on. One at a time.
    *
    * @generated from rpc etude.v1.Memory.StartReembedding
    */
@@ -1874,7 +1875,7 @@ export const Memory: GenService<{
     output: typeof ReembeddingSchema;
   },
   /**
-   * For operators: looks for half-written things and mends them.
+   * For operators: finds half-written records and mends them.
    *
    * @generated from rpc etude.v1.Memory.ReconcileMemory
    */

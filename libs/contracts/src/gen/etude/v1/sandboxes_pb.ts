@@ -232,7 +232,7 @@ export type ExecuteRequest = Message<"etude.v1.ExecuteRequest"> & {
   name: string;
 
   /**
-   * Makes a repeat harmless, and names it for CancelExecution. Empty: one is made.
+   * Id for repeats and for CancelExecution. Default: the server makes one.
    *
    * @generated from field: string execution_id = 2;
    */
@@ -387,7 +387,7 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   signal?: number | undefined;
 
   /**
-   * What was left out of the middle of each stream; the tail came as the last stdout or stderr event.
+   * Bytes left out of the middle of each stream. The tail came as the last stdout or stderr event.
    *
    * @generated from field: int64 stdout_cut_bytes = 4;
    */
@@ -551,15 +551,14 @@ export type UploadFileHeader = Message<"etude.v1.UploadFileHeader"> & {
   path: string;
 
   /**
-   * Where the first chunk goes: 0, or what has arrived before.
+   * Where the first chunk goes: 0, or the bytes that arrived before.
    *
    * @generated from field: int64 offset = 3;
    */
   offset: bigint;
 
   /**
-   * Of the whole file. Where it is given, requests that end before are never taken for all of it: a client that is cancelled may
-   * look as if it had ended them.
+   * Size of the whole file. Without it, the server can't tell a cancelled upload from a complete one.
    *
    * @generated from field: optional int64 size_bytes = 4;
    */
@@ -642,7 +641,7 @@ export type SandboxFile = Message<"etude.v1.SandboxFile"> & {
   modifyTime?: Timestamp | undefined;
 
   /**
-   * How far an upload has come that was cut; 0 where there is none.
+   * Bytes received of an incomplete upload; 0 if there is none.
    *
    * @generated from field: int64 uploaded_bytes = 4;
    */
@@ -833,8 +832,8 @@ export const LanguageSchema: GenEnum<Language> = /*@__PURE__*/
   enumDesc(file_etude_v1_sandboxes, 1);
 
 /**
- * Sandboxes: a code interpreter in its own right. A sandbox is a session: it keeps files and Python names until it is
- * closed or its time is over. It reaches no network. The tenant always comes from authentication.
+ * Sandboxes: a code interpreter. A sandbox keeps files and Python names until it is closed or expires. It reaches no network. The tenant
+ * always comes from authentication.
  *
  * @generated from service etude.v1.Sandboxes
  */

@@ -101,7 +101,7 @@ export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
   rule: string;
 
   /**
-   * info, warning or error; an error is never approved automatically.
+   * info, warning or error. A skill with an error is never approved automatically.
    *
    * @generated from field: string severity = 3;
    */
@@ -176,7 +176,7 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   findings: SkillFinding[];
 
   /**
-   * Skills whose tests passed with it: the version before, and those that depend on it.
+   * Skills whose tests pass with this version: the version before it, and its callers.
    *
    * @generated from field: repeated etude.v1.SkillDependency kept = 9;
    */
@@ -215,7 +215,7 @@ export const SkillProofSchema: GenMessage<SkillProof> = /*@__PURE__*/
   messageDesc(file_etude_v1_skills, 3);
 
 /**
- * A skill that does much the same.
+ * A skill with a similar purpose.
  *
  * @generated from message etude.v1.SkillLikeness
  */
@@ -241,7 +241,7 @@ export type SkillLikeness = Message<"etude.v1.SkillLikeness"> & {
   similarity: number;
 
   /**
-   * This one passes the other's tests, and the other this one's.
+   * Whether this skill passes the other's tests, and the other skill this one's.
    *
    * @generated from field: bool passes_theirs = 5;
    */
@@ -474,7 +474,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   examplePrompts: string[];
 
   /**
-   * From the code where it was read, else as the author declared them.
+   * Read from the code where possible, else as the author declared them.
    *
    * @generated from field: repeated etude.v1.SkillParameter parameters = 26;
    */
@@ -520,21 +520,21 @@ export type Skill = Message<"etude.v1.Skill"> & {
   origin: string;
 
   /**
-   * Why it is not trusted to be approved automatically; empty: it is.
+   * Reasons why the skill is never approved automatically; empty for a trusted skill.
    *
    * @generated from field: repeated string untrusted = 34;
    */
   untrusted: string[];
 
   /**
-   * "skills/{skill}" that is used in its place.
+   * "skills/{skill}" that replaces this skill.
    *
    * @generated from field: string replaced_by = 35;
    */
   replacedBy: string;
 
   /**
-   * Offered to a model, used, and fell back to the model afterwards.
+   * How often it was shown to a model, was used, and was followed by a call of the model after all.
    *
    * @generated from field: int64 offered_count = 36;
    */
@@ -556,7 +556,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   lastUseTime?: Timestamp | undefined;
 
   /**
-   * The same input gave other outputs.
+   * Whether one input gave different outputs.
    *
    * @generated from field: bool nondeterministic = 40;
    */
@@ -619,14 +619,14 @@ export type ListSkillsRequest = Message<"etude.v1.ListSkillsRequest"> & {
   user: string;
 
   /**
-   * All of them.
+   * A skill must have all of them.
    *
    * @generated from field: repeated string tags = 7;
    */
   tags: string[];
 
   /**
-   * Of each skill its name, agent, user, version, status and digest alone, for who asks whether anything has changed.
+   * Answers name, agent, user, version, status and digest only, for callers that look for changes.
    *
    * @generated from field: bool brief = 8;
    */
@@ -958,7 +958,7 @@ export type DiffSkillResponse = Message<"etude.v1.DiffSkillResponse"> & {
   codeDiff: string;
 
   /**
-   * Of everything else: description, parameters, tests, dependencies, packages.
+   * Diff of the other fields: description, parameters, tests, dependencies, packages.
    *
    * @generated from field: string fields_diff = 4;
    */
@@ -1078,7 +1078,7 @@ export const SkillTestCase_ProgramSchema: GenMessage<SkillTestCase_Program> = /*
   messageDesc(file_etude_v1_skills, 19, 1);
 
 /**
- * Python with assertions; it imports nothing of the skill and calls the entry point by its name.
+ * Python with assertions. It calls the entry point by its name, without an import.
  *
  * @generated from message etude.v1.SkillTestCase.Python
  */
@@ -1154,7 +1154,7 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   code: string;
 
   /**
-   * Empty: the only function at the top of the code, or the one with the skill's name; a program where there is none.
+   * Default: the only top-level function, or the one with the skill's name. Code without a function is a program.
    *
    * @generated from field: string entry_point = 9;
    */
@@ -1315,8 +1315,8 @@ export type RegisterSkillRequest = Message<"etude.v1.RegisterSkillRequest"> & {
   skill?: SkillDraft | undefined;
 
   /**
-   * Version that was edited; 0: a new skill, or whatever is newest. Another one than the newest is refused with ABORTED and what
-   * changed since.
+   * The edited version; 0: a new skill, or the newest version. Unless it is the newest, the edit is refused with ABORTED and the changes
+   * since.
    *
    * @generated from field: int32 base_version = 2;
    */
@@ -1328,7 +1328,7 @@ export type RegisterSkillRequest = Message<"etude.v1.RegisterSkillRequest"> & {
   requestId: string;
 
   /**
-   * Answers once it was verified and settled, or the deadline is near.
+   * Answers when the skill is verified and settled, or shortly before the deadline.
    *
    * @generated from field: bool wait = 4;
    */
@@ -1421,14 +1421,14 @@ export type SkillReview = Message<"etude.v1.SkillReview"> & {
   skill?: Skill | undefined;
 
   /**
-   * The version that is active now; empty code where there is none.
+   * The active version; empty code if there is none.
    *
    * @generated from field: etude.v1.DiffSkillResponse diff = 2;
    */
   diff?: DiffSkillResponse | undefined;
 
   /**
-   * Its tests as JSON, one per element. Held-out ones are counted only.
+   * The tests as JSON, one per element. Held-out tests are only counted.
    *
    * @generated from field: repeated string tests = 3;
    */
@@ -1496,7 +1496,7 @@ export type ApproveSkillRequest = Message<"etude.v1.ApproveSkillRequest"> & {
   version: number;
 
   /**
-   * "skills/{skill}" that does the same: it is deprecated, and its uses go to this one.
+   * "skills/{skill}" with the same purpose: it is deprecated, and replaced by this skill.
    *
    * @generated from field: string merge = 7;
    */
@@ -1859,7 +1859,7 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   durationMs: number;
 
   /**
-   * There is no such skill; it was asked for.
+   * Whether a request was filed, since there is no such skill.
    *
    * @generated from field: bool skill_request_submitted = 8;
    */
@@ -1873,8 +1873,7 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   wantedSkill: string;
 
   /**
-   * Which numbers and texts of the result are not as they were returned, such as whole numbers beyond 2^53, which are texts. Empty:
-   * all are.
+   * Values of the result that JSON changes, such as whole numbers beyond 2^53, which become texts. Empty: none.
    *
    * @generated from field: string note = 10;
    */
@@ -2115,7 +2114,7 @@ export type GetWantedSkillRequest = Message<"etude.v1.GetWantedSkillRequest"> & 
   name: string;
 
   /**
-   * A user's wish is seen by who names that user, and by reviewers who name none; nobody's in particular by everybody.
+   * Whose request it is. Reviewers may leave it out; a request without a user is seen by everybody.
    *
    * @generated from field: string user = 2;
    */
@@ -2180,7 +2179,7 @@ export type ListWantedSkillsRequest = Message<"etude.v1.ListWantedSkillsRequest"
   pageToken: string;
 
   /**
-   * This user's and nobody's in particular. Without it, nobody's in particular; for reviewers those of all users.
+   * Lists requests of this user and those without a user. Default: those without a user; for reviewers those of all users.
    *
    * @generated from field: string user = 4;
    */
@@ -2362,7 +2361,7 @@ export type ExportSkillRequest = Message<"etude.v1.ExportSkillRequest"> & {
   version: number;
 
   /**
-   * Leaves tests out that were made from the cases of tasks, also for a reviewer: what is exported is shown to a model.
+   * Leaves out tests that were made from the cases of tasks, also for a reviewer. For exports that a model reads.
    *
    * @generated from field: bool without_hidden_tests = 5;
    */
@@ -2437,14 +2436,14 @@ export type PruneSkillsRequest = Message<"etude.v1.PruneSkillsRequest"> & {
   dryRun: boolean;
 
   /**
-   * Active and not used for so long; 0: not looked at.
+   * Archives active skills that were not used for so many days; 0: none.
    *
    * @generated from field: int32 unused_days = 3;
    */
   unusedDays: number;
 
   /**
-   * Active with a lower success rate after at least `failing_uses_min` uses; 0: not looked at.
+   * Archives active skills with a lower success rate after at least `failing_uses_min` uses; 0: none.
    *
    * @generated from field: double failing_rate_max = 4;
    */
@@ -2456,7 +2455,7 @@ export type PruneSkillsRequest = Message<"etude.v1.PruneSkillsRequest"> & {
   failingUsesMin: number;
 
   /**
-   * Deprecated for so long; 0: not looked at.
+   * Archives versions that were deprecated so many days ago; 0: none.
    *
    * @generated from field: int32 superseded_days = 6;
    */
@@ -2537,7 +2536,7 @@ export const PruneSkillsResponse_PrunedSchema: GenMessage<PruneSkillsResponse_Pr
   messageDesc(file_etude_v1_skills, 49, 0);
 
 /**
- * Named by the policy, and not archived: others that stay call it, directly or through more.
+ * Not archived although the policy names it, since a remaining skill calls it, directly or through others.
  *
  * @generated from message etude.v1.PruneSkillsResponse.Kept
  */
@@ -2606,14 +2605,14 @@ export const UndoPruneRequestSchema: GenMessage<UndoPruneRequest> = /*@__PURE__*
  */
 export type UndoPruneResponse = Message<"etude.v1.UndoPruneResponse"> & {
   /**
-   * What came back by this call.
+   * Skills that this call restored.
    *
    * @generated from field: repeated etude.v1.Skill skills = 1;
    */
   skills: Skill[];
 
   /**
-   * What this pruning archived, nobody touched since, and does not come back.
+   * Skills of this pruning that can't be restored.
    *
    * @generated from field: repeated etude.v1.UndoPruneResponse.Left left = 2;
    */
@@ -2628,7 +2627,7 @@ export const UndoPruneResponseSchema: GenMessage<UndoPruneResponse> = /*@__PURE_
   messageDesc(file_etude_v1_skills, 51);
 
 /**
- * Stays archived.
+ * A skill that stays archived.
  *
  * @generated from message etude.v1.UndoPruneResponse.Left
  */
@@ -2703,7 +2702,7 @@ export const RevokeSourceRequestSchema: GenMessage<RevokeSourceRequest> = /*@__P
  */
 export type RevokeSourceResponse = Message<"etude.v1.RevokeSourceResponse"> & {
   /**
-   * Withdrawn, or, in a dry run, what would be.
+   * Withdrawn skills; in a dry run, those that would be.
    *
    * @generated from field: repeated etude.v1.Skill skills = 1;
    */
@@ -2915,14 +2914,14 @@ export const SkillScopeSchema: GenEnum<SkillScope> = /*@__PURE__*/
 /**
  * Skills: verified code with a contract and a proof, that answers without a model.
  *
- * Who reads is told by `agent` and `user`: they see what is the agent's own (and nobody's or that user's), then what is the user's,
- * the tenant's and everybody's; of equal names the narrowest is meant. Without an agent every agent of the tenant is read.
+ * `agent` and `user` say who reads. A reader sees the agent's own skills, then the user's, the tenant's and everybody's. Of equal names
+ * the narrowest owner's is meant. Without an agent, every agent of the tenant is read.
  *
  * @generated from service etude.v1.Skills
  */
 export const Skills: GenService<{
   /**
-   * By name, each by its active version, else by its newest; with a status, by the newest version in it.
+   * Skills ordered by name. Each is shown by its active version, else by its newest; with `status`, by its newest version of that status.
    *
    * @generated from rpc etude.v1.Skills.ListSkills
    */
@@ -2940,7 +2939,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Active skills by meaning and by words.
+   * Finds active skills by meaning and by words.
    *
    * @generated from rpc etude.v1.Skills.SearchSkills
    */
@@ -2988,8 +2987,8 @@ export const Skills: GenService<{
     output: typeof CheckSkillResponseSchema;
   },
   /**
-   * Stores a candidate: version 1 of a new skill, or the next of one that is there (`base_version` says which was edited). It is
-   * verified next, and approved as the agent's settings say. The same content again changes nothing.
+   * Stores a candidate: version 1 of a new skill, or the next version of a skill (`base_version` says which was edited). Verification
+   * follows, then approval as the agent's settings say. The same content again changes nothing.
    *
    * @generated from rpc etude.v1.Skills.RegisterSkill
    */
@@ -2999,10 +2998,10 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Verifies a version again: the newest, or the one that is named. What is active or waits for review stays so meanwhile, and gets new
-   * evidence, or is deprecated or rejected where it does not pass; one that was rejected is a candidate again, as is for a reviewer one that
-   * is deprecated and whose evidence is not believed. Skills of all agents need the role "reviewer", those of all tenants "operator".
-   * Answers once the verification ended, or the deadline is near.
+   * Verifies a version again: the named one, else the newest. An active version keeps its status meanwhile; it gets new evidence, or is
+   * deprecated if it fails. A version in review is rejected if it fails. A rejected version becomes a candidate again; a deprecated one
+   * without valid evidence does so for a reviewer. Skills of a tenant need the role "reviewer", those of all tenants "operator".
+   * Answers when the verification has ended, or shortly before the deadline.
    *
    * @generated from rpc etude.v1.Skills.VerifySkill
    */
@@ -3040,7 +3039,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * An earlier version is active again and the present one deprecated.
+   * Makes an earlier version active again, and deprecates the present one.
    *
    * @generated from rpc etude.v1.Skills.RollbackSkill
    */
@@ -3058,7 +3057,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Out of sight; `RestoreSkill` takes it back.
+   * Hides a skill; `RestoreSkill` undoes it.
    *
    * @generated from rpc etude.v1.Skills.ArchiveSkill
    */
@@ -3076,7 +3075,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Stores a copy for more readers, with its proof; it waits for review there. Everybody of all tenants: for operators only.
+   * Stores a copy for more readers, which waits for review. A copy for all tenants needs the role "operator".
    *
    * @generated from rpc etude.v1.Skills.PromoteSkill
    */
@@ -3096,7 +3095,7 @@ export const Skills: GenService<{
     output: typeof UseSkillResponseSchema;
   },
   /**
-   * Code that brings the functions in with all that they need, pinned to the versions that were verified together.
+   * Answers code that defines the functions and their dependencies, in the versions that were verified together.
    *
    * @generated from rpc etude.v1.Skills.LoadFunctions
    */
@@ -3106,7 +3105,7 @@ export const Skills: GenService<{
     output: typeof LoadFunctionsResponseSchema;
   },
   /**
-   * Asks for a skill that is missing; the same request again finds the first.
+   * Requests a skill that is missing. An equal request answers the first one.
    *
    * @generated from rpc etude.v1.Skills.RequestSkill
    */
@@ -3132,8 +3131,8 @@ export const Skills: GenService<{
     output: typeof ListWantedSkillsResponseSchema;
   },
   /**
-   * Takes a wish back: it is not written any more, or what is being written for it is dropped. FAILED_PRECONDITION where it is over, or
-   * was written already. One that was withdrawn before is answered as it is.
+   * Withdraws a request: its skill is not written, or its draft is dropped. FAILED_PRECONDITION if the skill was written already. A
+   * repeat answers the withdrawn request.
    *
    * @generated from rpc etude.v1.Skills.WithdrawWantedSkill
    */
@@ -3143,7 +3142,7 @@ export const Skills: GenService<{
     output: typeof WantedSkillSchema;
   },
   /**
-   * A folder or archive in the Agent Skills format; what comes in waits for review.
+   * Imports folders or an archive in the Agent Skills format. Imported skills wait for review.
    *
    * @generated from rpc etude.v1.Skills.ImportSkill
    */
@@ -3161,7 +3160,7 @@ export const Skills: GenService<{
     output: typeof ExportSkillResponseSchema;
   },
   /**
-   * Archives what is unused, failing or superseded.
+   * Archives skills that are unused, failing or superseded.
    *
    * @generated from rpc etude.v1.Skills.PruneSkills
    */
@@ -3179,7 +3178,7 @@ export const Skills: GenService<{
     output: typeof UndoPruneResponseSchema;
   },
   /**
-   * Lists and withdraws what was learned from a source: a task, an episode, a document, a request, a user.
+   * Withdraws the skills and facts that rest on a source: a task, an episode, a document, a request, a user.
    *
    * @generated from rpc etude.v1.Skills.RevokeSource
    */

@@ -195,7 +195,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   labels: { [key: string]: string };
 
   /**
-   * What it says comes from where nobody is trusted: what is learned from it is never approved automatically.
+   * The task's text comes from an untrusted source: skills learned from it are never approved automatically.
    *
    * @generated from field: bool untrusted = 13;
    */
@@ -339,7 +339,7 @@ export type IoCase = Message<"etude.v1.IoCase"> & {
   expectedStdout: string;
 
   /**
-   * Public cases are shown to the model; the others never reach a prompt, nor their answers a sandbox.
+   * Public cases are shown to the model. Hidden cases never reach a prompt, and no expected value reaches a sandbox.
    *
    * @generated from field: bool public = 3;
    */
@@ -428,7 +428,7 @@ export type PythonTests = Message<"etude.v1.PythonTests"> & {
   entryPoint: string;
 
   /**
-   * Runs in a process of its own, where the answer's code can't reach it; calls to the entry point go across.
+   * Runs in a process of its own that the answer's code can't reach. It calls the entry point in the answer's process.
    *
    * @generated from field: string tests = 2;
    */
@@ -1427,7 +1427,7 @@ export const Tasks: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Asks a task to stop: reaches a running model call and running code. Cancelling a finished task changes nothing.
+   * Stops a task, with its running model call and code. Cancelling a finished task changes nothing.
    *
    * @generated from rpc etude.v1.Tasks.CancelTask
    */

@@ -165,7 +165,7 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   error: string;
 
   /**
-   * Of a skill that there is not, as in `result`: whether it was asked for, and as what.
+   * For a skill that doesn't exist: whether a request was filed, and its id. As in `result`.
    *
    * @generated from field: optional bool skill_request_submitted = 4;
    */
