@@ -1,4 +1,4 @@
-import { ConsolidationRecord } from '@etude/contracts/consolidation';
+import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { errorCode, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';

@@ -11,6 +11,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import type { RunningWorker } from '@etude/platform/run-service';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/jobs/consumer';
@@ -23,7 +24,7 @@ import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ConsolidationWorker } from './consolidation-worker.js';
+import { startConsolidationWorker } from './consolidation-worker.js';
 import { consolidationWorkerConfig } from './consolidation-worker.config.js';
 
 const tenant = 'acme';
@@ -77,10 +78,10 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-describe('ConsolidationWorker', () => {
+describe('the consolidation worker', () => {
   let dir: string;
   let model: RunningScriptedModel;
-  let worker: ConsolidationWorker;
+  let worker: RunningWorker;
   let memory: Memory;
   let producer: Producer;
   let controller: Consumer;
@@ -101,7 +102,7 @@ describe('ConsolidationWorker', () => {
       OPENAI_BASE_URL: model.url,
       OPENAI_MODEL: model.model,
     };
-    worker = await ConsolidationWorker.start(consolidationWorkerConfig.parse({ ...settings, ...env }), quiet);
+    worker = await startConsolidationWorker(consolidationWorkerConfig.parse({ ...settings, ...env }), quiet);
   }
 
   /** Stands in for the sandbox controller. */

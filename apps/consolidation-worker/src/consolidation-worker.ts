@@ -9,7 +9,7 @@ import { checkSkill } from '@etude/domain/skills/proof/admit-skill';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
-import type { HealthCheck } from '@etude/platform/health';
+import type { RunningWorker } from '@etude/platform/run-service';
 import { fileProofChecker, fileProofSigner, ownProofChecker } from '@etude/platform/proof-keys';
 import { installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
@@ -21,7 +21,6 @@ import { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
-import type { OnApplicationShutdown } from '@nestjs/common';
 import { consolidationRunProcessor, factsUnlessErased, StoredVerifications } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
@@ -52,64 +51,48 @@ interface Parts {
 }
 
 /**
- * The consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with what they use.
+ * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with what they use.
+ * Resolves once jobs are being taken; waits for Redis.
  *
  * Any number of workers may run: SQLite's lock orders their writes, and every write is applied once by its id.
+ * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
-export class ConsolidationWorker implements OnApplicationShutdown {
-  private constructor(
-    private readonly memory: Memory,
-    private readonly producer: Producer,
-    private readonly analyser: RuffSecretlintAnalyser,
-    private readonly consumers: Readonly<Record<string, Consumer>>,
-  ) {}
-
-  /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
-  static async start(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<ConsolidationWorker> {
-    const proofKeys = proofKeysFrom(config, logger);
-    const model = chatModelFrom(config);
-    const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const memory = await memoryFrom(config, {
-      embedder,
-      chatModel: model,
-      judge: model,
-      proofChecker: proofKeys.checker,
-      log: (message, details) => logger.warn(details, message),
-    });
-    const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
-    const analyser = new RuffSecretlintAnalyser();
-    const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, schedules: schedulesFrom(config) });
-    await schedules.renew();
-    const parts = { memory, embedder, model, producer, analyser, proofKeys, schedules };
-    const worker = new ConsolidationWorker(memory, producer, analyser, startConsumers(config, parts, logger));
-    await Promise.all(Object.values(worker.consumers).map((consumer) => consumer.ready()));
-    return worker;
-  }
-
-  /** For readiness: that memory can be written to, and that jobs of every queue are being taken. */
-  checks(): Record<string, HealthCheck> {
-    const queues = Object.entries(this.consumers).map(([name, consumer]) => [name, () => consumer.check()]);
-    return { ...Object.fromEntries(queues), memory: () => this.memory.check() };
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.close();
-  }
-
-  /** Running jobs go back to waiting; they go on elsewhere. */
-  async close(): Promise<void> {
-    await Promise.all(Object.values(this.consumers).map((consumer) => consumer.close(CLOSE_GRACE_MS)));
-    await this.producer.close();
-    await this.analyser.close();
-    await this.memory.close();
-  }
+export async function startConsolidationWorker(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
+  const proofKeys = proofKeysFrom(config, logger);
+  const model = chatModelFrom(config);
+  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+  const memory = await memoryFrom(config, {
+    embedder,
+    chatModel: model,
+    judge: model,
+    proofChecker: proofKeys.checker,
+    log: (message, details) => logger.warn(details, message),
+  });
+  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
+  const analyser = new RuffSecretlintAnalyser();
+  const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, schedules: schedulesFrom(config) });
+  await schedules.renew();
+  const consumers = startConsumers(config, { memory, embedder, model, producer, analyser, proofKeys, schedules }, logger);
+  await Promise.all(consumers.map((consumer) => consumer.ready()));
+  return {
+    checks: () => ({
+      ...Object.fromEntries(consumers.map((consumer) => [consumer.queue, () => consumer.check()])),
+      memory: () => memory.check(),
+    }),
+    async close() {
+      await Promise.all(consumers.map((consumer) => consumer.close(CLOSE_GRACE_MS)));
+      await producer.close();
+      await analyser.close();
+      await memory.close();
+    },
+  };
 }
 
 function startConsumers(
   config: ConsolidationWorkerConfig,
   { memory, embedder, model, producer, analyser, proofKeys, schedules }: Parts,
   logger: QueueLogger,
-): Record<string, Consumer> {
+): readonly Consumer[] {
   const { redis, keys } = producer;
   const clock = { now: Date.now };
   const reader = new OutboxReader(redis, keys);
@@ -155,13 +138,13 @@ function startConsumers(
     usedModel: embedder.profile.model,
     embedderOf: (name, dimension) => embedderByName(config, name, dimension),
   });
-  return {
-    [MemoryWriteJob.name]: consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
-    [SkillVerify.name]: consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
-    [SkillRequest.name]: consume(SkillRequest, requests, options(REQUESTS_AT_ONCE)),
-    [ConsolidationRunJob.name]: consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
-    [MemoryUpkeepJob.name]: consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
-  };
+  return [
+    consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
+    consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
+    consume(SkillRequest, requests, options(REQUESTS_AT_ONCE)),
+    consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
+    consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
+  ];
 }
 
 /** Evidence is signed with one key; what an earlier one signed is believed as long as its public key is in the file. */

@@ -1,7 +1,6 @@
-import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
+import { SENTENCE_MODEL, builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Reembedding } from '@etude/contracts/memory-upkeep';
-import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';

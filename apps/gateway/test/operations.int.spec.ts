@@ -1,7 +1,7 @@
 import { Consolidation, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { SERVICES } from '@etude/contracts/grpc-services';
+import { SERVICES } from '@etude/contracts/grpc';
 import { ConsolidationRunJob, RolloutRun } from '@etude/contracts/queues';
 import { EtudeError } from '@etude/contracts/errors';
 import { consume } from '@etude/queue/jobs/consumer';

@@ -108,7 +108,7 @@ export function stopSignal(
   const stop = new AbortController();
   const cancel = () => stop.abort(cancelledByCaller());
   if (journal.cancelRequested) cancel();
-  const release = cancels.watch('task', { tenant, id: taskId }, () => tasks.cancelRequested(tenant, taskId), cancel);
+  const release = cancels.watch({ tenant, id: taskId }, () => tasks.cancelRequested(tenant, taskId), cancel);
   const leftMs = Math.max(0, journal.startedAt + task.spec.limits.wallMs - Date.now());
   const timer = setTimeout(() => stop.abort(wallTimeOver()), leftMs);
   return {

@@ -1,23 +1,21 @@
 import { RolloutRun } from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
-import type { Memory } from '@etude/memory/memory';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
 import { baseConfig } from '@etude/platform/config';
-import type { HealthCheck } from '@etude/platform/health';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
+import type { RunningWorker } from '@etude/platform/run-service';
 import { readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
-import { consume, type Consumer } from '@etude/queue/jobs/consumer';
+import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { CancelBus } from '@etude/queue/tasks/cancel';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
-import type { OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
 
@@ -39,80 +37,66 @@ export type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 8_000;
 
-/** The consumer of `rollout.run` with what it uses. Any number of workers may run. */
-export class RolloutWorker implements OnApplicationShutdown {
-  private constructor(
-    private readonly memory: Memory,
-    private readonly producer: Producer,
-    private readonly redis: ReturnType<typeof connectRedis>,
-    private readonly cancels: CancelBus,
-    private readonly consumer: Consumer,
-  ) {}
-
-  /** Resolves once jobs are being taken; waits for Redis. @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION */
-  static async start(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RolloutWorker> {
-    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
-    const model = chatModelFrom(config);
-    const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-    const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
-      logger.error({ error }, 'the public keys of skills are not read anew'),
-    );
-    const memory = await memoryFrom(config, {
-      embedder,
-      chatModel: model,
-      proofChecker: checker,
-      log: (message, details) => logger.warn(details, message),
-    });
-    const producer = new Producer(redisUrl, prefix, logger, { patient: true });
-    const retention = retentionFrom(config);
-    const redis = connectRedis(redisUrl, 'worker', logger);
-    const cancels = new CancelBus(redisUrl, prefix, logger);
-    const tasks = new TaskStore(producer, retention);
-    const { episodic, semantic, procedural } = memory;
-    const ports = {
-      model,
-      episodic,
-      semantic,
-      procedural,
-      sandboxes: new QueueSandboxes(producer),
-      outbox: new RedisMemoryOutbox(producer),
-      clock: { now: Date.now },
-      settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
-      templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
-      checker,
-    };
-    await cancels.ready();
-    const consumer = consume(
-      RolloutRun,
-      rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, cancels, ports }),
-      {
-        redisUrl,
-        prefix,
-        concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
-        logger,
-        async onDead(rollout, failure, diedAt) {
-          if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
-        },
+/**
+ * Starts the consumer of `rollout.run` with what it uses. Any number of workers may run. Resolves once jobs are being taken; waits for
+ * Redis.
+ *
+ * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
+ */
+export async function startRolloutWorker(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
+  const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
+  const model = chatModelFrom(config);
+  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+  const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
+    logger.error({ error }, 'the public keys of skills are not read anew'),
+  );
+  const memory = await memoryFrom(config, {
+    embedder,
+    chatModel: model,
+    proofChecker: checker,
+    log: (message, details) => logger.warn(details, message),
+  });
+  const producer = new Producer(redisUrl, prefix, logger, { patient: true });
+  const retention = retentionFrom(config);
+  const redis = connectRedis(redisUrl, 'worker', logger);
+  const cancels = new CancelBus(redis, producer.keys.cancel);
+  const tasks = new TaskStore(producer, retention);
+  const { episodic, semantic, procedural } = memory;
+  const ports = {
+    model,
+    episodic,
+    semantic,
+    procedural,
+    sandboxes: new QueueSandboxes(producer),
+    outbox: new RedisMemoryOutbox(producer),
+    clock: { now: Date.now },
+    settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
+    templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
+    checker,
+  };
+  await cancels.ready();
+  const consumer = consume(
+    RolloutRun,
+    rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, cancels, ports }),
+    {
+      redisUrl,
+      prefix,
+      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
+      logger,
+      async onDead(rollout, failure, diedAt) {
+        if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
       },
-    );
-    await consumer.ready();
-    return new RolloutWorker(memory, producer, redis, cancels, consumer);
-  }
-
-  /** For readiness: that memory can be read, and that rollouts are being taken. */
-  checks(): Record<string, HealthCheck> {
-    return { [RolloutRun.name]: () => this.consumer.check(), memory: () => this.memory.check() };
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.close();
-  }
-
-  /** Running rollouts go back to waiting and go on elsewhere, behind their last journaled step. */
-  async close(): Promise<void> {
-    await this.consumer.close(CLOSE_GRACE_MS);
-    await Promise.all([this.cancels.close(), this.producer.close()]);
-    this.redis.disconnect();
-    await this.memory.close();
-  }
+    },
+  );
+  await consumer.ready();
+  return {
+    checks: () => ({ [RolloutRun.name]: () => consumer.check(), memory: () => memory.check() }),
+    // Running rollouts go on elsewhere, behind their last journaled step.
+    async close() {
+      await consumer.close(CLOSE_GRACE_MS);
+      await producer.close();
+      redis.disconnect();
+      await memory.close();
+    },
+  };
 }

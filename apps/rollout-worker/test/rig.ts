@@ -6,6 +6,7 @@ import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { isFinal, type TaskRecord, TaskSpec } from '@etude/contracts/task';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import { loadConfig } from '@etude/platform/config';
+import type { RunningWorker } from '@etude/platform/run-service';
 import { consume } from '@etude/queue/jobs/consumer';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { ExecutionStore } from '@etude/queue/executions/executions';
@@ -14,7 +15,7 @@ import { TaskStore } from '@etude/queue/tasks/task-store';
 import { type TestRedis, startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { onTestFinished } from 'vitest';
-import { RolloutWorker, rolloutWorkerConfig } from '../src/rollout-worker.js';
+import { rolloutWorkerConfig, startRolloutWorker } from '../src/rollout-worker.js';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 
 export type Script = Extract<Parameters<typeof startScriptedModel>[0], { script: unknown }>['script'];
@@ -36,7 +37,7 @@ export interface Rig {
   readonly dead: DeadLetters;
   readonly model: RunningScriptedModel;
   /** Closed with the test where it was not before. */
-  startWorker(): Promise<RolloutWorker>;
+  startWorker(): Promise<RunningWorker>;
   submit(given?: object): Promise<string>;
   finished(taskId: string): Promise<TaskRecord>;
 }
@@ -49,7 +50,7 @@ export async function startRig(script: Script): Promise<Rig> {
   const tasks = new TaskStore(producer);
   const controller = fakeController(redis.url, producer);
   await controller.ready();
-  const workers: RolloutWorker[] = [];
+  const workers: RunningWorker[] = [];
   onTestFinished(async () => {
     await Promise.all(workers.map((worker) => worker.close()));
     await controller.close(1_000);
@@ -72,7 +73,7 @@ export async function startRig(script: Script): Promise<Rig> {
     model,
     dead: new DeadLetters(producer, tasks),
     async startWorker() {
-      const worker = await RolloutWorker.start(config, silent);
+      const worker = await startRolloutWorker(config, silent);
       workers.push(worker);
       return worker;
     },

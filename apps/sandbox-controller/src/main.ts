@@ -1,25 +1,6 @@
 import 'reflect-metadata';
-import { loadConfig } from '@etude/platform/config';
-import { HealthModule } from '@etude/platform/health';
-import { createLogger, loggerModule } from '@etude/platform/logging';
-import { runMain, runService } from '@etude/platform/run-service';
-import { Module } from '@nestjs/common';
-import { SandboxController } from './sandbox-controller.js';
+import { runWorker } from '@etude/platform/run-service';
 import { sandboxControllerConfig } from './sandbox-controller.config.js';
+import { SandboxController } from './sandbox-controller.js';
 
-const name = 'sandbox-controller';
-
-@Module({})
-class AppModule {}
-
-await runMain(name, async () => {
-  const config = loadConfig(sandboxControllerConfig);
-  // Started before the application and closed with it.
-  const controller = await SandboxController.start(config, createLogger(name, config));
-  const module = {
-    module: AppModule,
-    imports: [loggerModule(name, config), HealthModule.forRoot({ checks: controller.checks() })],
-    providers: [{ provide: SandboxController, useValue: controller }],
-  };
-  await runService({ name, config, module });
-});
+await runWorker('sandbox-controller', sandboxControllerConfig, (config, logger) => SandboxController.start(config, logger));

@@ -1,12 +1,12 @@
 import { SandboxExecute } from '@etude/contracts/queues';
 import type { HealthCheck } from '@etude/platform/health';
+import type { RunningWorker } from '@etude/platform/run-service';
 import { ExecutionStore } from '@etude/queue/executions/executions';
 import { consume, type Consumer } from '@etude/queue/jobs/consumer';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { CancelBus } from '@etude/queue/tasks/cancel';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
-import type { OnApplicationShutdown } from '@nestjs/common';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 import type { SessionService } from './sessions/session-service.js';
@@ -22,14 +22,13 @@ interface Parts {
   readonly driverCheck: HealthCheck;
   readonly sandboxes: DrivenSandboxes;
   readonly redis: ReturnType<typeof connectRedis>;
-  readonly cancels: CancelBus;
   readonly consumer: Consumer;
   /** null where no token is set. */
   readonly sessions: SessionService | null;
 }
 
 /** The consumer of `sandbox.execute` and the sessions of callers, over one driver. Any number of controllers may run. */
-export class SandboxController implements OnApplicationShutdown {
+export class SandboxController implements RunningWorker {
   #closed: Promise<void> | null = null;
 
   private constructor(private readonly parts: Parts) {}
@@ -45,13 +44,14 @@ export class SandboxController implements OnApplicationShutdown {
       throw error;
     });
     const redis = connectRedis(redisUrl, 'worker', logger);
-    const executions = new ExecutionStore(redis, new RedisKeys(prefix));
-    const cancels = new CancelBus(redisUrl, prefix, logger);
+    const keys = new RedisKeys(prefix);
+    const executions = new ExecutionStore(redis, keys);
+    const cancels = new CancelBus(redis, keys.cancelExecution);
     await cancels.ready();
     const processor = sandboxExecuteProcessor({ sandboxes, executions, cancels });
     const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger, onDead: tellOfDeath(executions) });
     await consumer.ready();
-    return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, cancels, consumer, sessions });
+    return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, consumer, sessions });
   }
 
   /** For readiness: that executions are being taken, that sandboxes can be had, and that sessions are served. */
@@ -61,10 +61,6 @@ export class SandboxController implements OnApplicationShutdown {
     return sessions ? { ...checks, sessions: () => sessions.check() } : checks;
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.close();
-  }
-
   /** Running executions go back to waiting and run elsewhere; no sandbox is left but those of sessions that others go on with. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -72,11 +68,10 @@ export class SandboxController implements OnApplicationShutdown {
   }
 
   async #close(): Promise<void> {
-    const { consumer, sessions, sandboxes, driver, cancels, redis } = this.parts;
+    const { consumer, sessions, sandboxes, driver, redis } = this.parts;
     await Promise.all([sessions?.close(), consumer.close(CLOSE_GRACE_MS)]);
     sandboxes.close();
     await driver.close();
-    await cancels.close();
     redis.disconnect();
   }
 }

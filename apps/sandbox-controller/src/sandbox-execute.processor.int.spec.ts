@@ -24,7 +24,7 @@ const never = () => new AbortController().signal;
 async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
   const prefix = `processor${(prefixes += 1)}`;
   const producer = new Producer(redis.url, prefix);
-  const cancels = new CancelBus(redis.url, prefix);
+  const cancels = new CancelBus(producer.redis, producer.keys.cancelExecution);
   await cancels.ready();
   let tried = 0;
   const sandboxes = {
@@ -43,7 +43,6 @@ async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
   });
   onTestFinished(async () => {
     await consumer.close(1_000);
-    await cancels.close();
     await producer.close();
   });
   return { execute: () => new QueueSandboxes(producer).execute(request, never()), tried: () => tried };

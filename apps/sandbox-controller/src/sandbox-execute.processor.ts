@@ -71,7 +71,7 @@ export function sandboxExecuteProcessor({
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
     // Before what is stored is read, so that no cancel falls between.
-    const release = cancels.listen('execution', { tenant, id: executionId }, isCancelled, () => cancelled.abort());
+    const release = cancels.listen({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
     try {
       const stored = await executions.load(tenant, executionId);
       if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);

@@ -12,10 +12,9 @@ import {
   type ServerWritableStream,
   type ServiceDefinition,
 } from '@grpc/grpc-js';
-import { boundedError } from './bounded-error.js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
 import { decodingProblem, packageDefinition } from './grpc.js';
-import { encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
+import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
 /** What a handler knows of its call beyond the request. */
 export interface ServedCall {

@@ -21,7 +21,7 @@ import { VisibleText } from './visible-text.js';
 export const Scope = z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.nullable().default(null) });
 export type Scope = z.infer<typeof Scope>;
 
-export const RecalledItem = z.strictObject({
+export const RecalledItem = z.object({
   id: z.string(),
   layer: z.enum(['episodic', 'semantic', 'procedural']),
   kind: z.string(),
@@ -37,8 +37,8 @@ export const RecalledItem = z.strictObject({
 });
 export type RecalledItem = z.infer<typeof RecalledItem>;
 
-/** What one attempt leaves behind, kept losslessly. */
-export const Transition = z.strictObject({
+/** What one attempt leaves behind, kept losslessly. Stored records take fields that a newer version added, and leave them out. */
+export const Transition = z.object({
   id: z.string(),
   scope: Scope,
   taskId: z.string(),
@@ -98,7 +98,7 @@ export const Experience = z.strictObject({
 export type Experience = z.infer<typeof Experience>;
 
 /** A finished rollout with its summary and reflection; its transitions are found by `rolloutId`. */
-export const Episode = z.strictObject({
+export const Episode = z.object({
   id: z.string(),
   scope: Scope,
   taskId: z.string(),
@@ -127,7 +127,7 @@ export const Episode = z.strictObject({
 });
 export type Episode = z.infer<typeof Episode>;
 
-export const Fact = z.strictObject({
+export const Fact = z.object({
   /** Made from tenant, agent and normalised text, so that the same fact is one record. */
   id: z.string(),
   scope: Scope,
@@ -190,7 +190,7 @@ export const DocumentChunk = z.strictObject({
 });
 export type DocumentChunk = z.infer<typeof DocumentChunk>;
 
-export const Skill = z.strictObject({
+export const Skill = z.object({
   name: SkillName,
   version: z.number().int().min(1),
   scope: Scope,
@@ -249,11 +249,11 @@ export type Skill = z.infer<typeof Skill>;
 
 /** Everything that is written to memory goes through `memory.write` as one of these, under an id made from its content. */
 export const MemoryWrite = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('transition'), transition: Transition }),
-  z.strictObject({ kind: z.literal('episode'), episode: Episode }),
+  z.object({ kind: z.literal('transition'), transition: Transition }),
+  z.object({ kind: z.literal('episode'), episode: Episode }),
   /** A candidate; stored, then sent to verification. */
-  z.strictObject({ kind: z.literal('skill'), skill: Skill }),
-  z.strictObject({
+  z.object({ kind: z.literal('skill'), skill: Skill }),
+  z.object({
     kind: z.literal('skill_use'),
     scope: Scope,
     name: SkillName,
@@ -263,12 +263,12 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     cue: z.string(),
     at: z.number().int(),
     /** Whose the skill is, where it is not the user's own agent's. Without a user it is nobody's in particular. */
-    owner: z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
+    owner: z.object({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
     /** Digests of what went in and what came out. */
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),
     /** Of a use that failed. */
-    failure: z.strictObject({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
+    failure: z.object({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
     /** A model had to do the work afterwards. */
     fellBack: z.boolean().optional(),
   }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AgentId, OwnerAgent, OwnerTenant, RolloutId, SkillName, TaskId, TenantId, UserId } from './ids.js';
 import type { Skill } from './memory.js';
 
+/** Payloads and results take fields that a newer version added, and leave them out: two versions run side by side in an upgrade. */
 export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly payload: P;
@@ -31,8 +32,8 @@ export const PAYLOAD_MAX_BYTES = 16 * 1024;
 
 export const RolloutRun = queue({
   name: 'rollout.run',
-  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, taskId: TaskId, rolloutId: RolloutId }),
-  result: z.strictObject({ outcome: z.enum(['succeeded', 'failed', 'cancelled', 'fenced']) }),
+  payload: z.object({ v: z.literal(1), tenant: TenantId, taskId: TaskId, rolloutId: RolloutId }),
+  result: z.object({ outcome: z.enum(['succeeded', 'failed', 'cancelled', 'fenced']) }),
   jobId: (p) => p.rolloutId,
   attemptsMax: 5,
   backoffMs: 1_000,
@@ -42,8 +43,8 @@ export const RolloutRun = queue({
 /** The request and its result are kept under the execution id in the execution store. */
 export const SandboxExecute = queue({
   name: 'sandbox.execute',
-  payload: z.strictObject({ v: z.literal(1), tenant: OwnerTenant, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
-  result: z.strictObject({ executionId: z.string() }),
+  payload: z.object({ v: z.literal(1), tenant: OwnerTenant, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
+  result: z.object({ executionId: z.string() }),
   jobId: (p) => p.executionId,
   attemptsMax: 3,
   backoffMs: 200,
@@ -54,8 +55,8 @@ export const SandboxExecute = queue({
 /** The record is kept under the write id in the outbox of memory writes until it was applied. */
 export const MemoryWriteJob = queue({
   name: 'memory.write',
-  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, writeId: z.string().min(1).max(200) }),
-  result: z.strictObject({ applied: z.boolean() }),
+  payload: z.object({ v: z.literal(1), tenant: TenantId, writeId: z.string().min(1).max(200) }),
+  result: z.object({ applied: z.boolean() }),
   jobId: (p) => p.writeId,
   attemptsMax: 12,
   backoffMs: 500,
@@ -65,7 +66,7 @@ export const MemoryWriteJob = queue({
 
 export const ConsolidationRunJob = queue({
   name: 'consolidation.run',
-  payload: z.strictObject({
+  payload: z.object({
     v: z.literal(1),
     tenant: TenantId,
     runId: z.string().min(1).max(100),
@@ -73,7 +74,7 @@ export const ConsolidationRunJob = queue({
     days: z.number().int().min(1).max(3_650),
     dryRun: z.boolean(),
   }),
-  result: z.strictObject({ runId: z.string() }),
+  result: z.object({ runId: z.string() }),
   jobId: (p) => p.runId,
   attemptsMax: 3,
   backoffMs: 2_000,
@@ -98,7 +99,7 @@ export const skillJobSuffix = (user: string) => `~@${user}`;
 
 export const SkillVerify = queue({
   name: 'skill.verify',
-  payload: z.strictObject({
+  payload: z.object({
     v: z.literal(1),
     tenant: OwnerTenant,
     agent: OwnerAgent,
@@ -110,7 +111,7 @@ export const SkillVerify = queue({
     /** Raised where the same content is verified again. */
     round: z.number().int().min(1).optional(),
   }),
-  result: z.strictObject({ status: z.string() }),
+  result: z.object({ status: z.string() }),
   jobId: (p) =>
     `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}${p.round === undefined ? '' : `~${p.round}`}${p.user === undefined ? '' : skillJobSuffix(p.user)}`,
   attemptsMax: 5,
@@ -131,8 +132,8 @@ export function verificationOf(
 /** The skill architect writes a skill that somebody missed. The wish is kept under its id. */
 export const SkillRequest = queue({
   name: 'skill.request',
-  payload: z.strictObject({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
-  result: z.strictObject({ state: z.enum(['registered', 'failed', 'withdrawn']) }),
+  payload: z.object({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
+  result: z.object({ state: z.enum(['registered', 'failed', 'withdrawn']) }),
   jobId: (p) => `${p.tenant}~${p.id}`,
   attemptsMax: 4,
   backoffMs: 2_000,
@@ -141,7 +142,7 @@ export const SkillRequest = queue({
 });
 
 /** What was looked at, mended and left by a pass over the whole store. */
-const ReconcileReport = z.strictObject({
+const ReconcileReport = z.object({
   checked: z.record(z.string(), z.number()),
   repaired: z.array(z.string()),
   problems: z.array(z.string()),
@@ -151,10 +152,10 @@ const ReconcileReport = z.strictObject({
 export const MemoryUpkeepJob = queue({
   name: 'memory.upkeep',
   payload: z.discriminatedUnion('work', [
-    z.strictObject({ v: z.literal(1), work: z.literal('erase'), tenant: TenantId, id: z.string().min(1).max(100) }),
-    z.strictObject({ v: z.literal(1), work: z.literal('reembed'), id: z.string().min(1).max(100) }),
-    z.strictObject({ v: z.literal(1), work: z.literal('reconcile'), id: z.string().min(1).max(100) }),
-    z.strictObject({
+    z.object({ v: z.literal(1), work: z.literal('erase'), tenant: TenantId, id: z.string().min(1).max(100) }),
+    z.object({ v: z.literal(1), work: z.literal('reembed'), id: z.string().min(1).max(100) }),
+    z.object({ v: z.literal(1), work: z.literal('reconcile'), id: z.string().min(1).max(100) }),
+    z.object({
       v: z.literal(1),
       work: z.literal('archive'),
       tenant: TenantId,
@@ -163,7 +164,7 @@ export const MemoryUpkeepJob = queue({
       olderThanDays: z.number().int().min(0).max(36_500),
     }),
     /** Skills; what is 0 is not looked at. */
-    z.strictObject({
+    z.object({
       v: z.literal(1),
       work: z.literal('prune'),
       tenant: TenantId,
@@ -174,7 +175,7 @@ export const MemoryUpkeepJob = queue({
       supersededDays: z.number().int().min(0).max(36_500),
     }),
   ]),
-  result: z.strictObject({ report: ReconcileReport.nullable().default(null), archived: z.number().int().nullable().default(null) }),
+  result: z.object({ report: ReconcileReport.nullable().default(null), archived: z.number().int().nullable().default(null) }),
   jobId: (p) => `${p.work}.${p.id}`,
   attemptsMax: 12,
   backoffMs: 2_000,

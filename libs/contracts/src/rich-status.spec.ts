@@ -1,17 +1,18 @@
 import { Metadata } from '@grpc/grpc-js';
-import { expect, it } from 'vitest';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
 import { EtudeError } from './errors.js';
-import { decodeStatus, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
+import { boundedError, decodeStatus, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
-function roundTrip(error: EtudeError, metadata?: Record<string, string>) {
+function roundTrip(error: EtudeError) {
   const trailers = new Metadata();
-  trailers.set(STATUS_DETAILS_KEY, encodeStatus(error, metadata));
+  trailers.set(STATUS_DETAILS_KEY, encodeStatus(error));
   return decodeStatus(trailers);
 }
 
 it('carries the code, the wrong fields and more metadata', () => {
   const violations = [{ field: 'spec.prompt', description: 'must not be empty' }];
-  const back = roundTrip(new EtudeError('INVALID_ARGUMENT', 'wrong', { violations }), { id: 'e1' });
+  const back = roundTrip(new EtudeError('INVALID_ARGUMENT', 'wrong', { violations, metadata: { id: 'e1' } }));
   expect(back).toEqual({ code: 'INVALID_ARGUMENT', violations, metadata: { id: 'e1' } });
 });
 
@@ -23,4 +24,40 @@ it('says when to try again where that helps', () => {
 
 it('answers null without details', () => {
   expect(decodeStatus(new Metadata())).toBeNull();
+});
+
+/** What peers take of a call's trailers without being told otherwise. */
+const TRAILERS_MAX_BYTES = 8_192;
+
+/** As gRPC writes a message and a binary value. */
+function trailerBytes(error: EtudeError): number {
+  const message = encodeURIComponent(error.message.toWellFormed()).replaceAll('%20', ' ').length;
+  return message + Math.ceil((encodeStatus(error).byteLength * 4) / 3);
+}
+
+describe('an error on its way out', () => {
+  it('fits into trailers, whatever it says', () => {
+    const words = fc.string({ unit: 'binary', maxLength: 5_000 });
+    const violation = fc.record({ field: words, description: words });
+    fc.assert(
+      fc.property(words, fc.array(violation, { maxLength: 50 }), words, (message, violations, value) => {
+        const error = new EtudeError('INVALID_ARGUMENT', message.repeat(3), { field: message, violations, metadata: { value } });
+        expect(trailerBytes(boundedError(error))).toBeLessThan(TRAILERS_MAX_BYTES - 500);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('is as it was where it is small', () => {
+    const details = { field: 'a', violations: [{ field: 'a', description: 'is missing' }], metadata: { name: 'x' }, retryAfterMs: 5 };
+    const error = new EtudeError('ABORTED', 'Größe: 5', details);
+    expect(boundedError(error)).toMatchObject({ code: 'ABORTED', message: 'Größe: 5', details });
+  });
+
+  it('says how many violations are left out', () => {
+    const violations = Array.from({ length: 3_000 }, (_, i) => ({ field: `parameters.p${i}`, description: 'is not known' }));
+    const { details } = boundedError(new EtudeError('INVALID_ARGUMENT', 'wrong', { violations }));
+    expect(details.violations?.length).toBeLessThan(100);
+    expect(details.violations?.at(-1)?.description).toMatch(/^and \d+ more are wrong$/);
+  });
 });

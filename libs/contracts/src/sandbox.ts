@@ -80,7 +80,7 @@ export type SandboxFile = z.infer<typeof SandboxFile>;
 export const TemplateName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/);
 
 /** Everything one sandbox does between claim and destruction. Runs are sequential, each in a fresh fork. */
-export const ExecutionRequest = z.strictObject({
+export const ExecutionRequest = z.object({
   executionId: z.string().min(1).max(200),
   tenant: z.string(),
   /** Whose code it is, where it is for no task, so that it is erased with the rest of theirs. */
@@ -101,7 +101,7 @@ export type ExecutionRequest = z.infer<typeof ExecutionRequest>;
 export const Display = z.record(z.string(), Json);
 export type Display = z.infer<typeof Display>;
 
-export const RunResult = z.strictObject({
+export const RunResult = z.object({
   exit: z.enum(EXIT_REASONS),
   exitCode: z.number().int().nullable(),
   signal: z.number().int().nullable(),
@@ -130,5 +130,5 @@ export const RunResult = z.strictObject({
 });
 export type RunResult = z.infer<typeof RunResult>;
 
-export const ExecutionResult = z.strictObject({ executionId: z.string(), runs: z.array(RunResult) });
+export const ExecutionResult = z.object({ executionId: z.string(), runs: z.array(RunResult) });
 export type ExecutionResult = z.infer<typeof ExecutionResult>;

@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { isSystemActor } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
+import { readJsonFile, watchedFile } from './files.js';
 
 /** `reviewer` decides about the skills of a tenant. `operator` looks after the installation, and may do what a reviewer may. */
 export const Role = z.enum(['user', 'reviewer', 'operator']);
@@ -47,24 +48,8 @@ export const keySha256 = (key: string) => digestOf(key).toString('hex');
 /** A tenant may be called like a part of Etude, and is told from it. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
-function parseKeys(path: string, text: string): readonly Key[] {
-  const fail = (why: string) =>
-    new EtudeError(
-      'FAILED_PRECONDITION',
-      `The key file ${path} ${why}. It must look like {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}.`,
-    );
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw fail('is not JSON');
-  }
-  const parsed = KeyFile.safeParse(json);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw fail(`is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
-  }
-  return parsed.data.keys.map(({ sha256, tenant, roles, name }) => ({
+function readKeys(path: string): readonly Key[] {
+  return readJsonFile('key file', path, KeyFile).keys.map(({ sha256, tenant, roles, name }) => ({
     digest: Buffer.from(sha256, 'hex'),
     tenant,
     roles,
@@ -72,58 +57,30 @@ function parseKeys(path: string, text: string): readonly Key[] {
   }));
 }
 
-/**
- * API keys out of a file that is read again whenever it changes, so that a key is added or revoked without a restart.
- *
- * A file that was removed holds no keys. One that stopped parsing leaves the last good keys in place and is reported once.
- */
-export class KeyStore {
-  #keys: readonly Key[] = [];
-  #stamp = '';
-
-  private constructor(
-    private readonly path: string,
-    private readonly report: (error: unknown) => void,
-  ) {}
-
-  /** @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong */
-  static open(path: string, report: (error: unknown) => void = () => undefined): KeyStore {
-    const store = new KeyStore(path, report);
-    const stamp = store.#stampNow();
-    if (stamp === null)
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `The key file ${path} can't be read. Create it, or point ETUDE_AUTH_KEYS_PATH at the right one.`,
-      );
-    store.#keys = parseKeys(path, readFileSync(path, 'utf8'));
-    store.#stamp = stamp;
-    return store;
-  }
-
-  #stampNow(): string | null {
-    const stat = statSync(this.path, { throwIfNoEntry: false, bigint: true });
-    return stat ? `${stat.mtimeNs}/${stat.size}/${stat.ino}` : null;
-  }
-
-  #refresh(): void {
-    try {
-      const stamp = this.#stampNow();
-      if (stamp === this.#stamp) return;
-      this.#stamp = stamp ?? '';
-      this.#keys = stamp === null ? [] : parseKeys(this.path, readFileSync(this.path, 'utf8'));
-    } catch (error) {
-      this.report(error);
-    }
-  }
-
-  /** Whose key this is; null where it is nobody's. Takes as long for a wrong key as for a right one. */
-  authenticate(bearer: string): Identity | null {
-    this.#refresh();
-    const digest = digestOf(bearer);
-    let found: Key | null = null;
-    for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found = key;
-    return found && { tenant: found.tenant, roles: found.roles, name: found.name };
-  }
+export interface KeyStore {
+  /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
+  authenticate(bearer: string): Identity | null;
 }
 
-export const loadKeys = (path: string, report?: (error: unknown) => void): KeyStore => KeyStore.open(path, report);
+/**
+ * API keys of a file that is read again whenever it changes, so that a key is added or revoked without a restart.
+ *
+ * A file that was removed holds no keys. One that stopped parsing leaves the last good keys in place and is reported once.
+ * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
+ */
+export function loadKeys(path: string, report: (error: unknown) => void = () => undefined): KeyStore {
+  if (!existsSync(path))
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `There is no key file ${path}. Create it, such as {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or point ETUDE_AUTH_KEYS_PATH at the right one.`,
+    );
+  const keys = watchedFile(path, () => (existsSync(path) ? readKeys(path) : []), report);
+  return {
+    authenticate(bearer) {
+      const digest = digestOf(bearer);
+      let found: Key | null = null;
+      for (const key of keys()) if (timingSafeEqual(key.digest, digest)) found = key;
+      return found && { tenant: found.tenant, roles: found.roles, name: found.name };
+    },
+  };
+}

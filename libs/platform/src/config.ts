@@ -17,11 +17,7 @@ export type BaseConfig = z.infer<typeof baseConfig>;
 
 /** `true`, `1`, `yes`, `on` and their opposites; anything else is refused. */
 export const flag = () =>
-  z
-    .string()
-    .transform((text) => text.toLowerCase())
-    .pipe(z.enum(['true', '1', 'yes', 'on', 'false', '0', 'no', 'off'], { error: 'must be true or false' }))
-    .transform((text) => ['true', '1', 'yes', 'on'].includes(text));
+  z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
 
 function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: string; description: string } {
   const field = String(issue.path[0] ?? '');

@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
+import { watchedFile } from './files.js';
 
 /** Of the worker that verifies skills. */
 export const signingKeyConfig = z.object({
@@ -62,19 +63,7 @@ export function ownProofChecker(path: string): FileProofChecker {
  */
 export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined): FileProofChecker {
   if (path === undefined) return { isSigned: () => false };
-  let keys = publicKeysOf(path);
-  let stamp = stampOf(path);
-  return checkerOf(() => {
-    const now = stampOf(path);
-    if (now === stamp) return keys;
-    stamp = now;
-    try {
-      keys = publicKeysOf(path);
-    } catch (error) {
-      report(error);
-    }
-    return keys;
-  });
+  return checkerOf(watchedFile(path, () => publicKeysOf(path), report));
 }
 
 /** Signatures that were right are remembered with the key they were checked with: a key that is taken out takes them along. */
@@ -127,10 +116,4 @@ function keyFrom(setting: string, path: string, read: () => KeyObject): KeyObjec
 
 function wrong(setting: string, path: string, why: string): EtudeError {
   return new EtudeError('FAILED_PRECONDITION', `The key file ${path} of ${setting} ${why}. ${HOW}`);
-}
-
-/** Changes with the file; empty where there is none. */
-function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
 }

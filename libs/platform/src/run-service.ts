@@ -3,8 +3,10 @@ import { errorCode } from '@etude/contracts/errors';
 import type { DynamicModule, INestApplicationContext, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Logger } from 'nestjs-pino';
-import type { BaseConfig } from './config.js';
-import { HealthChecks, startHealthServer } from './health.js';
+import type { z } from 'zod';
+import { type BaseConfig, loadConfig } from './config.js';
+import { type HealthCheck, HealthChecks, HealthModule, startHealthServer } from './health.js';
+import { createLogger, loggerModule } from './logging.js';
 
 /** A close that takes longer is cut off; what was being done is taken over by another process. */
 export const CLOSE_TIMEOUT_MS = 10_000;
@@ -89,4 +91,32 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
     process.stderr.write(`${JSON.stringify({ ready: false, service: name, code, message, ...stack })}\n`);
     process.exit(1);
   }
+}
+
+/** The part of a service that takes jobs from queues. */
+export interface RunningWorker {
+  /** For readiness, by name. */
+  checks(): Readonly<Record<string, HealthCheck>>;
+  /** Jobs under way go back to waiting; they go on elsewhere. */
+  close(): Promise<void>;
+}
+
+class WorkerModule {}
+
+/** The whole `main.ts` of a service without a door of its own. Its worker is started before the application and closed with it. */
+export async function runWorker<C extends BaseConfig>(
+  name: string,
+  schema: z.ZodType<C>,
+  start: (config: C, logger: ReturnType<typeof createLogger>) => Promise<RunningWorker>,
+): Promise<void> {
+  await runMain(name, async () => {
+    const config = loadConfig(schema);
+    const worker = await start(config, createLogger(name, config));
+    const module = {
+      module: WorkerModule,
+      imports: [loggerModule(name, config), HealthModule.forRoot({ checks: worker.checks() })],
+      providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close() } }],
+    };
+    await runService({ name, config, module });
+  });
 }

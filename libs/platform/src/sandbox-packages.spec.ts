@@ -21,7 +21,7 @@ it('reads packages by the kind of sandbox, and none without a file', () => {
 it.each([
   ['{', /can't be read/],
   ['{"science": ["numpy"]}', /exact version/],
-  ['{"Not A Name": []}', /not valid/],
+  ['{"Not A Name": []}', /is wrong at Not A Name/],
 ])('refuses %j', (content, message) => {
   expect(() => readSandboxPackages(written(content))).toThrow(
     expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringMatching(message) }),

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { EtudeError } from '@etude/contracts/errors';
 import { TemplateName } from '@etude/contracts/sandbox';
 import { SkillPackage } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
+import { readJsonFile } from './files.js';
 
 /** Of whatever takes in, verifies or runs skills. */
 export const sandboxPackagesConfig = z.object({
@@ -14,21 +13,7 @@ export const sandboxPackagesConfig = z.object({
 });
 
 const SandboxPackages = z.record(TemplateName, z.array(SkillPackage));
-export type SandboxPackages = z.infer<typeof SandboxPackages>;
 
 /** @throws EtudeError FAILED_PRECONDITION naming the file, and the field where it is another shape */
-export function readSandboxPackages(path: string | undefined): SandboxPackages {
-  if (path === undefined) return {};
-  const parsed = SandboxPackages.safeParse(jsonAt(path));
-  if (parsed.success) return parsed.data;
-  throw new EtudeError('FAILED_PRECONDITION', `the packages of sandboxes in ${path} are not valid:\n${z.prettifyError(parsed.error)}`);
-}
-
-function jsonAt(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new EtudeError('FAILED_PRECONDITION', `the packages of sandboxes in ${path} can't be read: ${why}`, {}, { cause: error });
-  }
-}
+export const readSandboxPackages = (path: string | undefined): z.infer<typeof SandboxPackages> =>
+  path === undefined ? {} : readJsonFile('file of sandbox packages', path, SandboxPackages);

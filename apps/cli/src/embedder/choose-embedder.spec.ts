@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
+import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings } from '../cli.js';
 import { EXIT } from '../errors.js';

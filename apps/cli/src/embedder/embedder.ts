@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
+import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { memoryPath } from '../stack/home.js';

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
+import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { ConsolidationRecord } from '@etude/contracts/consolidation';
+import type { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { EtudeError } from '@etude/contracts/errors';
 import { type Consolidation, type ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';

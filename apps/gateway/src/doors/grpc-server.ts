@@ -1,7 +1,6 @@
 import type { EtudeError } from '@etude/contracts/errors';
-import { reflectionPackage } from '@etude/contracts/grpc';
+import { SERVICES, reflectionPackage } from '@etude/contracts/grpc';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
-import { SERVICES } from '@etude/contracts/grpc-services';
 import { portError } from '@etude/platform/health';
 import type { Server } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';

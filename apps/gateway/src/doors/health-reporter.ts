@@ -4,7 +4,7 @@ import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { SERVICES } from '@etude/contracts/grpc-services';
+import { SERVICES } from '@etude/contracts/grpc';
 import type { HealthCheck } from '@etude/platform/health';
 import type { Server } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';

@@ -1,4 +1,4 @@
-import type { ConsolidationRecord } from '@etude/contracts/consolidation';
+import type { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import type { Episode, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Embedder } from '../ports/embedder.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { EtudeError } from '@etude/contracts/errors';
-import { SENTENCE_MODEL } from '@etude/contracts/sentence-model';
+import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { abortError } from '../transport.js';

@@ -9,7 +9,7 @@ import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Behind the time of the change and a space. The revision makes every change another text, also one that takes the last one back. */
-const Stored = z.strictObject({
+const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
   /** Ids of the last requests that changed them, newest last. */

@@ -25,12 +25,12 @@ const ACTIVE_MS = 600_000;
 const NOTED_EVERY_MS = 60_000;
 const NOTED_MAX = 10_000;
 
-const Todos = z.array(z.strictObject({ content: z.string(), status: z.enum(TODO_STATUSES) }));
+const Todos = z.array(z.object({ content: z.string(), status: z.enum(TODO_STATUSES) }));
 const Outcome = z.union([
-  z.strictObject({ success: z.literal(true), result: z.record(z.string(), z.unknown()) }),
-  z.strictObject({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
+  z.object({ success: z.literal(true), result: z.record(z.string(), z.unknown()) }),
+  z.object({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
 ]);
-const Answer = z.strictObject({ digest: z.string(), outcome: Outcome, at: z.number() });
+const Answer = z.object({ digest: z.string(), outcome: Outcome, at: z.number() });
 
 /** Which sandbox a session of tools opened last, and by which request id it opens one; null: none yet. */
 export interface ToolSandbox {

@@ -1,4 +1,4 @@
-import { ConsolidationRecord } from '@etude/contracts/consolidation';
+import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { updatedAt } from '../agents/agent-settings-store.js';

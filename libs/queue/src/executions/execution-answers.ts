@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
 import { channelsOf } from '../redis/channels.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
@@ -42,8 +43,9 @@ export class ExecutionListener {
  */
 export class ExecutionAnswers {
   readonly channel: string;
-  readonly #listeners = new Map<string, Set<ExecutionListener>>();
-  #subscribed: Promise<void> | null = null;
+  /** By `<tenant>/<execution>`. */
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  #subscribed: Promise<unknown> | null = null;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(
@@ -51,49 +53,39 @@ export class ExecutionAnswers {
     keys: RedisKeys,
   ) {
     this.channel = keys.executionAnswers(randomUUID());
+    redis.once('end', () => this.#stopTimer());
   }
 
   /** Resolves once answers are heard; waits for Redis. Where it refuses, the next call asks anew. */
   async ready(): Promise<void> {
-    await (this.#subscribed ??= this.#subscribe());
-  }
-
-  /** Call its `release` once. */
-  listen(tenant: string, executionId: string): ExecutionListener {
-    const key = memberOf(tenant, executionId);
-    const listener = new ExecutionListener(() => this.#release(key, listener));
-    this.#listeners.set(key, (this.#listeners.get(key) ?? new Set()).add(listener));
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
-    return listener;
-  }
-
-  async #subscribe(): Promise<void> {
-    this.redis.once('end', () => this.#stopTimer());
+    this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (message) => this.#hear(message));
     try {
-      await channelsOf(this.redis).listen(this.channel, (message) => (message === null ? this.#look() : this.#hear(message)));
+      await this.#subscribed;
     } catch (error) {
       this.#subscribed = null;
       throw error;
     }
   }
 
-  /** `<tenant>/<execution>` in one line, and its result in a second where there is one to hand over. */
-  #hear(message: string): void {
+  /** Call its `release` once. */
+  listen(tenant: string, executionId: string): ExecutionListener {
+    const key = memberOf(tenant, executionId);
+    const hear = (heard: Heard) => listener.hear(heard);
+    const listener = new ExecutionListener(() => {
+      this.#listeners.off(key, hear);
+      if (this.#listeners.eventNames().length === 0) this.#stopTimer();
+    });
+    this.#listeners.on(key, hear);
+    this.#timer ??= setInterval(() => this.#hear(null), LOOK_EVERY_MS);
+    return listener;
+  }
+
+  /** `<tenant>/<execution>` in one line, and its result in a second where there is one to hand over. null: all have to look. */
+  #hear(message: string | null): void {
+    if (message === null) return this.#listeners.eventNames().forEach((key) => this.#listeners.emit(key, LOOK));
     const cut = message.indexOf('\n');
-    const key = cut < 0 ? message : message.slice(0, cut);
-    const heard: Heard = cut < 0 ? { kind: 'ended' } : { kind: 'result', text: message.slice(cut + 1) };
-    this.#listeners.get(key)?.forEach((listener) => listener.hear(heard));
-  }
-
-  #look(): void {
-    this.#listeners.forEach((listeners) => listeners.forEach((listener) => listener.hear(LOOK)));
-  }
-
-  #release(key: string, listener: ExecutionListener): void {
-    const listeners = this.#listeners.get(key);
-    listeners?.delete(listener);
-    if (listeners?.size === 0) this.#listeners.delete(key);
-    if (this.#listeners.size === 0) this.#stopTimer();
+    if (cut < 0) this.#listeners.emit(message, { kind: 'ended' } satisfies Heard);
+    else this.#listeners.emit(message.slice(0, cut), { kind: 'result', text: message.slice(cut + 1) } satisfies Heard);
   }
 
   #stopTimer(): void {

@@ -21,20 +21,18 @@ const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
 type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
 
 /** A controller as it is built on this library: load, run, save; a cancelled execution ends without a result. */
-async function start(execute: Execute) {
+async function start(execute: Execute, hearsCancels = true) {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.server.url, prefix);
   const store = new ExecutionStore(redis, keys);
-  const bus = new CancelBus(file.server.url, prefix);
-  onTestFinished(() => bus.close());
-  await bus.ready();
+  const bus = new CancelBus(redis, keys.cancelExecution);
+  if (hearsCancels) await bus.ready();
   const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
     const stored = await store.load(tenant, executionId);
     if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept`);
     if (stored.result) return { executionId };
     const stop = new AbortController();
     const release = bus.watch(
-      'execution',
       { tenant, id: executionId },
       () => store.cancelRequested(tenant, executionId),
       () => stop.abort(),
@@ -167,7 +165,7 @@ describe('sandboxes over the queue', () => {
   });
 
   it('subscribes again after it was refused', async () => {
-    const { sandboxes, redis } = await start(async ({ executionId }) => ({ executionId, runs: [run('told')] }));
+    const { sandboxes, redis } = await start(async ({ executionId }) => ({ executionId, runs: [run('told')] }), false);
     onTestFinished(() => void redis.call('ACL', 'SETUSER', 'default', 'allchannels'));
     await redis.call('ACL', 'SETUSER', 'default', 'resetchannels');
     await expect(sandboxes.execute(request('e1'), never())).rejects.toThrow('NOPERM');
@@ -266,19 +264,16 @@ describe('sandboxes over the queue', () => {
 describe('cancel bus', () => {
   it('tells a cancel to whoever watches, and what was asked before', async () => {
     const prefix = file.prefix();
-    const { redis } = startProducer(file.server.url, prefix);
-    const bus = new CancelBus(file.server.url, prefix);
-    onTestFinished(() => bus.close());
+    const { redis, keys } = startProducer(file.server.url, prefix);
+    const bus = new CancelBus(redis, keys.cancel);
     await bus.ready();
     let stopped = 0;
     const release = bus.watch(
-      'task',
       { tenant: 'acme', id: 't1' },
       async () => false,
       () => stopped++,
     );
     bus.watch(
-      'task',
       { tenant: 'acme', id: 't2' },
       async () => true,
       () => stopped++,

@@ -36,6 +36,8 @@ export interface ConsumerOptions<P extends z.ZodType = z.ZodType> {
 }
 
 export interface Consumer {
+  /** Name of its queue. */
+  readonly queue: string;
   /** Resolves once jobs are being taken. */
   ready(): Promise<void>;
   /** Rejects when this worker can't take jobs now: for a readiness check. */
@@ -70,12 +72,14 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
   readonly #worker: Worker;
   readonly #running: RunningJobs;
   #closing = false;
+  readonly queue: string;
 
   constructor(
     private readonly declaration: QueueDeclaration<P, R>,
     private readonly handler: JobHandler<P, R>,
     private readonly options: ConsumerOptions<P>,
   ) {
+    this.queue = declaration.name;
     const lockMs = options.lockMs ?? 2_000;
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
     this.#running = new RunningJobs(

@@ -4,7 +4,7 @@ import { QUEUES, RolloutRun } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { parseOr, readFailure } from './job-end.js';
+import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 
@@ -89,7 +89,7 @@ export class DeadLetters {
   async #redriveOne(declaration: QueueDeclaration, queue: Queue, id: string): Promise<string | null> {
     const job = (await this.#bounded(queue.getJob(id))) as Job | undefined;
     if (!job) return 'no such job';
-    if (!job.finishedOn || !job.failedReason) return 'is not dead';
+    if (!deathOf(job)) return 'is not dead';
     try {
       parseOr(declaration.payload, job.data, 'JOB_PAYLOAD_INVALID', 'its payload still');
     } catch (error) {

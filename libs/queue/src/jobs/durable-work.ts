@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { memberOf, parseMember } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { reviveJob } from './dead-letters.js';
-import { type JobFailure, parseOr, readFailure } from './job-end.js';
+import { deathOf, type JobFailure, parseOr } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
 
 /** The job that a record still needs. */
@@ -86,8 +86,9 @@ async function reconcileEntry(producer: Producer, work: DurableWork, entry: stri
   const queue = producer.queue(work.queue.name);
   const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
   if (job && !job.finishedOn) return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
-  if (job?.finishedOn && job.failedReason) {
-    const outcome = await work.onDead(address.tenant, address.id, readFailure(job.failedReason), job.finishedOn);
+  const death = job && deathOf(job);
+  if (death) {
+    const outcome = await work.onDead(address.tenant, address.id, death, job.finishedOn ?? 0);
     if (outcome === 'later') return { nextMs: STUCK_AGAIN_MS, isClosed: false };
     if (outcome === 'over') return { nextMs: null, isClosed: true };
     await reviveJob(producer, queue, job);

@@ -96,11 +96,17 @@ export type JobEnd =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'missing' };
 
+/** Why a job is dead; null where it is not. A job that has completed keeps the reason for which an earlier attempt failed. */
+export function deathOf(job: Job): JobFailure | null {
+  return job.finishedOn && job.failedReason && job.returnvalue === null ? readFailure(job.failedReason) : null;
+}
+
 /** null while the job has not ended. */
 export async function endOf(queue: Queue, jobId: string): Promise<JobEnd | null> {
   const job = (await queue.getJob(jobId)) as Job | undefined;
   if (!job) return { kind: 'missing' };
   if (!job.finishedOn) return null;
-  if (job.failedReason) return { kind: 'failed', error: failureError(readFailure(job.failedReason)) };
+  const death = deathOf(job);
+  if (death) return { kind: 'failed', error: failureError(death) };
   return { kind: 'completed', value: job.returnvalue };
 }

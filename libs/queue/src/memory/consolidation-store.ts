@@ -1,4 +1,4 @@
-import { ConsolidationRecord } from '@etude/contracts/consolidation';
+import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob } from '@etude/contracts/queues';
 import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
 import { reportOutages } from './redis.js';
 
@@ -6,7 +7,7 @@ export type ChannelListener = (message: string | null) => void;
 
 /** One subscriber connection for any number of listeners on any number of channels. Opened with the first, kept from then on. */
 export class Channels {
-  readonly #listeners = new Map<string, Set<ChannelListener>>();
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
   #subscriber: Redis | null = null;
 
   constructor(private readonly redis: Redis) {}
@@ -14,7 +15,7 @@ export class Channels {
   /** Resolves once the subscription stands: every later message is heard. @returns a function that ends it */
   async listen(channel: string, listener: ChannelListener): Promise<() => void> {
     const subscriber = (this.#subscriber ??= this.#connect());
-    this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
+    this.#listeners.on(channel, listener);
     try {
       await subscriber.subscribe(channel);
     } catch (error) {
@@ -27,17 +28,16 @@ export class Channels {
   #connect(): Redis {
     const subscriber = this.redis.duplicate({ maxRetriesPerRequest: null, commandTimeout: undefined });
     reportOutages(subscriber);
-    subscriber.on('message', (channel: string, message: string) => this.#listeners.get(channel)?.forEach((listener) => listener(message)));
+    subscriber.on('message', (channel: string, message: string) => this.#listeners.emit(channel, message));
     // ioredis subscribes again by itself.
-    subscriber.on('ready', () => this.#listeners.forEach((listeners) => listeners.forEach((listener) => listener(null))));
+    subscriber.on('ready', () => this.#listeners.eventNames().forEach((channel) => this.#listeners.emit(channel, null)));
     this.redis.once('end', () => subscriber.disconnect());
     return subscriber;
   }
 
   #release(channel: string, listener: ChannelListener): void {
-    const listeners = this.#listeners.get(channel);
-    if (!listeners?.delete(listener) || listeners.size > 0) return;
-    this.#listeners.delete(channel);
+    this.#listeners.off(channel, listener);
+    if (this.#listeners.listenerCount(channel) > 0) return;
     // The connection is going away, or the channel stays subscribed until the next release: harmless both ways.
     this.#subscriber?.unsubscribe(channel).catch(() => undefined);
   }

@@ -1,7 +1,7 @@
+import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
-import { memberOf, RedisKeys } from '../redis/keys.js';
-import { connectRedis } from '../redis/redis.js';
-import type { QueueLogger } from '../redis/redis.js';
+import { channelsOf } from '../redis/channels.js';
+import { memberOf } from '../redis/keys.js';
 
 /** A task or an execution. */
 export interface Cancellable {
@@ -9,38 +9,26 @@ export interface Cancellable {
   readonly id: string;
 }
 
-interface Watch {
-  readonly isRequested: () => Promise<boolean>;
-  readonly stop: () => void;
-}
-
 /**
  * Hears at once that a task or an execution is to stop. A message reaches connected processes only: the request itself is stored with
  * the task (`TaskStore.requestCancel`) and the execution, and is read when work starts and after every reconnect.
  */
 export class CancelBus {
-  readonly #channels: Readonly<Record<'task' | 'execution', string>>;
-  readonly #subscriber: Redis;
-  /** By channel and message. */
-  readonly #watches = new Map<string, Set<Watch>>();
-  readonly #subscribed: Promise<unknown>;
+  /** By `<tenant>/<id>`: true for a cancel, false for a new connection, where one may have been missed. */
+  readonly #watches = new EventEmitter().setMaxListeners(0);
 
-  constructor(redisUrl: string, prefix: string, logger?: QueueLogger) {
-    const keys = new RedisKeys(prefix);
-    this.#channels = { task: keys.cancel, execution: keys.cancelExecution };
-    this.#subscriber = connectRedis(redisUrl, 'subscriber', logger);
-    this.#subscriber.on('message', (channel: string, message: string) =>
-      this.#watches.get(`${channel} ${message}`)?.forEach(({ stop }) => stop()),
-    );
-    this.#subscriber.on('ready', () => this.#watches.forEach((watches) => watches.forEach(readStored)));
-    this.#subscribed = this.#subscriber.subscribe(...Object.values(this.#channels));
-    // Shown by `ready`.
-    this.#subscribed.catch(() => undefined);
-  }
+  /** @param channel `RedisKeys.cancel` or `RedisKeys.cancelExecution` */
+  constructor(
+    private readonly redis: Redis,
+    private readonly channel: string,
+  ) {}
 
   /** Resolves once messages are heard. */
   async ready(): Promise<void> {
-    await this.#subscribed;
+    await channelsOf(this.redis).listen(this.channel, (member) => {
+      if (member === null) for (const each of this.#watches.eventNames()) this.#watches.emit(each, false);
+      else this.#watches.emit(member, true);
+    });
   }
 
   /**
@@ -49,31 +37,23 @@ export class CancelBus {
    * @param isRequested reads the stored request: now and after every reconnect
    * @returns a function that ends the watch
    */
-  watch(kind: 'task' | 'execution', wanted: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
-    const release = this.listen(kind, wanted, isRequested, stop);
-    readStored({ isRequested, stop });
+  watch(wanted: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
+    const release = this.listen(wanted, isRequested, stop);
+    readStored(isRequested, stop);
     return release;
   }
 
   /** As `watch`, for a caller that reads the stored request itself after this call. */
-  listen(kind: 'task' | 'execution', { tenant, id }: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
-    const key = `${this.#channels[kind]} ${memberOf(tenant, id)}`;
-    const watch: Watch = { isRequested, stop };
-    this.#watches.set(key, (this.#watches.get(key) ?? new Set()).add(watch));
-    return () => {
-      const watches = this.#watches.get(key);
-      watches?.delete(watch);
-      if (watches?.size === 0) this.#watches.delete(key);
-    };
-  }
-
-  async close(): Promise<void> {
-    this.#subscriber.disconnect();
+  listen({ tenant, id }: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
+    const member = memberOf(tenant, id);
+    const hear = (isCancelled: boolean) => (isCancelled ? stop() : readStored(isRequested, stop));
+    this.#watches.on(member, hear);
+    return () => void this.#watches.off(member, hear);
   }
 }
 
 /** Redis away: the next reconnect reads it again. */
-function readStored({ isRequested, stop }: Watch): void {
+function readStored(isRequested: () => Promise<boolean>, stop: () => void): void {
   void isRequested().then(
     (requested) => requested && stop(),
     () => undefined,
