@@ -41,9 +41,7 @@ const statusOf = async (name: string) => (await reviewer().getSkill({ name: `ski
 describe('pruning', () => {
   it('plans, archives, and gives back what it took', async () => {
     const leaf = await store(idle('leaf'));
-    const { name, version, digest, scope } = leaf;
-    const needed = [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }];
-    await store(idle('fresh', { dependencies: needed, createdAt: Date.now() }));
+    await store(idle('fresh', { dependencies: [dependencyOn(leaf)], createdAt: Date.now() }));
     await store(idle('idle'));
     const policy = { unusedDays: 30, agent: 'coder' };
     const plan = await reviewer().pruneSkills({ ...policy, dryRun: true });
@@ -105,8 +103,7 @@ describe('revoking a source', () => {
   it('lists and withdraws skills, those that call them, and facts', async () => {
     const waiting = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
     const bad = (await memory.procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
-    const { name, version, digest, scope } = bad;
-    await store(idle('caller', { dependencies: [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }] }));
+    await store(idle('caller', { dependencies: [dependencyOn(bad)] }));
     await memory.episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
     const text = 'Zebras compile faster than walruses.';
     await memory.semantic.applyFacts('acme', 'poisoned', [factOf({ text, episodes: ['tpoisoned1-r1.episode'] })]);

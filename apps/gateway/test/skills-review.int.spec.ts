@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import type { Memory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,9 +40,7 @@ describe('a review', () => {
       status: 'pending_review',
       heldOut: [{ kind: 'python', setup: '', tests: 'assert hidden' }],
     });
-    const { name, version, digest, scope } = first;
-    const dependencies = [{ name, version, digest, tenant: scope.tenant, agent: scope.agent }];
-    await store('caller', { status: 'active', dependencies });
+    await store('caller', { status: 'active', dependencies: [dependencyOn(first)] });
     const review = await skills().getSkillReview(named('reviewed'));
     expect(review.skill).toMatchObject({ version: 2, digest: waiting.digest, status: SkillStatus.PENDING_REVIEW });
     expect(review.diff).toMatchObject({ fromVersion: 1, toVersion: 2 });

@@ -47,14 +47,13 @@ export const SkillContract = z.strictObject({
 export type SkillContract = z.infer<typeof SkillContract>;
 
 /**
- * Another skill, exactly as it was when both were verified together. `agent` and `user`: whose it is; null: nobody's in particular. Without
- * a user it was pinned before versions were counted for each user: see `pinnedVersion`.
+ * Another skill, exactly as it was when both were verified together. `agent` and `user`: whose it is; null: nobody's in particular.
  */
 export const SkillDependency = z.strictObject({
   name: SkillName,
   tenant: z.string(),
   agent: z.string(),
-  user: UserId.nullable().optional(),
+  user: UserId.nullable(),
   version: z.number().int().min(1),
   digest: Digest,
 });

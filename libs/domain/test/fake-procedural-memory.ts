@@ -39,6 +39,11 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return this;
   }
 
+  /** "name@version status", of all. */
+  statuses(): string[] {
+    return this.#skills.map(({ name, version, status }) => `${name}@${version} ${status}`);
+  }
+
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
     const { baseVersion, words, namesMax = 0, setAside } = options;
     const { scope, name } = given;

@@ -11,8 +11,7 @@ export interface SkillOwner {
 }
 
 /**
- * One version of one owner's skill, with the content that was looked at. Without a user it is nobody's; where they have no such version, it
- * is one that was stored before versions were counted for each user.
+ * One version of one owner's skill, with the content that was looked at. Without a user it is nobody's.
  */
 export interface SkillKey extends SkillOwner {
   readonly name: string;

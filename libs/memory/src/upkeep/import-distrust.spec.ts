@@ -194,7 +194,7 @@ describe('a skill of an import', () => {
   });
 
   it('calls what its new tenant has', async () => {
-    const pin = { name: 'parse', tenant: 'beta', agent: 'coder', version: 1, digest: DIGEST };
+    const pin = { name: 'parse', tenant: 'beta', agent: 'coder', user: null, version: 1, digest: DIGEST };
     await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
     expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
   });

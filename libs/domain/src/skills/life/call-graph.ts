@@ -11,13 +11,13 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'version' | 'scope'>) =>
   `${scope.tenant} ${scope.agent} ${scope.user ?? ''} ${name}@${version}`;
 
-/** Of a skill, the versions that its code calls: where a pin does not say whose, nobody's and its own user's. */
-export function calledVersions({ scope, dependencies = [] }: Pick<Skill, 'scope' | 'dependencies'>): string[] {
-  return dependencies.flatMap(({ name, version, tenant, agent, user }) => {
-    const users = user === undefined ? [null, scope.user] : [user];
-    return [...new Set(users)].map((one) => versionKey({ name, version, scope: { tenant, agent, user: one } }));
-  });
+/** The versions that a skill's code calls. */
+export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'>): string[] {
+  return dependencies.map(pinKey);
 }
+
+const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'version' | 'tenant' | 'agent' | 'user'>) =>
+  versionKey({ name, version, scope });
 
 /** Callers before what they call, so that nothing is ever called that is not there. */
 export function callersFirst(skills: readonly Skill[]): Skill[] {
@@ -81,21 +81,15 @@ function leaves({ before, after, move }: MovedVersion): boolean {
   return CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null;
 }
 
-/** As it will be once they have moved. */
-export function behind(graph: CallGraph, moved: readonly MovedVersion[]): CallGraph {
-  const after = moved.map((one) => one.after);
-  const asMoved = inTheirPlace(after);
-  return { ...versionsBehind(graph, after), dependents: async (key, options) => asMoved(await graph.dependents(key, options)) };
-}
-
-/** @param moved as they will be */
-export function versionsBehind(graph: Pick<CallGraph, 'versions'>, moved: readonly Skill[]): Pick<CallGraph, 'versions'> {
-  const asMoved = inTheirPlace(moved);
+/** The graph as it will be once they have moved. */
+function behind(graph: CallGraph, moved: readonly MovedVersion[]): CallGraph {
+  const asMoved = inTheirPlace(moved.map((one) => one.after));
   return {
     versions: async (owner, name, status) => {
       const versions = asMoved(await graph.versions(owner, name));
       return status === undefined ? versions : versions.filter((skill) => skill.status === status);
     },
+    dependents: async (key, options) => asMoved(await graph.dependents(key, options)),
   };
 }
 
@@ -162,36 +156,19 @@ function callerLookup(graph: Pick<CallGraph, 'dependents'>): CallerLookup {
   };
 }
 
-type Named = SkillOwner & Pick<Skill, 'name'>;
-type Pinned = Pick<SkillDependency, 'tenant' | 'agent' | 'user' | 'name' | 'version' | 'digest'>;
-type Caller = Pick<Skill, 'scope' | 'dependencies'>;
-
-/** Whether it may be of that skill. One without a user may be of any whom its caller reads. */
+/** Whether a pin is of a version of that skill. */
 export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
-  const isOf = pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent;
-  return isOf && (pin.user === undefined || pin.user === scope.user);
+  return pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent && pin.user === scope.user;
 }
 
-/** Whether it may call a version of that owner's skill. */
-export function mayCall({ scope, dependencies = [] }: Caller, { tenant, agent, user, name }: Named): boolean {
-  return dependencies.some((pin) => {
-    const users = pin.user === undefined ? [null, scope.user] : [pin.user];
-    return pin.name === name && pin.tenant === tenant && pin.agent === agent && (user === undefined || users.includes(user));
-  });
-}
-
-/**
- * The version that is pinned. One that was pinned before versions were counted for each user names no user: it is nobody's, or the
- * caller's own where that has the content and nobody's has not.
- *
- * @param versions of the name, of every user
- */
-export function pinnedVersion(versions: readonly Skill[], pin: SkillDependency, caller: Pick<Skill, 'scope'>): Skill | undefined {
-  const meant = versions.filter(({ version }) => version === pin.version);
-  const of = (user: string | null) => meant.find(({ scope }) => scope.user === user);
-  if (pin.user !== undefined) return of(pin.user);
-  const [nobodys, own] = [of(null), of(caller.scope.user)];
-  return [nobodys, own].find((version) => version?.digest === pin.digest) ?? nobodys ?? own;
+/** Whether it calls a version of that owner's skill; without a user, of any user's. */
+export function mayCall(
+  { dependencies = [] }: Pick<Skill, 'dependencies'>,
+  { tenant, agent, user, name }: SkillOwner & Pick<Skill, 'name'>,
+): boolean {
+  return dependencies.some(
+    (pin) => pin.name === name && pin.tenant === tenant && pin.agent === agent && (user === undefined || pin.user === user),
+  );
 }
 
 /**
@@ -241,16 +218,14 @@ export async function neededSkills(
   isProven: (skill: Skill) => boolean = () => true,
 ): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
-  const visit = async (caller: Calling, path: readonly Named[]): Promise<void> => {
-    for (const dependency of caller.dependencies ?? []) {
-      refuseCircle(dependency, path);
-      if (found.has(pinOf(dependency))) continue;
+  const visit = async (caller: Calling, path: ReadonlyArray<Omit<SkillDependency, 'version' | 'digest'>>): Promise<void> => {
+    for (const pin of caller.dependencies ?? []) {
+      refuseCircle(pin, path);
+      if (found.has(contentOf(pin))) continue;
       if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
-      const needed = await pinnedSkill(registry, dependency, caller, isProven);
-      // Whose it is, also where its pin does not say so.
-      refuseCircle({ ...needed.scope, name: needed.name }, path);
-      await visit(needed, [...path, { ...needed.scope, name: needed.name }]);
-      found.set(pinOf(dependency), needed);
+      const needed = await pinnedSkill(registry, pin, caller, isProven);
+      await visit(needed, [...path, pin]);
+      found.set(contentOf(pin), needed);
     }
   };
   await visit(skill, [{ ...skill.scope, name: skill.name }]);
@@ -263,12 +238,12 @@ async function pinnedSkill(
   caller: Calling,
   isProven: (skill: Skill) => boolean,
 ): Promise<Skill> {
-  const { tenant, agent, name, version, digest } = dependency;
+  const { tenant, agent, user, name, version, digest } = dependency;
   if (tenant !== caller.scope.tenant && tenant !== GLOBAL_TENANT)
     throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
-  const skill = pinnedVersion(await registry.versions({ tenant, agent }, name), dependency, caller);
+  const skill = (await registry.versions({ tenant, agent, user }, name)).find((one) => one.version === version);
   const what = `${caller.name} needs ${name}@${version}`;
-  if (skill !== undefined && skill.scope.user !== null && skill.scope.user !== caller.scope.user)
+  if (user !== null && user !== caller.scope.user)
     throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
   if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
   if (skill.status !== 'active' && skill.status !== 'deprecated')
@@ -286,17 +261,15 @@ async function pinnedSkill(
   return skill;
 }
 
-function refuseCircle(dependency: Named, path: readonly Named[]): void {
-  const from = path.findIndex((one) => ownNameOf(one) === ownNameOf(dependency));
+function refuseCircle(pin: SkillDependency, path: ReadonlyArray<Omit<SkillDependency, 'version' | 'digest'>>): void {
+  const from = path.findIndex((scope) => isPinOf(pin, { name: scope.name, scope }));
   if (from < 0) return;
-  const circle = [...path.slice(from), dependency].map(({ name }) => name).join(' -> ');
+  const circle = [...path.slice(from), pin].map(({ name }) => name).join(' -> ');
   throw refusal(`skills call each other in a circle: ${circle}; take one of these calls out`);
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
-const ownNameOf = ({ tenant, agent, user = null, name }: Named) => JSON.stringify([tenant, agent, user, name]);
-const pinOf = (pin: Pinned) => JSON.stringify([pin.user ?? null, contentOf(pin)]);
 
-/** What is brought in for a pin; of two owners' versions with one number and one content, either. */
-export const contentOf = ({ tenant, agent, name, version, digest }: Omit<Pinned, 'user'>) =>
-  JSON.stringify([tenant, agent, name, version, digest]);
+/** Tells apart what is brought in for pins. */
+export const contentOf = ({ tenant, agent, user, name, version, digest }: SkillDependency) =>
+  JSON.stringify([tenant, agent, user, name, version, digest]);

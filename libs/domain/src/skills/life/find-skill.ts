@@ -199,15 +199,10 @@ export async function knownNames(
   return [...names];
 }
 
-/**
- * The version that a key names, as jobs keep it; null where there is none. A key without a user is nobody's; where their version of that
- * number has other content, it is the one with this content, which was stored before versions were counted for each user.
- */
+/** The version that a key names; null where there is none. A key without a user is nobody's. */
 export async function versionOfKey(
   registry: Pick<SkillRegistry, 'versions'>,
-  { tenant, agent, user, name, version, digest }: SkillKey,
+  { tenant, agent, user = null, name, version }: SkillKey,
 ): Promise<Skill | null> {
-  const owner = user === undefined ? { tenant, agent } : { tenant, agent, user };
-  const known = (await registry.versions(owner, name)).filter((one) => one.version === version);
-  return known.find((one) => one.digest === digest) ?? known[0] ?? null;
+  return (await registry.versions({ tenant, agent, user }, name)).find((one) => one.version === version) ?? null;
 }

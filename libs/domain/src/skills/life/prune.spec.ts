@@ -189,7 +189,7 @@ describe('undoPrune', () => {
     expect(left.map(({ skill: { name }, reason }) => `${name}: ${reason}`).toSorted()).toEqual([
       expect.stringMatching(/^caller: .*base@1, which is archived/),
       expect.stringMatching(/^far: .*base@1, which is archived/),
-      expect.stringMatching(/^top: .*base@1, which is archived/),
+      expect.stringMatching(/^top: .*caller@1, which is archived/),
     ]);
     await restoreSkill(memory, archived, decision);
     const told = await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', isRepeat: true, at: AT + 2 }, deps);
@@ -200,10 +200,12 @@ describe('undoPrune', () => {
   it('never makes two versions active', async () => {
     const shelf = new Shelf(provenSkill('one'), provenSkill('one', { version: 2, status: 'candidate' }));
     await prune(shelf);
-    const versions = await shelf.procedural.versions(SCOPE, 'one');
+    const versions = await shelf.versions(SCOPE, 'one');
     const replaced = new Shelf(...versions.map((skill) => (skill.version === 2 ? { ...skill, status: 'active' as const } : skill)));
     expect(await undo(replaced)).toEqual([]);
     const { left } = await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: AT + 1 }, replaced);
-    expect(left).toMatchObject([{ skill: { name: 'one', version: 1 }, reason: 'version 2 is in use' }]);
+    expect(left).toMatchObject([
+      { skill: { name: 'one', version: 1 }, reason: expect.stringMatching('version 2 of skill "one" became active') },
+    ]);
   });
 });

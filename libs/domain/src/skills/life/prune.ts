@@ -1,8 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { calledVersions, callersFirst, uncallableReason, versionKey, versionsBehind } from './call-graph.js';
-import { IN_USE, isVersionOf, keyOf, LIVING } from './skill-life.js';
+import { errorCode } from '@etude/contracts/errors';
+import { calledVersions, callersFirst, versionKey } from './call-graph.js';
+import { keyOf, LIVING } from './skill-life.js';
 import { usesOf } from './usage.js';
 
 /** What is taken out of sight; what is absent is not looked at. */
@@ -42,7 +43,7 @@ export interface PruneInput {
 }
 
 export interface PruneDeps {
-  readonly procedural: Pick<SkillRegistry, 'every' | 'versions' | 'move'>;
+  readonly procedural: Pick<SkillRegistry, 'every' | 'move'>;
 }
 
 const DAY_MS = 86_400_000;
@@ -173,66 +174,40 @@ export interface UndonePrune {
 }
 
 /**
- * Gives what one pruning archived its status back, where nobody touched it since and no other version is active in its place. A skill
- * that would be in use stays archived while a skill that it calls is archived; a later call gives it back.
+ * Gives what one pruning archived its status back, where nobody touched it since: called skills before their callers. What the registry
+ * refuses stays archived, such as where another version is active in its place, or a skill that it calls is archived; a later call may
+ * give it back.
  *
- * @throws EtudeError ABORTED, or FAILED_PRECONDITION, where somebody moved one of them, or what they call, meanwhile; MEMORY_UNAVAILABLE
+ * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export async function undoPrune({ tenant, pruneId, by, isRepeat = false, at }: UndoInput, { procedural }: PruneDeps): Promise<UndonePrune> {
   const reason = `undid the pruning ${pruneId}`;
   const pruned: Skill[] = [];
-  const undone: Skill[] = [];
+  const skills: Skill[] = [];
   for await (const skill of procedural.every({ tenant, agent: null })) {
     const { status, history = [] } = skill;
     const last = history.at(-1);
     if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push(skill);
-    if (history.some((change) => change.at === at && change.by === by && change.reason === reason)) undone.push(skill);
+    if (history.some((change) => change.at === at && change.by === by && change.reason === reason)) skills.push(skill);
   }
-  const { callable, left } = await planUndo(pruned, procedural);
-  const moves = callersFirst(callable)
-    .toReversed()
-    .map((skill) => moveTo(skill, statusBefore(skill), { by, reason, at }));
-  if (isRepeat) return { skills: undone, left };
-  return { skills: [...undone, ...(moves.length === 0 ? [] : await procedural.move(moves))], left };
-}
-
-async function planUndo(pruned: readonly Skill[], registry: Pick<SkillRegistry, 'versions'>) {
   const left: PlannedPrune[] = [];
-  for (const skill of pruned) {
-    const inUse = statusBefore(skill) === 'active' ? await otherInUse(skill, registry) : undefined;
-    if (inUse !== undefined) left.push({ skill, reason: `version ${inUse.version} is in use` });
+  for (const skill of callersFirst(pruned).toReversed()) {
+    const why = isRepeat ? pruneReason(skill, pruneId) : await restored(skill, moveTo(skill, statusBefore(skill), { by, reason, at }));
+    if (typeof why === 'string') left.push({ skill, reason: why });
+    else skills.push(why);
   }
-  const { callable, left: uncallable } = await withWhatTheyCall(notAmong(pruned, left), registry);
-  return { callable, left: [...left, ...uncallable] };
-}
+  return { skills, left };
 
-async function otherInUse(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<Skill | undefined> {
-  const active = await registry.versions(skill.scope, skill.name, 'active');
-  return active.find((other) => other.status === 'active' && isVersionOf(other, skill));
-}
-
-function notAmong(skills: readonly Skill[], left: readonly PlannedPrune[]): readonly Skill[] {
-  const out = new Set(left.map(({ skill }) => skill));
-  return skills.filter((skill) => !out.has(skill));
-}
-
-/** Without those that would be in use and can't call what they were verified with, as long as that takes others with it. */
-async function withWhatTheyCall(
-  pruned: readonly Skill[],
-  registry: Pick<SkillRegistry, 'versions'>,
-): Promise<{ readonly callable: readonly Skill[]; readonly left: readonly PlannedPrune[] }> {
-  const view = versionsBehind(
-    registry,
-    pruned.map((skill) => ({ ...skill, status: statusBefore(skill) })),
-  );
-  const left: PlannedPrune[] = [];
-  for (const skill of pruned) {
-    const reason = IN_USE.has(statusBefore(skill)) ? await uncallableReason(view, skill) : null;
-    if (reason !== null) left.push({ skill, reason });
+  /** The skill, or why it stays archived. */
+  async function restored(skill: Skill, move: SkillMove): Promise<Skill | string> {
+    try {
+      return (await procedural.move([move]))[0] ?? skill;
+    } catch (error) {
+      const code = errorCode(error);
+      if (code !== 'ABORTED' && code !== 'FAILED_PRECONDITION') throw error;
+      return (error as Error).message;
+    }
   }
-  if (left.length === 0) return { callable: pruned, left };
-  const others = await withWhatTheyCall(notAmong(pruned, left), registry);
-  return { callable: others.callable, left: [...left, ...others.left] };
 }
 
 const statusBefore = ({ history = [] }: Skill): SkillStatus => history.at(-1)?.from ?? 'active';

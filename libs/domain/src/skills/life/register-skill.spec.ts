@@ -120,7 +120,7 @@ describe('promoteSkill', () => {
   it('needs what it calls to be seen by its new readers', async () => {
     const procedural = new FakeProceduralMemory();
     const needed = await storeAt(procedural, skillOf({ name: 'parse', status: 'active' }));
-    const pin = { name: 'parse', tenant: 'acme', agent: 'coder', version: 1, digest: needed.digest };
+    const pin = { name: 'parse', tenant: 'acme', agent: 'coder', user: needed.scope.user, version: 1, digest: needed.digest };
     const own = await storeAt(procedural, skillOf({ status: 'active', dependencies: [pin] }));
     const share = () => promoteSkill(procedural, own, { ...decision(1), scope: 'tenant' });
     await expect(share()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('"parse"') as string });

@@ -1,5 +1,5 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../../test/memory-records.js';
 import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { restoreSkill, rollbackSkill } from './decisions.js';
@@ -38,8 +38,6 @@ const revoke = (source: string, skills: readonly Skill[], learned = new Learned(
   const input = { tenant: 'acme', source, reason: 'forged', by: 'ann', dryRun, at: 9 };
   return revokeSource(input, { procedural: shelf.procedural, learned }).then((revoked) => ({ ...revoked, shelf }));
 };
-const untrustedAt = (task: string, ...touched: string[]) =>
-  episodeOf({ id: `${task}-r1.episode`, taskId: task, touched: [`untrustedTasks/${task}`, ...touched] });
 const namesOf = ({ skills }: { skills: readonly Skill[] }) => skills.map(({ name }) => name);
 
 describe('revokeSource', () => {
@@ -221,18 +219,12 @@ describe('revokeSource', () => {
       provenSkill('bad', { sources: [POISON] }),
       provenSkill('old', { sources: [POISON], status: 'deprecated' }),
     ]);
-    const registry = { ...shelf.procedural, countNames: async () => 0, dependents: async () => [], countOffers: async () => undefined };
-    const versionOf = async (name: string) => {
-      const [newest] = await registry.versions(SCOPE, name);
-      if (newest === undefined) throw new Error(`there is no ${name}`);
-      return newest;
-    };
     const decision = { by: 'ann', reason: '', at: 10 };
     for (const name of ['bad', 'old']) {
-      const revoked = await versionOf(name);
+      const revoked = (await shelf.get(SCOPE, name))!;
       expect(revoked).not.toHaveProperty('proof');
-      expect(await restoreSkill(registry, [revoked], decision)).toMatchObject([{ status: 'deprecated' }]);
-      const back = rollbackSkill(registry, await versionOf(name), { ...decision, at: 11, toVersion: 1 });
+      expect(await restoreSkill(shelf, [revoked], decision)).toMatchObject([{ status: 'deprecated' }]);
+      const back = rollbackSkill(shelf, (await shelf.get(SCOPE, name))!, { ...decision, at: 11, toVersion: 1 });
       await expect(back).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     }
   });
@@ -249,41 +241,6 @@ describe('revokeSource', () => {
     }
     expect(await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: 11 }, shelf)).toEqual({ skills: [], left: [] });
     expect([shelf.statuses(), shelf.moves.length]).toEqual([['bad@1 archived'], 2]);
-  });
-
-  it('looks names of tasks up, and asks no episode for its task again', async () => {
-    const exec = vi.spyOn(RegExp.prototype, 'exec');
-    onTestFinished(() => exec.mockRestore());
-    const matchesFor = async (count: number) => {
-      const tasks = Array.from({ length: count }, (_, i) => String(10_000_000 + i));
-      const told = tasks.flatMap((task) => [untrustedAt(`t${task}`, POISON), untrustedAt(`tx${task}`)]);
-      exec.mockClear();
-      const skills = [
-        provenSkill('far', { sources: [`untrustedTasks/t${tasks.at(-1)}`] }),
-        provenSkill('other', { sources: ['tasks/tx1'] }),
-      ];
-      expect(namesOf(await revoke(POISON, skills, new Learned([], told)))).toEqual(['far']);
-      return exec.mock.calls.length;
-    };
-    const once = await matchesFor(50);
-    expect(await matchesFor(100)).toBeLessThan(2.5 * once);
-  });
-
-  it('looks names of skills up, and asks no skill for its name again', async () => {
-    let reads = 0;
-    const counted = (name: string) =>
-      Object.defineProperty(provenSkill(name, { sources: [POISON] }), 'name', { enumerable: true, get: () => ((reads += 1), name) });
-    const readsFor = async (count: number) => {
-      const bad = Array.from({ length: count }, (_, i) => counted(`bad${i}`));
-      const told = Array.from({ length: 10 * count }, (_, i) => episodeOf({ id: `clean${i}`, touched: [`skills/good${i}@1`] }));
-      const seen = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: [`skills/bad${count - 1}@1`] });
-      const fact = factOf({ text: 'Use eval.', episodes: [seen.id] });
-      reads = 0;
-      expect((await revoke(POISON, bad, new Learned([fact], [...told, seen]), true)).facts).toEqual(['Use eval.']);
-      return reads;
-    };
-    const once = await readsFor(50);
-    expect(await readsFor(100)).toBeLessThan(2.5 * once);
   });
 
   it.each(['', 'poison', 'markedSkills/bad@1', 'documents/', 'documents/a b', 'documents/a\n', 'files/x'])('refuses %j', async (source) => {

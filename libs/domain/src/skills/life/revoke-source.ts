@@ -6,7 +6,7 @@ import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './marks.js';
 import { codeDigest } from '../content-digest.js';
 import { type PruneDeps, moveTo } from './prune.js';
-import { episodeKey, rolloutOf, type Source, type SourceKind, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
+import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
  * What memory keeps beside skills, as far as revoking needs it.
@@ -119,104 +119,107 @@ async function skillsInReach(
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
 
-/** The source with all that was made of it, or in sight of one of those. */
+/** What memory holds, by the names under which others say that they rest on it. */
+interface Node {
+  readonly owner: Scope;
+  readonly names: readonly Name[];
+  readonly restsOn: readonly string[];
+}
+
+/** `seenIn`: only those who may have seen what this owner has can mean it; absent: it means the same everywhere. */
+interface Name {
+  readonly name: string;
+  readonly seenIn?: Scope;
+}
+
 interface Tainted {
-  readonly source: Source;
-  /** Rollouts for those of rollouts, else ids. */
-  readonly episodes: Set<string>;
-  /** Ids of those that the rollouts among `episodes` are of. */
-  readonly tasks: Set<string>;
-  /** By `versionKey`. */
-  readonly skills: Set<string>;
-  /** The same by "name@version", which those of several owners share. */
-  readonly skillsByName: Map<string, Skill[]>;
-  /** Of their code, as `codeDigest`. */
-  readonly codes: Set<string | null>;
-  /** By `nameKey`, of those that are copies of marked code: their later versions have that mark, and other code. */
-  readonly copies: Set<string>;
+  readonly names: ReadonlySet<string>;
+  readonly skills: ReadonlySet<Skill>;
 }
 
+/** All that rests on the source, at any remove: one walk from each name to the records that rest on it. */
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
-  const episodes: Episode[] = [];
-  for await (const episode of learned.episodes(tenant)) episodes.push(episode);
-  const found: Tainted = {
-    source,
-    episodes: new Set(),
-    tasks: new Set(),
-    skills: new Set(),
-    skillsByName: new Map(),
-    codes: new Set(),
-    copies: new Set(),
-  };
-  if (source.kind === 'episodes') addEpisode(source.id, found);
-  for (let size = -1; size < found.episodes.size + found.skills.size;) {
-    size = found.episodes.size + found.skills.size;
-    for (const episode of episodes) if (isEpisodeOf(episode, found)) addEpisode(episode.id, found);
-    for (const skill of skills) if (!found.skills.has(versionKey(skill)) && isSkillOf(skill, found)) addSkill(skill, found);
+  const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
+  for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
+  const restingOn = new Map<string, Node[]>();
+  for (const node of nodes.keys())
+    for (const name of node.restsOn) {
+      const known = restingOn.get(name);
+      if (known === undefined) restingOn.set(name, [node]);
+      else known.push(node);
+    }
+  const found = new Set<Node>();
+  const names = new Set<string>();
+  const open = namesOfSource(source);
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { name, seenIn } = next;
+    if (names.has(name)) continue;
+    if (seenIn === undefined) names.add(name);
+    for (const node of restingOn.get(name) ?? []) {
+      if (found.has(node) || (seenIn !== undefined && !mayHaveSeen(node.owner, seenIn))) continue;
+      found.add(node);
+      open.push(...node.names);
+    }
   }
-  return found;
+  return { names, skills: new Set([...found].flatMap((node) => nodes.get(node) ?? [])) };
 }
 
-function addEpisode(id: string, { episodes, tasks }: Tainted): void {
-  episodes.add(episodeKey(id));
+/** A skill that is named as the source is meant whoever has it, and itself. */
+function namesOfSource({ kind, id }: Source): Name[] {
+  if (kind === 'episodes') return namesOfEpisode(id);
+  const name = `${kind}/${id}`;
+  if (kind === 'tasks') return [{ name }, { name: `rolloutsOf/${id}` }];
+  return kind === 'skills' ? [{ name }, { name: `itself/${id}` }] : [{ name }];
+}
+
+/** The rollouts of a task are one: what one of them learned, all of them may have. */
+function namesOfEpisode(id: string): Name[] {
   const rollout = rolloutOf(id);
-  if (rollout !== null) tasks.add(taskIdOf(rollout));
+  return [{ name: `episodes/${episodeKey(id)}` }, ...(rollout === null ? [] : [{ name: `tasks/${taskIdOf(rollout)}` }])];
 }
 
-function addSkill(skill: Skill, { skills, skillsByName, codes, copies }: Tainted): void {
-  skills.add(versionKey(skill));
-  codes.add(codeDigest(skill));
-  if (skill.untrusted?.includes(SAME_CODE_MARK) === true) copies.add(nameKey(skill));
-  const name = `${skill.name}@${skill.version}`;
-  const alike = skillsByName.get(name);
-  if (alike === undefined) skillsByName.set(name, [skill]);
-  else alike.push(skill);
+function nodeOfEpisode({ id, taskId, scope, touched = [] }: Episode): Node {
+  return {
+    owner: scope,
+    names: namesOfEpisode(id),
+    restsOn: [`rolloutsOf/${taskId}`, `users/${scope.user}`, ...touched.flatMap(referencesOf)],
+  };
 }
 
-const nameKey = ({ scope, name }: Skill) => versionKey({ name, version: 0, scope });
-
-function isEpisodeOf({ taskId, scope, touched = [] }: Episode, tainted: Tainted): boolean {
-  const { source } = tainted;
-  if (source.kind === 'tasks' && taskId === source.id) return true;
-  if (source.kind === 'users' && scope.user === source.id) return true;
-  return touched.some((name) => names(name, tainted) || namesSkill(name, scope, tainted));
-}
-
-function isSkillOf(skill: Skill, tainted: Tainted): boolean {
-  const { source, skills, codes, copies } = tainted;
+/** A copy of marked code has that mark, and its later versions have other code. */
+function nodeOfSkill(skill: Skill): Node {
   const { scope, name, version, untrusted = [] } = skill;
-  if (source.kind === 'users' && scope.user === source.id) return true;
-  if (source.kind === 'skills' && source.id === `${name}@${version}`) return true;
-  if (untrusted.includes(SAME_CODE_MARK) && (codes.has(codeDigest(skill)) || copies.has(nameKey(skill)))) return true;
-  const sources = [...skill.sources, ...sourcesOfMarks(untrusted)];
-  if (sources.some((one) => names(one, tainted) || namesSkill(one, scope, tainted))) return true;
-  return calledVersions(skill).some((key) => skills.has(key));
+  const id = `${name}@${version}`;
+  const code = `code/${codeDigest(skill)}`;
+  const copies = `copies/${versionKey({ ...skill, version: 0 })}`;
+  const isCopy = untrusted.includes(SAME_CODE_MARK);
+  return {
+    owner: scope,
+    names: [
+      { name: `skills/${id}`, seenIn: scope },
+      { name: `called/${versionKey(skill)}` },
+      { name: code },
+      ...(isCopy ? [{ name: copies }] : []),
+    ],
+    restsOn: [
+      `itself/${id}`,
+      `users/${scope.user}`,
+      ...[...skill.sources, ...sourcesOfMarks(untrusted)].flatMap(referencesOf),
+      ...calledVersions(skill).map((key) => `called/${key}`),
+      ...(isCopy ? [code, copies] : []),
+    ],
+  };
 }
 
-/** Whether a name among sources is the source, or something that was made of it. */
-function names(name: string, { source, episodes, tasks }: Tainted): boolean {
-  const named = sourceOf(name);
-  if (named === null) return false;
-  if (kindOf(named) === source.kind && named.id === source.id) return true;
-  if (named.kind === 'episodes') {
-    const key = episodeKey(named.id);
-    return episodes.has(key) || (source.kind === 'tasks' && key.startsWith(`${source.id}-r`));
-  }
-  // A task's rollouts are one: what one of them learned, all of them may have.
-  return kindOf(named) === 'tasks' && tasks.has(named.id);
-}
-
-/** What is not trusted of a task or a skill has a name of its own. */
-function kindOf({ kind }: Source): SourceKind {
-  if (kind === 'untrustedTasks') return 'tasks';
-  return kind === 'markedSkills' ? 'skills' : kind;
-}
-
-/** Whether it is a skill that was in sight of what this owner has. A name says no owner: of several that were read there, any may be meant. */
-function namesSkill(name: string, owner: Scope, { skillsByName }: Tainted): boolean {
-  const named = sourceOf(name);
-  if (named === null || kindOf(named) !== 'skills') return false;
-  return skillsByName.get(named.id)?.some(({ scope }) => mayHaveSeen(owner, scope)) === true;
+/** The names by which a record's own word for a source finds it. An untrusted task or skill has a kind of its own. */
+function referencesOf(name: string): string[] {
+  const source = sourceOf(name);
+  if (source === null) return [];
+  if (source.kind === 'untrustedTasks') return [`tasks/${source.id}`];
+  if (source.kind === 'markedSkills') return [`skills/${source.id}`];
+  if (source.kind !== 'episodes') return [`${source.kind}/${source.id}`];
+  const rollout = rolloutOf(source.id);
+  return [`episodes/${episodeKey(source.id)}`, ...(rollout === null ? [] : [`rolloutsOf/${taskIdOf(rollout)}`])];
 }
 
 /** What is shared has the sources of what it was shared from, which was any agent's. */
@@ -233,7 +236,7 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
-  return callersFirst(skills.filter((skill) => tainted.skills.has(versionKey(skill)) && isMeant(skill)));
+  return callersFirst(skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
 }
 
 async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {
@@ -249,10 +252,9 @@ async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInp
   return [...texts.values()];
 }
 
-/** What of its episodes is left without the source, and whether nothing is that it could rest on. */
-function restOf({ id, scope, episodes }: Fact, tainted: Tainted): { readonly left: string[]; readonly isGone: boolean } {
-  const left = episodes.filter((one) => !names(sourceOf(one) === null ? `episodes/${one}` : one, tainted));
-  const { kind, id: sourceId } = tainted.source;
-  const isMeant = (kind === 'users' && scope.user === sourceId) || (kind === 'facts' && id === sourceId);
+/** Its episodes that don't rest on the source, and whether nothing is left that the fact could rest on. */
+function restOf({ id, scope, episodes }: Fact, { names }: Tainted): { readonly left: string[]; readonly isGone: boolean } {
+  const left = episodes.filter((one) => !referencesOf(sourceOf(one) === null ? `episodes/${one}` : one).some((name) => names.has(name)));
+  const isMeant = names.has(`facts/${id}`) || names.has(`users/${scope.user}`);
   return { left, isGone: isMeant || (left.length === 0 && episodes.length > 0) };
 }

@@ -119,20 +119,6 @@ describe('admitSkill', () => {
     ]);
   });
 
-  it('verifies what a job from before versions were counted for each user means', async () => {
-    const nobodys = candidate();
-    const ofBob = candidate({ code: 'n = int(input())\nprint(n + n)', scope: { ...scope, user: 'bob' } });
-    const { procedural } = memoryOf(nobodys, ofBob);
-    const { name, version, digest } = ofBob;
-    const verified = await admitSkill(
-      { tenant: 'acme', agent: 'solver', name, version, digest },
-      admissionDeps(procedural),
-      new AbortController().signal,
-    );
-    expect(verified).toMatchObject({ status: 'active', scope: { user: 'bob' } });
-    expect(await procedural.versions(nobodys.scope, name)).toMatchObject([{ status: 'candidate' }]);
-  });
-
   it('ends the same wherever it was killed', async () => {
     const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
     for (const death of [1, 2]) {
@@ -265,7 +251,7 @@ describe('verification again', () => {
   });
 
   it('rejects what calls a skill that was withdrawn, and blames no system', async () => {
-    const gone = { name: 'gone', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) };
+    const gone = { name: 'gone', tenant: 'acme', agent: 'solver', user: null, version: 1, digest: 'f'.repeat(64) };
     const calling = { ...candidate(), dependencies: [gone] };
     const skill = { ...calling, digest: skillDigest(calling) };
     const { procedural } = memoryOf(skill);

@@ -24,7 +24,7 @@ describe('isProven', () => {
     ['the entry point', { entryPoint: 'other' }],
     ['tests', { tests: [{ kind: 'python' as const, setup: '', tests: '' }] }],
     ['parameters', { parameters: [{ name: 'a', type: '', description: '', required: true }] }],
-    ['what it calls', { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', version: 1, digest: 'f'.repeat(64) }] }],
+    ['what it calls', { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', user: null, version: 1, digest: 'f'.repeat(64) }] }],
     ['packages', { packages: ['numpy==2.3.1'] }],
     ['what it is', { kind: 'snippet' as const }],
     ['files', { files: [{ path: 'a', contentBase64: '' }] }],

@@ -4,7 +4,6 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { approveSkill, rollbackSkill } from '../life/decisions.js';
 import { canonicalJson, skillDigest } from '../content-digest.js';
-import { pinnedVersion } from '../life/call-graph.js';
 import { dependencyOn } from './bundle-code.js';
 import { activeDependents } from './verification-ground.js';
 
@@ -48,7 +47,7 @@ async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDe
 const UNCOUNTED = { executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
-  const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, dependent, procedural)));
+  const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   const at = clock.now();
   const next: Skill = { ...dependent, ...UNCOUNTED, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
   if (skillDigest(next) === dependent.digest) return null;
@@ -58,10 +57,9 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
 }
 
 /** The version that is active now for whom the pinned one was; the pinned one where there is none. */
-async function presentPin(pin: SkillDependency, caller: Skill, procedural: ProceduralMemory): Promise<SkillDependency> {
-  const versions = await procedural.versions({ tenant: pin.tenant, agent: pin.agent }, pin.name);
-  const user = pinnedVersion(versions, pin, caller)?.scope.user;
-  const active = versions.find((version) => version.status === 'active' && version.scope.user === user);
+async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): Promise<SkillDependency> {
+  const { tenant, agent, user, name } = pin;
+  const [active] = await procedural.versions({ tenant, agent, user }, name, 'active');
   return active === undefined ? pin : dependencyOn(active);
 }
 
@@ -75,7 +73,7 @@ export async function carryApprovalOver(skill: Skill, replaced: Skill | null, de
   const { procedural, clock } = deps;
   if (skill.status !== 'pending_review' || replaced === null || replaced.status !== 'active') return skill;
   if (!onlyPinsDiffer(skill, replaced) || addsAFinding(skill, replaced)) return skill;
-  const pins = await Promise.all((skill.dependencies ?? []).map((pin) => presentPin(pin, skill, procedural)));
+  const pins = await Promise.all((skill.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   if (canonicalJson(pins) !== canonicalJson(skill.dependencies)) return skill;
   const reason = `approval of version ${replaced.version} by ${approverOf(replaced)} carries over: only what it calls is another version`;
   return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });

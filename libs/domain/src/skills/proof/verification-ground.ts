@@ -4,7 +4,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { activeVersion } from '../life/decisions.js';
 import { dependencyOn } from './bundle-code.js';
-import { isPinOf, neededSkills, pinnedVersion } from '../life/call-graph.js';
+import { isPinOf, neededSkills } from '../life/call-graph.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { isPruning } from '../life/prune.js';
 
@@ -77,15 +77,9 @@ async function dependentsOf(
   );
 }
 
-/** Active skills that call a version of this one, which the same user has. */
-export async function activeDependents(skill: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
-  const { tenant, agent, user } = skill.scope;
-  const calling = (await registry.dependents({ tenant, agent, user, name: skill.name })).filter(({ status }) => status === 'active');
-  if (calling.length === 0) return [];
-  const versions = await registry.versions({ tenant, agent }, skill.name);
-  return calling.filter((caller) =>
-    (caller.dependencies ?? []).some((pin) => isPinOf(pin, skill) && pinnedVersion(versions, pin, caller)?.scope.user === user),
-  );
+/** Active skills that call a version of this one. */
+export async function activeDependents({ name, scope }: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
+  return (await registry.dependents({ ...scope, name })).filter(({ status }) => status === 'active');
 }
 
 function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
