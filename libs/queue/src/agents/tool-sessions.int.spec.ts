@@ -7,7 +7,7 @@ import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.j
 
 const file = redisForFile();
 const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
-const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', version, digest: 'd'.repeat(64) });
+const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', user: null, version, digest: 'd'.repeat(64) });
 
 const anew = (requestId: string) => ({ requestId, template: 'default' });
 
