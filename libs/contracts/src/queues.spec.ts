@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AgentId, SkillName, TenantId, UserId } from './ids.js';
-import { SkillVerify, skillJobPrefix, skillJobSuffix } from './queues.js';
+import { SkillVerify } from './queues.js';
 
 const named = (name: { safeParse: (value: string) => { success: boolean } }) =>
   fc.stringMatching(/^[a-z0-9._-]{1,4}$/).filter((value) => name.safeParse(value).success);
@@ -30,18 +30,6 @@ describe('job ids of skills', () => {
     fc.assert(
       fc.property(SKILL, SKILL, (a, b) => {
         expect(SkillVerify.jobId(a) === SkillVerify.jobId(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
-      }),
-    );
-  });
-
-  it('start as those of their owner do, and end as those of their user, and of nobody else', () => {
-    fc.assert(
-      fc.property(SKILL, SKILL, (a, b) => {
-        const id = SkillVerify.jobId(a);
-        expect(id.startsWith(skillJobPrefix(b.tenant))).toBe(a.tenant === b.tenant);
-        expect(id.startsWith(skillJobPrefix(b.tenant, b.agent))).toBe(a.tenant === b.tenant && a.agent === b.agent);
-        const user = b.user ?? 'nobody-else';
-        expect(id.endsWith(skillJobSuffix(user))).toBe(a.user === user);
       }),
     );
   });

@@ -89,14 +89,6 @@ export const ConsolidationRunJob = queue({
   }),
 });
 
-/** What job ids of a tenant's skills, or of one of its agents', start with. No name holds a "~", so that no two owners share a job. */
-export function skillJobPrefix(tenant: string, agent?: string): string {
-  return agent === undefined ? `${tenant}~` : `${tenant}~${agent}~`;
-}
-
-/** What job ids of one user's skills end with. */
-export const skillJobSuffix = (user: string) => `~@${user}`;
-
 export const SkillVerify = queue({
   name: 'skill.verify',
   payload: z.object({
@@ -112,8 +104,17 @@ export const SkillVerify = queue({
     round: z.number().int().min(1).optional(),
   }),
   result: z.object({ status: z.string() }),
-  jobId: (p) =>
-    `${skillJobPrefix(p.tenant, p.agent)}${p.name}~${p.version}~${p.digest.slice(0, 16)}${p.round === undefined ? '' : `~${p.round}`}${p.user === undefined ? '' : skillJobSuffix(p.user)}`,
+  // No name holds a "~" or "@", so that no two skills share a job.
+  jobId: ({ tenant, agent, name, version, digest, round, user }) =>
+    [
+      tenant,
+      agent,
+      name,
+      version,
+      digest.slice(0, 16),
+      ...(round === undefined ? [] : [round]),
+      ...(user === undefined ? [] : [`@${user}`]),
+    ].join('~'),
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,

@@ -1,4 +1,5 @@
 import { taskOfExecution } from '@etude/contracts/ids';
+import { QUEUES } from '@etude/contracts/queues';
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExecutionStore } from '../executions/executions.js';
@@ -7,9 +8,18 @@ import { type ErasureSubject, markOf } from '../redis/keys.js';
 import { isConnectionError, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
 import { type Erased, type ErasurePlace, keysStartingWith } from './erasure-place.js';
-import { JOBS, ownedTasks, QUEUE_EVENTS, SCHEDULES, TASKS } from './job-traces.js';
-import { AGENTS, CONSOLIDATIONS, EXECUTIONS, OUTBOX, REQUESTS } from './record-traces.js';
-import { SESSIONS, TOOL_ANSWERS, TOOL_SESSIONS, WANTED_SKILLS } from './tool-traces.js';
+import { JOBS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
+import {
+  AGENTS,
+  CONSOLIDATIONS,
+  EXECUTIONS,
+  OUTBOX,
+  REQUESTS,
+  SANDBOXES,
+  TOOL_ANSWERS,
+  TOOL_SESSIONS,
+  WANTED_SKILLS,
+} from './record-places.js';
 
 /** Things by place, such as "queue.tasks"; places without any are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
@@ -22,21 +32,23 @@ export interface QueueErasureOptions {
   readonly rewriteWaitMs?: number;
 }
 
-/** What is found by what goes before what it is found by: executions and jobs before tasks. Jobs of wishes are found by their being gone. */
+/**
+ * In this order: executions and jobs are found by their tasks, so they go before them; jobs of wishes and request ids are found by the
+ * absence of their records, so they go behind them.
+ */
 const PLACES: readonly ErasurePlace[] = [
   SCHEDULES,
   OUTBOX,
   EXECUTIONS,
   WANTED_SKILLS,
-  JOBS,
+  ...JOBS,
   TASKS,
   CONSOLIDATIONS,
   TOOL_SESSIONS,
   TOOL_ANSWERS,
   REQUESTS,
-  SESSIONS,
+  SANDBOXES,
   AGENTS,
-  QUEUE_EVENTS,
 ];
 const STOP_WAIT_MS = 30_000;
 const REWRITE_WAIT_MS = 60_000;
@@ -69,6 +81,8 @@ export class QueueErasure {
     for (;;) {
       const { done, left } = await this.#pass(await this.#erased(tenant, subject, at), signal);
       for (const [place, count] of Object.entries(done)) removed[place] = (removed[place] ?? 0) + count;
+      // BullMQ's streams of events name jobs. Nobody reads them.
+      for (const { name } of QUEUES) await this.producer.queue(name).trimEvents(0);
       if (left === 0 || performance.now() > deadline) return removed;
       await sleep(POLL_MS, undefined, { signal });
     }
@@ -82,8 +96,7 @@ export class QueueErasure {
     const found: Record<string, number> = {};
     for (const place of PLACES)
       for await (const page of place.traces(erased)) {
-        const certain = page.filter(({ isCertain }) => isCertain).length;
-        if (certain > 0) found[place.name] = (found[place.name] ?? 0) + certain;
+        if (page.length > 0) found[place.name] = (found[place.name] ?? 0) + page.length;
       }
     return found;
   }
@@ -99,7 +112,7 @@ export class QueueErasure {
     for (const place of PLACES)
       for await (const page of place.traces(erased)) {
         signal.throwIfAborted();
-        const removed = (await Promise.all(page.map((one) => one.remove()))).filter(Boolean).length;
+        const removed = (await Promise.all(page.map((remove) => remove()))).filter((answer) => answer !== false).length;
         if (removed > 0) done[place.name] = (done[place.name] ?? 0) + removed;
         left += page.length - removed;
       }

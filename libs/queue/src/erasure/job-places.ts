@@ -1,0 +1,141 @@
+import { rolloutIdOf } from '@etude/contracts/ids';
+import {
+  ConsolidationRunJob,
+  MemoryUpkeepJob,
+  MemoryWriteJob,
+  QUEUES,
+  RolloutRun,
+  SandboxExecute,
+  SkillRequest,
+  SkillVerify,
+} from '@etude/contracts/queues';
+import { isFinal, type TaskState } from '@etude/contracts/task';
+import type { Job, Queue } from 'bullmq';
+import { keptSchedules } from '../jobs/scheduler.js';
+import { memberOf, taskKeys } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
+import { type Erased, type ErasurePlace, isOwned, keyedPlace } from './erasure-place.js';
+
+/** Jobs that wait, run, have ended or are dead. A job goes where its record is gone, whoever removed the record. */
+export const JOBS: readonly ErasurePlace[] = QUEUES.map(({ name }) =>
+  keyedPlace({
+    name: 'queue.jobs',
+    type: 'hash',
+    start: ({ producer }) => `${producer.keys.queues}:${name}:`,
+    async trace(erased, _key, id) {
+      const queue = erased.producer.queue(name);
+      const job = (await queue.getJob(id)) as Job | undefined;
+      const data = (job?.data ?? {}) as { tenant?: unknown };
+      if (job === undefined || data.tenant !== erased.tenant || isNew(job, erased.at)) return null;
+      return (await isOwnJob(erased, name, data)) ? () => removeJob(queue, job) : null;
+    },
+  }),
+);
+
+/** Schedules belong to the tenant alone. */
+export const SCHEDULES: ErasurePlace = {
+  name: 'queue.schedules',
+  async *traces({ producer, tenant, subject }) {
+    if (!('all' in subject)) return;
+    const all = await keptSchedules(producer);
+    yield all.filter((one) => one.tenant === tenant).map((one) => () => one.remove());
+  },
+};
+
+/** A job whose record goes when the job is done may be somebody else's, where it ended after the mark. Others name their owner. */
+function isNew({ finishedOn, timestamp, queueName }: Job, at: number): boolean {
+  const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;
+  return ((isKnownByRecord ? finishedOn : undefined) ?? timestamp) >= at;
+}
+
+async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promise<boolean> {
+  const { producer, tenant, subject, taskIds, skillIsGone } = erased;
+  const { redis, keys } = producer;
+  const isAll = 'all' in subject;
+  const isGone = async (key: string) => (await redis.exists(key)) === 0;
+  const payload = QUEUES.find(({ name }) => name === queueName)?.payload.safeParse(data);
+  if (payload?.success !== true) return isAll;
+  switch (queueName) {
+    case RolloutRun.name: {
+      const { taskId } = RolloutRun.payload.parse(data);
+      return taskIds.has(taskId) || isGone(keys.task(tenant, taskId));
+    }
+    case SandboxExecute.name: {
+      const { executionId, taskId } = SandboxExecute.payload.parse(data);
+      return (taskId !== null && taskIds.has(taskId)) || isGone(keys.execution(tenant, executionId));
+    }
+    case MemoryWriteJob.name:
+      return (await redis.hexists(keys.memoryOutbox(tenant), MemoryWriteJob.payload.parse(data).writeId)) === 0;
+    case ConsolidationRunJob.name:
+      return isAll || ('agent' in subject && ConsolidationRunJob.payload.parse(data).agent === subject.agent);
+    case SkillVerify.name: {
+      const skill = SkillVerify.payload.parse(data);
+      return isOwned(erased, skill.agent, skill.user ?? null) || skillIsGone(skill);
+    }
+    case SkillRequest.name:
+      return isAll || isGone(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id));
+    default:
+      // The job of the erasure itself is at work.
+      return isAll && MemoryUpkeepJob.payload.parse(data).work !== 'erase';
+  }
+}
+
+/** False while it runs. */
+async function removeJob(queue: Queue, job: Job): Promise<boolean> {
+  try {
+    await job.remove();
+    return true;
+  } catch (error) {
+    // BullMQ has no code for a job that is locked or belongs to a schedule.
+    if ((await queue.getJob(job.id ?? '')) === undefined) return true;
+    if (/lock|scheduler/i.test((error as Error).message)) return false;
+    throw error;
+  }
+}
+
+type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
+
+export interface OwnedTask {
+  readonly id: string;
+  readonly isFinal: boolean;
+}
+
+/** Tasks with their journals, event streams and request ids. */
+export const TASKS: ErasurePlace = {
+  name: 'queue.tasks',
+  async *traces(erased) {
+    for await (const tasks of ownedTasks(erased))
+      yield tasks.map(
+        ({ id }) =>
+          () =>
+            eraseTask(erased, id),
+      );
+  },
+};
+
+const PAGE = 500;
+
+/** Oldest first; ids of tasks are ordered by time. */
+export async function* ownedTasks(owner: Owner): AsyncGenerator<readonly OwnedTask[]> {
+  const { redis, keys } = owner.producer;
+  for (let after = '-'; ;) {
+    const ids = await redis.zrangebylex(keys.tasks(owner.tenant), after, '+', 'LIMIT', 0, PAGE);
+    const found = await Promise.all(ids.map((id) => readOwned(owner, id)));
+    yield found.filter((task) => task !== null);
+    if (ids.length < PAGE) return;
+    after = `(${ids.at(-1)}`;
+  }
+}
+
+async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {
+  const { redis, keys } = owner.producer;
+  const [state, createdAt, agent, user] = await redis.hmget(keys.task(owner.tenant, id), 'state', 'createdAt', 'agent', 'user');
+  if (!state || Number(createdAt) >= owner.at) return null;
+  return isOwned(owner, agent ?? '', user || null) ? { id, isFinal: isFinal(state as TaskState) } : null;
+}
+
+async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: string): Promise<void> {
+  const rolloutId = rolloutIdOf(taskId);
+  const args = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId), taskId];
+  await runScript(redis, 'eraseTask', taskKeys(keys, { tenant, taskId, rolloutId }), args);
+}

@@ -1,0 +1,180 @@
+import { taskOfExecution } from '@etude/contracts/ids';
+import { MemoryWrite } from '@etude/contracts/memory';
+import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
+import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { updatedAt } from '../agents/agent-settings-store.js';
+import { WantedSkills } from '../agents/wanted-skills.js';
+import { withoutQuotes } from '../memory/consolidation-store.js';
+import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
+import { memberOf } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
+import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
+import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, type Trace } from './erasure-place.js';
+
+/** Writes that memory has not taken yet. One that can't be read belongs to the tenant alone. */
+export const OUTBOX: ErasurePlace = {
+  name: 'queue.outbox',
+  async *traces(erased) {
+    const { tenant, producer } = erased;
+    const reader = new OutboxReader(producer.redis, producer.keys);
+    for await (const page of fieldsOf(producer.redis, producer.keys.memoryOutbox(tenant)))
+      yield page
+        .filter(([, text]) => isOwnWrite(erased, text))
+        .map(
+          ([id]) =>
+            () =>
+              reader.remove(tenant, id),
+        );
+  },
+};
+
+function isOwnWrite(erased: Erased, text: string): boolean {
+  const write = MemoryWrite.safeParse(JSON.parse(text));
+  if (!write.success) return 'all' in erased.subject;
+  const { scope, at } = ownerOf(write.data);
+  return at < erased.at && isOwned(erased, scope.agent, scope.user);
+}
+
+/** Settings of agents, and when agents called last. They name no user. */
+export const AGENTS: ErasurePlace = {
+  name: 'queue.agents',
+  async *traces({ tenant, subject, at, producer: { redis, keys } }) {
+    if ('user' in subject) return;
+    const isOwn = (agent: string) => 'all' in subject || agent === subject.agent;
+    for await (const page of fieldsOf(redis, keys.agents(tenant))) {
+      const own = page.filter(([agent, text]) => isOwn(agent) && updatedAt(text) < at);
+      yield own.map(
+        ([agent]) =>
+          () =>
+            redis.hdel(keys.agents(tenant), agent),
+      );
+    }
+    const seen = await redis.zrangebyscore(keys.agentsSeen(tenant), '-inf', `(${at}`);
+    yield seen.filter(isOwn).map((agent) => () => redis.zrem(keys.agentsSeen(tenant), agent));
+  },
+};
+
+const deletion =
+  ({ producer }: Erased, key: string): Trace =>
+  () =>
+    producer.redis.del(key);
+
+/** Requests and results of executions: those of erased tasks, also where the task is gone already, and of the verification of skills. */
+export const EXECUTIONS = keyedPlace({
+  name: 'queue.executions',
+  start: ({ producer, tenant }) => producer.keys.execution(tenant, ''),
+  trace: async (erased, key, id) => ((await isOwnExecution(erased, key, id)) ? deletion(erased, key) : null),
+});
+
+async function isOwnExecution(erased: Erased, key: string, id: string): Promise<boolean> {
+  const { redis, keys } = erased.producer;
+  const taskId = taskOfExecution(id);
+  if (taskId !== null) return erased.taskIds.has(taskId) || (await redis.exists(keys.task(erased.tenant, taskId))) === 0;
+  if ('all' in erased.subject) return true;
+  const request = ExecutionRequest.safeParse(JSON.parse((await redis.hget(key, 'request')) ?? 'null'));
+  const owner = request.data?.owner;
+  return owner !== undefined && isOwned(erased, owner.agent, owner.user);
+}
+
+/** Runs of the agent are removed. The plans of other runs may quote anybody, and are cut out. */
+export const CONSOLIDATIONS = keyedPlace({
+  name: 'queue.consolidations',
+  start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
+  async trace(erased, key) {
+    const { redis } = erased.producer;
+    const { subject, at } = erased;
+    const text = (await redis.get(key)) ?? 'null';
+    const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
+    if (record === undefined) return 'all' in subject ? deletion(erased, key) : null;
+    if (record.createdAt >= at) return null;
+    if ('all' in subject || ('agent' in subject && record.agent === subject.agent)) return deletion(erased, key);
+    const cut = 'agent' in subject && record.agent !== null ? record : withoutQuotes(record);
+    if (cut === record) return null;
+    return async () => (await runScript<number>(redis, 'swapRecord', [key], [text, JSON.stringify(cut)])) === 1;
+  },
+});
+
+/** Request ids whose record is gone; of a whole tenant also those of other calls. An erasure's holds digests, and stays. */
+export const REQUESTS = keyedPlace({
+  name: 'queue.requests',
+  start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
+  async trace(erased, key, rest) {
+    const { redis, keys } = erased.producer;
+    const records = { submit: keys.task, consolidate: keys.consolidation, sandbox: keys.sandbox, wish: keys.wantedSkill };
+    const method = rest.split(':', 1)[0] ?? '';
+    if (method === 'erase') return null;
+    const recordOf = records[method as keyof typeof records] as typeof keys.task | undefined;
+    const [, id = ''] = ((await redis.get(key)) ?? '').split(' ');
+    const isOwn = recordOf ? (await redis.exists(recordOf(erased.tenant, id))) === 0 : 'all' in erased.subject;
+    return isOwn ? deletion(erased, key) : null;
+  },
+});
+
+/** Wishes with their drafts. */
+export const WANTED_SKILLS = keyedPlace({
+  name: 'queue.wanted-skills',
+  start: ({ producer, tenant }) => producer.keys.wantedSkill(tenant, ''),
+  async trace(erased, key, id) {
+    const { producer, tenant, at } = erased;
+    const { redis, keys } = producer;
+    const wish = await new WantedSkills(producer).get(tenant, id);
+    if (wish === null || wish.createdAt >= at || !isOwned(erased, wish.agent, wish.user)) return null;
+    const gone = redis.multi().del(key).zrem(keys.wantedSkills(tenant), id).zrem(keys.wantedSkillOutbox, memberOf(tenant, id));
+    return () => gone.srem(keys.openWishes(tenant, wish.agent), id).exec();
+  },
+});
+
+/** Answers to calls of tools, kept for an hour. */
+export const TOOL_ANSWERS = keyedPlace({
+  name: 'queue.tool-answers',
+  start: ({ producer, tenant }) => producer.keys.toolAnswer(tenant, '', '', '').slice(0, -2),
+  async trace(erased, key, rest) {
+    if (!isOwnKey(erased, rest)) return null;
+    const { at } = JSON.parse((await erased.producer.redis.get(key)) ?? '{}') as { at?: number };
+    return (at ?? 0) < erased.at ? deletion(erased, key) : null;
+  },
+});
+
+/** Todos, loaded functions and the sandbox. All data of a session that began before the erasure goes, whenever it was added. */
+export const TOOL_SESSIONS = keyedPlace({
+  name: 'queue.tool-sessions',
+  start: ({ producer, tenant }) => producer.keys.toolSession(tenant, '', '', '').slice(0, -2),
+  async trace(erased, key, rest) {
+    const { producer, tenant, at } = erased;
+    const { redis, keys } = producer;
+    if (!isOwnKey(erased, rest)) return null;
+    const [createdAt, sandbox, requestId] = await redis.hmget(key, 'createdAt', 'sandbox', 'sandboxRequest');
+    if (Number(createdAt) >= at) return null;
+    return async () => {
+      // A claimed sandbox that was not recorded yet is found by its request.
+      const made = requestId ? await redis.get(keys.request(tenant, 'sandbox', requestId)) : null;
+      for (const id of new Set([sandbox, made?.split(' ')[1]])) if (id) await eraseSandbox(erased, id, 'what its session held was erased');
+      await redis.del(key);
+    };
+  },
+});
+
+/**
+ * Sandboxes belong to the tenant alone. One that a session of tools opened or named belongs to that session's agent and user from then
+ * on. An open one is closed first; its controller finds it gone, and removes it.
+ */
+export const SANDBOXES = keyedPlace({
+  name: 'queue.sandboxes',
+  start: ({ producer, tenant }) => producer.keys.sandbox(tenant, ''),
+  async trace(erased, key, id) {
+    const isAll = 'all' in erased.subject;
+    const [createdAt, owner, since] = await erased.producer.redis.hmget(key, 'createdAt', 'toolOwner', 'toolSince');
+    if (!isAll && !(owner && isOwnKey(erased, owner))) return null;
+    if (Number(isAll ? createdAt : since) >= erased.at) return null;
+    return () => eraseSandbox(erased, id, isAll ? 'its tenant was erased' : 'what sessions of tools left in it was erased');
+  },
+});
+
+/** Ends it, where it is open, and forgets it. */
+async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: string, reason: string): Promise<void> {
+  const key = keys.sandbox(tenant, id);
+  const [state, epoch, requestKey] = await redis.hmget(key, 'state', 'ownerEpoch', 'requestKey');
+  if (state === 'open') await new SandboxSessionStore(redis, keys).end(tenant, id, Number(epoch), 'closed', reason);
+  await redis.del(key, ...(requestKey ? [requestKey] : []));
+  await redis.zrem(keys.sandboxes(tenant), id);
+}
