@@ -6,11 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './ports.js';
 import { startProcess, type TestProcess } from './processes.js';
 import { writeProofKeys } from './proof-keys.js';
-import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from './qdrant.js';
 import { startRedis, type TestRedis } from './redis.js';
 
-/** A server that was given may have others' collections. */
-const COLLECTION_PREFIX = `flow${process.pid}`;
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface TestStackOptions {
@@ -18,8 +15,6 @@ export interface TestStackOptions {
   readonly script: string;
   /** Added to every service's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: a file. */
-  readonly memory?: 'sqlite' | 'qdrant';
 }
 
 /** The four services as real processes, with a Redis, a memory file and a scripted model of their own. */
@@ -40,10 +35,9 @@ export interface TestStack {
 }
 
 /** Starts everything but the rollout workers. Needs the built services (`tsc -b`). */
-export async function startStack({ script, env = {}, memory = 'sqlite' }: TestStackOptions): Promise<TestStack> {
+export async function startStack({ script, env = {} }: TestStackOptions): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-stack-'));
   const redis = await startRedis();
-  const qdrant = memory === 'qdrant' ? await startMemoryServer() : null;
   const [grpcPort, modelPort] = [await freePort(), await freePort()];
   const modelUrl = `http://127.0.0.1:${modelPort}`;
   const memoryPath = join(dir, 'memory.sqlite');
@@ -51,7 +45,6 @@ export async function startStack({ script, env = {}, memory = 'sqlite' }: TestSt
     ETUDE_LOG_LEVEL: 'warn',
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: memoryPath,
-    ...(qdrant === null ? {} : qdrantSettings(qdrant)),
     // At once, and the same whatever this machine has fetched.
     ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
@@ -75,8 +68,6 @@ export async function startStack({ script, env = {}, memory = 'sqlite' }: TestSt
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));
     await redis.stop();
-    await qdrant?.drop(COLLECTION_PREFIX);
-    await qdrant?.stop();
     await rm(dir, { recursive: true, force: true });
   };
   try {
@@ -105,22 +96,6 @@ export async function startStack({ script, env = {}, memory = 'sqlite' }: TestSt
     await stop();
     throw error;
   }
-}
-
-async function startMemoryServer(): Promise<TestQdrant> {
-  const source = await findQdrant();
-  console.log(describeQdrant(source));
-  return startQdrant(source);
-}
-
-function qdrantSettings({ url, apiKey, caPath }: TestQdrant): Record<string, string> {
-  return {
-    ETUDE_MEMORY_ADAPTER: 'qdrant',
-    ETUDE_QDRANT_URL: url,
-    ETUDE_QDRANT_COLLECTION_PREFIX: COLLECTION_PREFIX,
-    ...(apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: apiKey }),
-    ...(caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: caPath }),
-  };
 }
 
 /** Resolves when the process has ended, however that came about. */
