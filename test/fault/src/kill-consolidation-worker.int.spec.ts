@@ -60,8 +60,11 @@ it('finishes a consolidation run whose job was never added', async () => {
   await worker.kill();
   worker = await stack.start('consolidation-worker');
   const runs = createServiceClient(Consolidation, stack.address);
-  const isDone = async () => (await runs.getConsolidationRun({ name: `consolidationRuns/${record.id}` })).state === ConsolidationState.DONE;
-  await until(isDone, { what: 'the run to be done' });
+  const finished = async () => {
+    const run = await runs.getConsolidationRun({ name: `consolidationRuns/${record.id}` });
+    return run.endTime ? run.state : null;
+  };
+  expect(await until(finished, { what: 'the end of the run' })).toBe(ConsolidationState.DONE);
   runs.close();
 });
 

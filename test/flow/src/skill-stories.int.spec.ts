@@ -109,17 +109,18 @@ describe('skills', () => {
   });
 
   it("stay a person's own until an approver promotes them", async () => {
-    const [owner, other] = ['one', 'two'].map((user) => ({ agent: 'helper', user }));
+    const owner = { agent: 'helper', user: 'one' };
+    const other = { agent: 'helper', user: 'two' };
     const sides = { width: 3, height: 4 };
-    expect((await register(owner!, area('room', 'width * height'))).status).toBe(SkillStatus.ACTIVE);
-    expect(await use(owner!, 'room', sides)).toBe(12);
-    expect(await search(other!, 'Area of a rectangle, for room.')).not.toContain('room');
-    expect(await use(other!, 'room', sides)).toBeUndefined();
-    await skills.promoteSkill({ ...named(owner!, 'room'), scope: SkillScope.TENANT });
-    await expect(use(other!, 'room', sides)).rejects.toThrow('FAILED_PRECONDITION');
+    expect((await register(owner, area('room', 'width * height'))).status).toBe(SkillStatus.ACTIVE);
+    expect(await use(owner, 'room', sides)).toBe(12);
+    expect(await search(other, 'Area of a rectangle, for room.')).not.toContain('room');
+    expect(await use(other, 'room', sides)).toBeUndefined();
+    await skills.promoteSkill({ ...named(owner, 'room'), scope: SkillScope.TENANT });
+    await expect(use(other, 'room', sides)).rejects.toThrow('FAILED_PRECONDITION');
     await approve({ agent: '' }, 'room');
-    expect(await use(other!, 'room', sides)).toBe(12);
-    expect(await search(other!, 'Area of a rectangle, for room.')).toContain('room');
+    expect(await use(other, 'room', sides)).toBe(12);
+    expect(await search(other, 'Area of a rectangle, for room.')).toContain('room');
   });
 
   it('refuse a version that breaks a dependent, and roll back one that does not', async () => {
