@@ -1,5 +1,4 @@
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
-import { errorCode, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
@@ -14,7 +13,7 @@ import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memor
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
-import { leaseEndOf } from '@etude/queue/jobs/job-end';
+import { finalFailure } from '@etude/queue/jobs/job-end';
 import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,7 +53,10 @@ export function consolidationRunProcessor(
       const outcome = await runOnce(begun, deps, context);
       await runs.put({ ...begun, ...outcome, state: 'done', endedAt: clock.now() });
     } catch (error) {
-      await recordFailure(begun, error, deps, context);
+      const failure = finalFailure(error, context);
+      // Counts of this attempt were written with its progress.
+      if (failure !== null)
+        await runs.put({ ...((await runs.get(tenant, runId)) ?? begun), state: 'failed', endedAt: clock.now(), error: failure });
       throw error;
     }
     return { runId };
@@ -85,25 +87,6 @@ async function waitForWrites(
   return [
     `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`,
   ];
-}
-
-/** A run that another attempt or another worker takes up is no failure yet. */
-async function recordFailure(
-  begun: ConsolidationRecord,
-  error: unknown,
-  { runs, clock }: ConsolidationRunDeps,
-  { signal, isLastAttempt }: JobContext,
-): Promise<void> {
-  if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return;
-  const cause: unknown = signal.aborted ? signal.reason : error;
-  // Counts of this attempt were written with its progress.
-  const latest = (await runs.get(begun.tenant, begun.id)) ?? begun;
-  await runs.put({
-    ...latest,
-    state: 'failed',
-    endedAt: clock.now(),
-    error: `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`,
-  });
 }
 
 /** For a run that goes on while somebody is erased: what it learned of them is dropped, and the rest is applied. */

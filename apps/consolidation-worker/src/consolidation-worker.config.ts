@@ -25,35 +25,19 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-type Needed = readonly [
-  schedule: 'ETUDE_CONSOLIDATION_SCHEDULE' | 'ETUDE_ARCHIVE_SCHEDULE' | 'ETUDE_SKILLS_PRUNE_SCHEDULE',
-  setting: string,
-  error: (schedule: string) => string,
-  isMissing: (config: Readonly<Record<string, unknown>>) => boolean,
-];
-
-const zoneOf = (schedule: string) => `the time zone of ${schedule}, such as "Europe/Berlin"`;
-const unset = (setting: string) => (config: Readonly<Record<string, unknown>>) => config[setting] === undefined;
-const PRUNE_LIMITS = ['ETUDE_SKILLS_PRUNE_UNUSED_DAYS', 'ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX', 'ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS'];
-
-/** Settings that a schedule needs. */
-const NEEDED: readonly Needed[] = [
-  ['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE', zoneOf, unset('ETUDE_CONSOLIDATION_TIME_ZONE')],
-  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_TIME_ZONE', zoneOf, unset('ETUDE_ARCHIVE_TIME_ZONE')],
-  [
-    'ETUDE_ARCHIVE_SCHEDULE',
-    'ETUDE_ARCHIVE_SCORE_MAX',
-    (schedule) => `the score below which ${schedule} archives, such as 0.2`,
-    unset('ETUDE_ARCHIVE_SCORE_MAX'),
-  ],
-  ['ETUDE_SKILLS_PRUNE_SCHEDULE', 'ETUDE_SKILLS_PRUNE_TIME_ZONE', zoneOf, unset('ETUDE_SKILLS_PRUNE_TIME_ZONE')],
-  [
-    'ETUDE_SKILLS_PRUNE_SCHEDULE',
-    'ETUDE_SKILLS_PRUNE_UNUSED_DAYS',
-    (schedule) => `or _FAILING_RATE_MAX or _SUPERSEDED_DAYS: what ${schedule} prunes, such as 180`,
-    (config) => PRUNE_LIMITS.every((limit) => config[limit] === 0),
-  ],
-];
+const ZONE = 'its time zone, such as "Europe/Berlin"';
+/** Settings without which a schedule says too little. */
+const NEEDED = [
+  ['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE', ZONE],
+  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_TIME_ZONE', ZONE],
+  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_SCORE_MAX', 'the score below which it archives, such as 0.2'],
+  ['ETUDE_SKILLS_PRUNE_SCHEDULE', 'ETUDE_SKILLS_PRUNE_TIME_ZONE', ZONE],
+] as const;
+const PRUNE_LIMITS = [
+  'ETUDE_SKILLS_PRUNE_UNUSED_DAYS',
+  'ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX',
+  'ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS',
+] as const;
 
 export const consolidationWorkerConfig = requireMemory(
   baseConfig
@@ -96,9 +80,11 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_SKILLS_PRUNE_FAILING_USES_MIN: z.coerce.number().int().min(1).max(1_000_000).default(5),
     })
     .superRefine((config, context) => {
-      for (const [schedule, setting, error, isMissing] of NEEDED)
-        if (config[schedule] !== undefined && isMissing(config))
-          context.addIssue({ code: 'custom', path: [setting], message: error(schedule) });
+      const refuse = (setting: string, message: string) => context.addIssue({ code: 'custom', path: [setting], message });
+      for (const [schedule, setting, what] of NEEDED)
+        if (config[schedule] !== undefined && config[setting] === undefined) refuse(setting, `${schedule} needs ${what}`);
+      if (config.ETUDE_SKILLS_PRUNE_SCHEDULE !== undefined && PRUNE_LIMITS.every((limit) => config[limit] === 0))
+        refuse(PRUNE_LIMITS[0], 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this, or _FAILING_RATE_MAX or _SUPERSEDED_DAYS, such as 180 days');
     }),
 );
 export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig>;

@@ -1,4 +1,4 @@
-import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { SkillKey } from '@etude/domain/ports/skill-registry';
 import { versionOfKey } from '@etude/domain/skills/life/find-skill';
@@ -6,7 +6,7 @@ import type { Memory } from '@etude/memory/memory';
 import type { Owners } from '@etude/memory/record-store';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { leaseEndOf } from '@etude/queue/jobs/job-end';
+import { finalFailure } from '@etude/queue/jobs/job-end';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { ErasureSubject } from '@etude/queue/redis/keys';
@@ -44,7 +44,8 @@ export async function eraseSubject(
     if (subject !== null) await run.erase(subject, context.signal);
     await run.finish(context.signal);
   } catch (error) {
-    await run.recordFailure(error, context);
+    const failure = finalFailure(error, context);
+    if (failure !== null) await run.fail(failure);
     throw error;
   }
 }
@@ -113,11 +114,8 @@ class ErasureRun {
     await this.#put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }
 
-  /** A run that another attempt or another worker takes up is no failure yet. */
-  async recordFailure(error: unknown, { signal, isLastAttempt }: JobContext): Promise<void> {
-    if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return;
-    const text = `${errorCode(error)}: ${error instanceof Error ? error.message : String(error)}`;
-    await this.#put({ state: 'failed', error: text, finishedAt: this.deps.clock.now() });
+  async fail(failure: string): Promise<void> {
+    await this.#put({ state: 'failed', error: failure, finishedAt: this.deps.clock.now() });
   }
 
   async #find(owners: Owners, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {

@@ -1,37 +1,32 @@
-import { Worker } from 'node:worker_threads';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
+import { findSecrets, pythonAnalyser } from './find-in-text.js';
 
 export interface AnalyserTask {
   readonly text: string;
   readonly language: 'python' | 'text';
 }
 
-export type ThreadAnswer = { readonly findings: readonly SkillFinding[] } | { readonly failed: string };
-export type ChildAnswer = 'ready' | ThreadAnswer;
-
-const WATCH_MS = 20;
+export type TextAnswer = { readonly findings: readonly SkillFinding[] } | { readonly failed: string };
+export type ChildAnswer = 'ready' | TextAnswer;
 
 const answer = (message: ChildAnswer) => process.send?.(message);
 
-/**
- * The process around the analysers: one text after the other, until one of them makes it fail. They have a thread, so that this
- * one can see how large the process grows: WebAssembly's memory is in no heap that could be limited.
- */
-function analyse(memoryMiB: number): void {
-  const thread = new Worker(new URL('./analyser-thread-main.js', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: memoryMiB },
-  });
-  const watch = setInterval(() => {
-    if (process.memoryUsage.rss() > memoryMiB * 2 ** 20) answer({ failed: `it needs more than ${memoryMiB} MiB` });
-  }, WATCH_MS);
-  watch.unref();
-  thread.on('message', answer);
-  thread.once('error', (error: Error) => answer({ failed: error.message }));
-  process.on('message', (task) => {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-    thread.postMessage(task);
-  });
+const findInPython = pythonAnalyser();
+// The first text costs most of a second: nobody waits for this one.
+await findInPython('pass\n');
+await findSecrets('pass\n');
+
+async function answerTo({ text, language }: AnalyserTask): Promise<TextAnswer> {
+  try {
+    const inPython = language === 'python' ? await findInPython(text) : [];
+    return { findings: [...inPython, ...(await findSecrets(text))] };
+  } catch (error) {
+    // The stack of this process or the memory of the analyser is used up.
+    const isTooMuch = ['RangeError', 'RuntimeError'].includes((error as Error).name);
+    return { failed: isTooMuch ? 'it is nested too deep, or too large' : String(error).slice(0, 200) };
+  }
 }
 
 process.once('disconnect', () => process.exit(0));
-analyse(Number(process.argv[2]));
+process.on('message', (task: AnalyserTask) => void answerTo(task).then(answer));
+answer('ready');

@@ -1,18 +1,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
-import type { AnalyserTask, ChildAnswer, ThreadAnswer } from './analyser-child-main.js';
+import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-main.js';
 
 export interface AnalyserLimits {
   /** For one text; 20 s by default. */
   readonly wallMs?: number;
   /** Until the analysers are loaded; 60 s by default. */
   readonly startMs?: number;
-  /** Of their whole process; 1,024 by default. */
+  /** For the memory of Ruff, and again for the heap of the process; 1,024 by default. */
   readonly memoryMiB?: number;
   /** Of one text; 2,000,000 by default. */
   readonly charsMax?: number;
@@ -27,7 +28,7 @@ const LIMITS: Required<AnalyserLimits> = { wallMs: 20_000, startMs: 60_000, memo
  */
 export class RuffSecretlintAnalyser implements CodeAnalyser {
   readonly #limits: Required<AnalyserLimits>;
-  #process: AnalyserProcess | null = null;
+  #process: ChildProcess | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -50,8 +51,8 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     if (this.#closed) throw closed();
     if (signal?.aborted) throw cancelled();
     if (text.length > charsMax) return [notAnalysed(`it is longer than ${charsMax} characters`)];
-    this.#process ??= await AnalyserProcess.start(this.#limits);
-    const answer = await this.#process.ask({ text, language }, wallMs, signal);
+    this.#process ??= await startChild(this.#limits);
+    const answer = await ask(this.#process, { text, language }, wallMs, signal);
     if ('findings' in answer) return answer.findings;
     // Whatever it was, the process is in no state to trust.
     this.#stop();
@@ -61,7 +62,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
   }
 
   #stop(): void {
-    this.#process?.kill();
+    this.#process?.kill('SIGKILL');
     this.#process = null;
   }
 
@@ -86,52 +87,41 @@ function notAnalysed(why: string): SkillFinding {
 }
 
 const CHILD = fileURLToPath(new URL('../dist/analyser-child-main.js', import.meta.url));
+const WASM_PAGES_PER_MIB = 16;
 
-/** A process that has its analysers loaded. It answers one question at a time. */
-export class AnalyserProcess {
-  readonly #child: ChildProcess;
+/** A process that has its analysers loaded. @throws EtudeError INTERNAL where it does not come up */
+async function startChild({ startMs, memoryMiB }: Required<AnalyserLimits>): Promise<ChildProcess> {
+  const child = fork(CHILD, {
+    // Compiled once and quickly: compiling Ruff again for speed takes 250 MiB, and a skill is a small text.
+    // The process has no network, writes nothing, and starts no other.
+    execArgv: [
+      '--liftoff-only',
+      `--max-old-space-size=${memoryMiB}`,
+      `--wasm-max-mem-pages=${memoryMiB * WASM_PAGES_PER_MIB}`,
+      '--permission',
+      '--no-warnings',
+      ...readable().map((folder) => `--allow-fs-read=${join(folder, '*')}`),
+    ],
+    env: {},
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (said = (said + chunk).slice(-2_000)));
+  const first = await answerOf(child, AbortSignal.timeout(startMs), `they were not loaded within ${startMs} ms`);
+  if (first === 'ready') return child;
+  child.kill('SIGKILL');
+  const why = 'failed' in first ? first.failed : '';
+  throw new EtudeError('INTERNAL', `the analysers did not start: ${why} ${said}`.trim());
+}
 
-  private constructor(child: ChildProcess) {
-    this.#child = child;
-  }
-
-  /** @throws EtudeError INTERNAL where it does not come up */
-  static async start({ startMs, memoryMiB }: { startMs: number; memoryMiB: number }): Promise<AnalyserProcess> {
-    const child = fork(CHILD, [String(memoryMiB)], {
-      // Compiled once and quickly: compiling Ruff again for speed takes 250 MiB, and a skill is a small text.
-      // What is not allowed here it has not: network, writing, other processes.
-      execArgv: [
-        '--liftoff-only',
-        '--permission',
-        '--allow-worker',
-        '--no-warnings',
-        ...readable().map((folder) => `--allow-fs-read=${join(folder, '*')}`),
-      ],
-      env: {},
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
-    let said = '';
-    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (said = (said + chunk).slice(-2_000)));
-    const first = await answerOf(child, AbortSignal.timeout(startMs), `they were not loaded within ${startMs} ms`);
-    if (first === 'ready') return new AnalyserProcess(child);
-    child.kill('SIGKILL');
-    const why = 'failed' in first ? first.failed : '';
-    throw new EtudeError('INTERNAL', `the analysers did not start: ${why} ${said}`.trim());
-  }
-
-  /** Never fails: what went wrong is the answer. The process is to be killed after any that has no findings. */
-  async ask(task: AnalyserTask, wallMs: number, signal?: AbortSignal): Promise<ThreadAnswer> {
-    const bound = AbortSignal.any([AbortSignal.timeout(wallMs), ...(signal ? [signal] : [])]);
-    const answer = answerOf(this.#child, bound, `it took longer than ${wallMs} ms`);
-    if (this.#child.connected) this.#child.send(task, () => undefined);
-    const found = await answer;
-    return found === 'ready' ? { failed: 'its analysers answered out of turn' } : found;
-  }
-
-  kill(): void {
-    this.#child.kill('SIGKILL');
-  }
+/** Never fails: a failure is the answer. The process is to be killed after any answer without findings. */
+async function ask(child: ChildProcess, task: AnalyserTask, wallMs: number, signal?: AbortSignal): Promise<TextAnswer> {
+  const bound = AbortSignal.any([AbortSignal.timeout(wallMs), ...(signal ? [signal] : [])]);
+  const answer = answerOf(child, bound, `it took longer than ${wallMs} ms`);
+  if (child.connected) child.send(task, () => undefined);
+  const found = await answer;
+  return found === 'ready' ? { failed: 'its analysers answered out of turn' } : found;
 }
 
 /** Folders of the analysers' own code. */
@@ -142,20 +132,19 @@ function readable(): string[] {
   return [dirname(dirname(CHILD)), contracts, ...(packages ? [packages] : [])];
 }
 
-function answerOf(child: ChildProcess, signal: AbortSignal, tooLate: string): Promise<ChildAnswer> {
-  return new Promise((resolve) => {
-    const settle = (answer: ChildAnswer) => {
-      signal.removeEventListener('abort', aborted);
-      child.off('message', settle).off('error', failed).off('exit', exited);
-      resolve(answer);
-    };
-    const aborted = () => settle({ failed: tooLate });
-    const failed = (error: Error) => settle({ failed: error.message });
-    const exited = (code: number | null, killedBy: string | null) =>
-      settle({ failed: `it ended its analysers (${killedBy ?? `exit code ${code}`})` });
-    if (child.exitCode !== null || child.signalCode !== null) return exited(child.exitCode, child.signalCode);
-    if (signal.aborted) return aborted();
-    signal.addEventListener('abort', aborted, { once: true });
-    child.on('message', settle).once('error', failed).once('exit', exited);
-  });
+async function answerOf(child: ChildProcess, signal: AbortSignal, tooLate: string): Promise<ChildAnswer> {
+  const over = new AbortController();
+  const bound = { signal: AbortSignal.any([signal, over.signal]) };
+  const ended = () => ({ failed: `it ended its analysers (${child.signalCode ?? `exit code ${child.exitCode}`})` });
+  if (child.exitCode !== null || child.signalCode !== null) return ended();
+  try {
+    return await Promise.race([
+      once(child, 'message', bound).then(([message]) => message as ChildAnswer),
+      once(child, 'exit', bound).then(ended),
+    ]);
+  } catch (error) {
+    return { failed: signal.aborted ? tooLate : (error as Error).message };
+  } finally {
+    over.abort();
+  }
 }

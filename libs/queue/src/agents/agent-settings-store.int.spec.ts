@@ -15,42 +15,10 @@ function start() {
 const codeOf = (work: Promise<unknown>) => work.then(() => 'none', errorCode);
 
 describe('settings of agents', () => {
-  it('are the installation’s until they are set', async () => {
-    const { store, redis, keys } = start();
-    const before = await store.get('acme', 'coder');
-    expect(before).toMatchObject({ agent: 'coder', settings: INSTALLATION, isSet: false, updatedAt: 0 });
-    const set = await store.update('acme', 'coder', { maxSkills: 3 });
-    expect(set).toMatchObject({ isSet: true, settings: { ...INSTALLATION, maxSkills: 3 } });
-    expect(Math.abs(set.updatedAt - Date.now())).toBeLessThan(60_000);
-    expect(await store.get('acme', 'coder')).toEqual(set);
-    const other = new AgentSettingsStore(redis, keys, { ...INSTALLATION, enabled: false });
-    expect(await other.get('acme', 'coder')).toEqual(set);
-    expect((await other.get('acme', 'tester')).settings.enabled).toBe(false);
-  });
-
   it('belong to one tenant', async () => {
     const { store } = start();
     await store.update('acme', 'coder', { enabled: false });
     expect((await store.get('other', 'coder')).isSet).toBe(false);
-  });
-
-  it('refuse an edit of what changed since', async () => {
-    const { store } = start();
-    const { etag } = await store.get('acme', 'coder');
-    const first = await store.update('acme', 'coder', { maxSkills: 1 }, { etag });
-    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, { etag }))).toBe('ABORTED');
-    await store.update('acme', 'coder', { maxSkills: 5 }, { etag: first.etag });
-    await store.update('acme', 'coder', { maxSkills: 1 });
-    expect(await codeOf(store.update('acme', 'coder', { maxSkills: 2 }, { etag: first.etag }))).toBe('ABORTED');
-  });
-
-  it('are changed by a request once, whatever changed them since', async () => {
-    const { store } = start();
-    const first = () => store.update('acme', 'coder', { maxSkills: 1 }, { requestId: 'r1' });
-    const both = await Promise.all([first(), first()]);
-    expect(both[0].etag).toBe(both[1].etag);
-    const second = await store.update('acme', 'coder', { maxSkills: 2 }, { requestId: 'r2' });
-    expect(await first()).toEqual(second);
   });
 
   it('lose no change of two at once', async () => {
@@ -70,14 +38,6 @@ describe('settings of agents', () => {
     const { store } = start();
     expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
     expect((await store.get('acme', 'coder')).isSet).toBe(false);
-  });
-
-  it('are listed by name, a page at a time', async () => {
-    const { store } = start();
-    for (const agent of ['b', 'a', 'c']) await store.update('acme', agent, {});
-    expect((await store.list('acme', { limit: 2 })).map(({ agent }) => agent)).toEqual(['a', 'b']);
-    expect((await store.list('acme', { limit: 2, after: 'b' })).map(({ agent }) => agent)).toEqual(['c']);
-    expect(await store.list('other', { limit: 2 })).toEqual([]);
   });
 });
 

@@ -99,17 +99,6 @@ describe('sandboxes over the queue', () => {
     expect((await sandboxes.execute(request('use-2'), never())).runs[0]?.stdout).toBe('ran');
   });
 
-  it('names the task of a rollout in the job', async () => {
-    const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [] }));
-    await sandboxes.execute(request('t00000000-r1.a1.execute'), never());
-    await sandboxes.execute(request('verify.abc'), never());
-    // A result is told where it is saved, before its job has ended.
-    const jobs = () => producer.queue(SandboxExecute.name).getCompleted();
-    await until(async () => (await jobs()).length === 2);
-    const tasks = (await jobs()).map(({ data }) => (data as { taskId: string | null }).taskId);
-    expect(new Set(tasks)).toEqual(new Set(['t00000000', null]));
-  });
-
   it('carries requests and results of megabytes', async () => {
     const { sandboxes, redis, keys } = await start(async ({ executionId, runs }) => ({
       executionId,
@@ -173,24 +162,6 @@ describe('sandboxes over the queue', () => {
     expect((await sandboxes.execute(request('e1'), never())).runs[0]?.stdout).toBe('told');
   });
 
-  it('throws AbortError after the code was stopped', async () => {
-    let running = false;
-    let stopped = false;
-    const { sandboxes } = await start(async ({ executionId }, signal) => {
-      running = true;
-      await untilAborted(signal);
-      stopped = true;
-      signal.throwIfAborted();
-      return { executionId, runs: [] };
-    });
-    const stop = new AbortController();
-    const executing = sandboxes.execute(request('e1'), stop.signal);
-    await until(() => running);
-    stop.abort();
-    await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
-    expect(stopped).toBe(true);
-  });
-
   it('runs again, when asked anew, what the infrastructure spoilt', async () => {
     let runs = 0;
     const { sandboxes, store } = await start(async ({ executionId }) => ({
@@ -251,13 +222,6 @@ describe('sandboxes over the queue', () => {
     await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
     stop.abort();
     await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
-  });
-
-  it('throws the error of the controller', async () => {
-    const { sandboxes } = await start(async () => {
-      throw new EtudeError('SANDBOX_CONTROL_MISSING', 'no user namespaces');
-    });
-    await expect(sandboxes.execute(request('e1'), never())).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
   });
 });
 

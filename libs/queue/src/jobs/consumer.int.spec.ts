@@ -59,13 +59,6 @@ describe('add and wait', () => {
     expect(await Promise.all([ask('j2'), ask('j2'), ask('j2')])).toEqual(['2', '2', '2'].map((text) => ({ text })));
   });
 
-  it('answers two hundred callers over one connection', async () => {
-    const { options, ask } = start();
-    startConsumer(Echo, async ({ text }) => ({ text }), options);
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(`j${i}`, String(i))));
-    expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 200 }, (_, i) => String(i)));
-  });
-
   it('rejects with the error that the job died of', async () => {
     const { options, ask } = start();
     startConsumer(Echo, () => Promise.reject(new EtudeError('SANDBOX_CONTROL_MISSING', 'no bubblewrap', { field: 'x.y' })), options);
@@ -113,12 +106,6 @@ describe('adding', () => {
     await expect(producer.add(Echo, { v: 1, id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) })).rejects.toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
     });
-  });
-
-  it('makes one job of the same payload', async () => {
-    const { producer, queue } = start();
-    await Promise.all(Array.from({ length: 5 }, () => producer.add(Echo, { v: 1, id: 'j1', text: '' })));
-    expect(await queue.getWaitingCount()).toBe(1);
   });
 });
 

@@ -61,14 +61,11 @@ export class DeadLetters {
     page: { readonly pageSize: number; readonly after?: string },
   ): Promise<{ letters: readonly DeadLetter[]; next: string | null }> {
     const queue = this.producer.queue(declarationOf(queueName).name);
-    const [score, lastId] = splitToken(page.after);
-    const ids = await this.#bounded(newestDead(this.producer, queue, score, lastId, page.pageSize + 1));
-    const shown = ids.slice(0, page.pageSize);
-    const jobs = await this.#bounded(Promise.all(shown.map(({ id }) => queue.getJob(id) as Promise<Job | undefined>)));
-    const last = shown.at(-1);
+    const start = offsetOf(page.after);
+    const jobs = (await this.#bounded(queue.getFailed(start, start + page.pageSize))) as Job[];
     return {
-      letters: jobs.filter((job) => job !== undefined).map((job) => letterOf(queue.name, job)),
-      next: ids.length > shown.length && last ? `${last.score}/${last.id}` : null,
+      letters: jobs.slice(0, page.pageSize).map((job) => letterOf(queue.name, job)),
+      next: jobs.length > page.pageSize ? String(start + page.pageSize) : null,
     };
   }
 
@@ -153,34 +150,11 @@ export async function oldestWaitingMs(redis: Redis, queue: Queue, nowMs = Date.n
   return nowMs - oldest;
 }
 
-interface DeadId {
-  readonly id: string;
-  readonly score: number;
-}
-
-/** Newest first, behind (score, id) where given. Equal scores are in descending order of id, as in Redis. */
-async function newestDead({ redis }: Producer, queue: Queue, score: number | null, lastId: string, count: number): Promise<DeadId[]> {
-  const found: DeadId[] = [];
-  for (let offset = 0; found.length < count; offset += count) {
-    const flat = await redis.zrevrangebyscore(queue.toKey('failed'), score ?? '+inf', '-inf', 'WITHSCORES', 'LIMIT', offset, count);
-    for (let i = 0; i + 1 < flat.length; i += 2) {
-      const entry = { id: flat[i] ?? '', score: Number(flat[i + 1]) };
-      if (score === null || entry.score < score || entry.id < lastId) found.push(entry);
-    }
-    if (flat.length < 2 * count) break;
-  }
-  return found.slice(0, count);
-}
-
-function splitToken(token: string | undefined): [number | null, string] {
-  if (!token) return [null, ''];
-  const cut = token.indexOf('/');
-  const score = Number(token.slice(0, cut));
-  if (cut < 1 || !Number.isFinite(score))
-    throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', {
-      field: 'page_token',
-    });
-  return [score, token.slice(cut + 1)];
+function offsetOf(token = '0'): number {
+  if (/^\d{1,9}$/.test(token)) return Number(token);
+  throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', {
+    field: 'page_token',
+  });
 }
 
 function letterOf(queue: string, job: Job): DeadLetter {

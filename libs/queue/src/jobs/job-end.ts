@@ -1,4 +1,4 @@
-import { ERROR_KINDS, EtudeError, errorCode, errorDetails } from '@etude/contracts/errors';
+import { ERROR_KINDS, EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
 import type { Job, Queue } from 'bullmq';
 import { z } from 'zod';
@@ -88,6 +88,13 @@ export function abortError(signal: AbortSignal): Error {
   const error = new Error('aborted', { cause: reason });
   error.name = 'AbortError';
   return error;
+}
+
+/** Code and message of a failure that ends the work; null where another attempt or another worker takes the job up. */
+export function finalFailure(error: unknown, { signal, isLastAttempt }: { signal: AbortSignal; isLastAttempt: boolean }): string | null {
+  if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return null;
+  const cause: unknown = signal.aborted ? signal.reason : error;
+  return `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
 /** The end of a job; `missing` where it was removed, so that nobody can tell. */

@@ -27,29 +27,6 @@ describe('sessions in Redis', () => {
     expect(await store.get('other', session.id)).toBeNull();
   });
 
-  it('are one for one request, and refused for another body', async () => {
-    const { store, open } = start();
-    const first = await open('a');
-    expect(await store.open(newSandboxId(), request('a'), owner('c2'), 100)).toEqual({ stored: first, created: false });
-    expect(await store.findRequest(request('a'))).toEqual(first);
-    expect(await store.findRequest(request('b'))).toBeNull();
-    const refusal = { code: 'ALREADY_EXISTS', details: { field: 'request_id', metadata: { sandbox: first.session.id } } };
-    await expect(open('a', { ttlMs: 9_000 })).rejects.toMatchObject(refusal);
-    await expect(store.findRequest(request('a', { ttlMs: 9_000 }))).rejects.toMatchObject(refusal);
-    expect(await store.openCount('acme')).toBe(1);
-  });
-
-  it('are no more than a tenant may have, but known ones are found', async () => {
-    const { store } = start();
-    const open = (requestId: string, tenant = 'acme') => store.open(newSandboxId(), request(requestId, { tenant }), owner(), 2);
-    const [a] = [await open('a'), await open('b')];
-    await expect(open('c')).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY', details: { metadata: { openMax: '2' } } });
-    expect(await open('a')).toEqual({ ...a, created: false });
-    expect(await open('a', 'other')).toMatchObject({ created: true });
-    await store.end('acme', a.stored.session.id, 1, 'closed', '');
-    expect(await open('c')).toMatchObject({ created: true });
-  });
-
   it('are listed newest first, in pages and by state', async () => {
     const { store, open } = start();
     const ids: string[] = [];

@@ -34,17 +34,6 @@ const attempts = (events: readonly StoredEvent[]) =>
     .map(({ event }) => (event as Extract<TaskEvent, { type: 'attempt_started' }>).attempt);
 
 describe('reading events', () => {
-  it('tells what was and what comes, until finished', async () => {
-    const { read, step, finish } = await start();
-    await step(1);
-    const reading = collect(read());
-    await step(2);
-    await finish();
-    const events = await reading;
-    expect(events.map(({ event }) => event.type)).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
-    expect(events.every(({ at }) => Math.abs(Date.now() - at) < 60_000)).toBe(true);
-  });
-
   it('resumes behind any event with nothing missed or repeated', async () => {
     const { read, step, finish } = await start();
     for (let n = 1; n <= 250; n++) await step(n);
@@ -53,28 +42,6 @@ describe('reading events', () => {
     for (const from of [0, 1, 99, 100, 101, 200, all.length - 2, all.length - 1]) {
       expect((await collect(read(all[from]?.id))).map(({ id }) => id)).toEqual(all.slice(from + 1).map(({ id }) => id));
     }
-  });
-
-  it('tells many readers while events come', async () => {
-    const { read, step, finish, subscribers } = await start();
-    const before = await subscribers();
-    const readers = Array.from({ length: 200 }, () => collect(read()));
-    for (let n = 1; n <= 50; n++) await step(n);
-    expect((await subscribers()) - before).toBeLessThanOrEqual(1);
-    await finish();
-    const expected = Array.from({ length: 50 }, (_, i) => i + 1);
-    for (const events of await Promise.all(readers)) expect(attempts(events)).toEqual(expected);
-  });
-
-  it('ends when its signal aborts while it waits', async () => {
-    const { read, redis, keys, record } = await start();
-    const stop = new AbortController();
-    const reading = collect(read('', stop.signal));
-    const channel = keys.wake('acme', record.id);
-    await until(async () => Number((await redis.pubsub('NUMSUB', channel))[1]) === 1);
-    stop.abort();
-    expect(await reading).toHaveLength(2);
-    await until(async () => Number((await redis.pubsub('NUMSUB', channel))[1]) === 0);
   });
 
   it('goes on after its connections were cut', async () => {
@@ -98,11 +65,5 @@ describe('reading events', () => {
     await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null }, []);
     expect(states(await fromStart)).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'failed', 'finished']);
     expect(states(await fromEnd)).toEqual(['queued', 'running', 'failed', 'finished']);
-  });
-
-  it('knows a task without events and a token that is none', async () => {
-    const { redis, keys, read } = await start();
-    await expect(collect(readEvents(redis, keys, 'acme', 't00000000', '', never()))).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(collect(read('nonsense'))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', details: { field: 'resume_token' } });
   });
 });

@@ -30,30 +30,6 @@ describe('submit', () => {
     });
   });
 
-  it('answers a repeated request with the same task', async () => {
-    const { tasks } = start();
-    const first = await tasks.submit('acme', SPEC, 'r1');
-    const second = await tasks.submit('acme', spec({}), 'r1');
-    expect(second).toMatchObject({ created: false, record: { id: first.record.id } });
-    expect((await tasks.submit('other', SPEC, 'r1')).created).toBe(true);
-  });
-
-  it('refuses a request id with another spec', async () => {
-    const { tasks } = start();
-    await tasks.submit('acme', SPEC, 'r1');
-    await expect(tasks.submit('acme', spec({ prompt: 'Another' }), 'r1')).rejects.toMatchObject({
-      code: 'ALREADY_EXISTS',
-      details: { field: 'request_id' },
-    });
-  });
-
-  it('makes one task of a hundred equal requests', async () => {
-    const { tasks } = start();
-    const made = await Promise.all(Array.from({ length: 100 }, () => tasks.submit('acme', SPEC, 'same')));
-    expect(new Set(made.map(({ record }) => record.id)).size).toBe(1);
-    expect(made.filter(({ created }) => created)).toHaveLength(1);
-  });
-
   it('takes urgent tasks first', async () => {
     const { tasks, producer } = start();
     const low = await tasks.submit('acme', SPEC, '');
@@ -64,31 +40,6 @@ describe('submit', () => {
 });
 
 describe('list', () => {
-  it('pages through all tasks, newest first', async () => {
-    const { tasks } = start();
-    const ids: string[] = [];
-    for (let i = 0; i < 25; i++) ids.unshift((await tasks.submit('acme', SPEC, '')).record.id);
-    const seen: string[] = [];
-    let after: string | undefined;
-    do {
-      const page = await tasks.list('acme', { pageSize: 10, after });
-      seen.push(...page.records.map(({ id }) => id));
-      after = page.nextAfter ?? undefined;
-    } while (after);
-    expect(seen).toEqual(ids);
-  });
-
-  it('keeps only tasks with the state and labels asked for', async () => {
-    const { tasks } = start();
-    const wanted = await tasks.submit('acme', spec({ labels: { team: 'a', run: '1' } }), '');
-    await tasks.submit('acme', spec({ labels: { team: 'b' } }), '');
-    await tasks.submit('other', spec({ labels: { team: 'a' } }), '');
-    const cancelled = await tasks.submit('acme', spec({ labels: { team: 'a' } }), '');
-    await tasks.requestCancel('acme', cancelled.record.id);
-    const page = await tasks.list('acme', { pageSize: 10, state: 'queued', labels: { team: 'a' } });
-    expect(page).toMatchObject({ records: [{ id: wanted.record.id }], nextAfter: null });
-  });
-
   it('cuts a page of big tasks short and goes on', async () => {
     const { tasks } = start();
     const big = spec({ files: [{ path: 'f', contentBase64: 'AAAA'.repeat(300_000) }] });
@@ -108,24 +59,6 @@ describe('list', () => {
 });
 
 describe('cancel and failure', () => {
-  it('ends a task at once that nobody has taken', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, 'r1');
-    expect(await tasks.requestCancel('acme', record.id)).toMatchObject({ state: 'cancelled', stopReason: 'cancelled' });
-    expect(await openJournal(redis, keys, addressOf(record.id))).toBeNull();
-    expect(await redis.pttl(keys.request('acme', 'submit', 'r1'))).toBeGreaterThan(0);
-  });
-
-  it('notes the wish with a running task', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
-    await openJournal(redis, keys, addressOf(record.id));
-    expect(await tasks.requestCancel('acme', record.id)).toMatchObject({ state: 'running', cancelRequested: true });
-    expect(await tasks.cancelRequested('acme', record.id)).toBe(true);
-    expect(await tasks.requestCancel('acme', 't00000000')).toBeNull();
-    expect(await tasks.requestCancel('other', record.id)).toBeNull();
-  });
-
   it('fences the worker of a task that was given up', async () => {
     const { tasks, redis, keys } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
