@@ -12,7 +12,7 @@ import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
-import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
+import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { requestedSkill, writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
@@ -126,7 +126,7 @@ async function write(
 async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
   const { tenant, agent, user, skill: name } = wanted;
   const { sandboxes } = deps;
-  const found = await inspectSkill(candidate.code, candidate.entryPoint, { sandboxes, tenant, name, owner: { agent, user }, signal });
+  const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } }, signal);
   if ('problems' in found) return problemTexts(found.problems);
   if (found.kind !== 'function') return [found.note || `it is a ${found.kind}, and not a function`];
   const undeclared = undeclaredProblems(candidate.parameters, found.contract);
@@ -155,7 +155,7 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
   const candidate = requestedSkill(wanted, written, { ...writer, vouchedBy });
   const { settings } = await deps.settings.get(tenant, agent);
   try {
-    const found = await inspectSkill(candidate.code, candidate.entryPoint, { sandboxes, tenant, name, owner: { agent, user } });
+    const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } });
     if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
     const skill = await pinned(wanted, candidate, found.uses, deps);
     // Of whoever was erased since it was written nothing is stored: it is as old as its draft.

@@ -183,27 +183,6 @@ def parameter_of(argument, default, descriptions):
     return parameter
 
 
-def parameters_text(args):
-    """As Python's style guide writes them: `ast.unparse` leaves out the spaces around "=" behind an annotation."""
-
-    def text(argument, default=None):
-        annotation = "" if argument.annotation is None else ": " + ast.unparse(argument.annotation)
-        equals = " = " if annotation else "="
-        return argument.arg + annotation + ("" if default is None else equals + ast.unparse(default))
-
-    by_place = args.posonlyargs + args.args
-    defaults = [None] * (len(by_place) - len(args.defaults)) + args.defaults
-    parts = [text(argument, default) for argument, default in zip(by_place, defaults)]
-    if args.posonlyargs:
-        parts.insert(len(args.posonlyargs), "/")
-    if args.vararg is not None or args.kwonlyargs:
-        parts.append("*" + ("" if args.vararg is None else text(args.vararg)))
-    parts += [text(argument, default) for argument, default in zip(args.kwonlyargs, args.kw_defaults)]
-    if args.kwarg is not None:
-        parts.append("**" + text(args.kwarg))
-    return ", ".join(parts)
-
-
 def contract_of(function, name, problems):
     """The contract of a definition or a lambda that is called by this name."""
     args, is_lambda = function.args, isinstance(function, ast.Lambda)
@@ -236,6 +215,6 @@ def contract_of(function, name, problems):
     others = False if args.kwarg is None else schema_of(args.kwarg.annotation)
     if others != {}:
         schema["additionalProperties"] = others
-    signature = "def %s(%s)%s" % (name, parameters_text(args), "" if returns is None else " -> " + type_text(returns))
+    signature = "def %s(%s)%s" % (name, ast.unparse(args), "" if returns is None else " -> " + type_text(returns))
     result = schema_of(returns, True) if returns is not None else {}
     return {"parameters": parameters, "inputSchema": schema, "outputSchema": result or None, "signature": signature, "docstring": docstring}

@@ -10,7 +10,7 @@ import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { registerSkill, requireName, requireRegistrable } from '@etude/domain/skills/life/register-skill';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
-import { inspectSkill, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
+import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependents';
 import type { SkillWish, SkillWishes, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
@@ -66,8 +66,8 @@ export class SkillRegistration {
     // Somebody's words, and not Python.
     if (skill.kind === 'procedure') return { named: skill, uses: [] };
     const { tenant, agent, user } = reader;
-    const place = { sandboxes: this.parts.sandboxes, tenant, name: skill.name, isProgram, owner: { agent, user }, signal };
-    const found = await inspectSkill(skill.code, skill.entryPoint, place);
+    const place = { sandboxes: this.parts.sandboxes, tenant, owner: { agent, user } };
+    const found = await inspectCode({ ...skill, isProgram }, place, signal);
     if ('problems' in found) throw invalid(problemTexts(found.problems).map((description) => ({ field: 'skill.code', description })));
     if (skill.kind === 'snippet' && found.kind === 'function')
       throw invalid([

@@ -7,12 +7,12 @@ import {
   approveSkill,
   archivedLast,
   archiveSkill,
-  type Decision,
   deprecateSkill,
   rejectSkill,
   restoreSkill,
   rollbackSkill,
 } from '@etude/domain/skills/life/decisions';
+import type { Decision } from '@etude/domain/skills/life/skill-life';
 import { ownerOf, searchSkills } from '@etude/domain/skills/life/find-skill';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';

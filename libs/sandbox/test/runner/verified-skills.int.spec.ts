@@ -1,6 +1,6 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
-import { inspectSkill } from '@etude/domain/skills/proof/inspect-code';
+import { inspectCode } from '@etude/domain/skills/proof/inspect-code';
 import { NO_GROUND, type Verification, verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { describe, expect, it } from 'vitest';
 import { program, useSandboxes } from '../sandbox-fixture.js';
@@ -128,14 +128,19 @@ describe('a skill in the sandbox', () => {
       `${'f('.repeat(150)}${')'.repeat(150)}`,
     ];
     for (const expression of deep) {
-      const inspected = await inspectSkill(`X = 1\ndef f(a):\n    return ${expression}\n`, null, {
-        sandboxes: sandboxes.sandboxes,
-        tenant: 'acme',
-      });
+      const inspected = await inspectCode(
+        { code: `X = 1\ndef f(a):\n    return ${expression}\n`, entryPoint: null },
+        {
+          sandboxes: sandboxes.sandboxes,
+          tenant: 'acme',
+        },
+      );
       expect('problems' in inspected || inspected.kind === 'function').toBe(true);
     }
     const wide = `def f(a):\n${'    a = a + 1\n'.repeat(15_000)}    return a\n`;
-    expect(await inspectSkill(wide, null, { sandboxes: sandboxes.sandboxes, tenant: 'acme' })).toMatchObject({ kind: 'function' });
+    expect(await inspectCode({ code: wide, entryPoint: null }, { sandboxes: sandboxes.sandboxes, tenant: 'acme' })).toMatchObject({
+      kind: 'function',
+    });
   });
 
   it('is verified in all stages where it is small', async () => {

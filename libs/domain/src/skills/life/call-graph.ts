@@ -178,7 +178,7 @@ export function mayCall(
  * @param graph as it was before
  * @param moved made at once
  * @returns what is named: it has to be as it was read
- * @throws EtudeError ABORTED
+ * @throws EtudeError NOT_FOUND
  */
 export async function requireReplacements(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
   const view = behind(graph, moved);
@@ -190,11 +190,9 @@ export async function requireReplacements(graph: CallGraph, moved: readonly Move
     if (replacedBy === undefined || replacedBy === null || isKnown) continue;
     const replacement = await findSkill(view, scope, replacedBy, { status: 'active' });
     if (replacement === null)
-      throw new EtudeError(
-        'ABORTED',
-        `skill "${replacedBy}" is not in use, or not for everybody who reads "${name}", so it can't be used in its place; read both again and decide again`,
-        { field: 'replaced_by' },
-      );
+      throw new EtudeError('NOT_FOUND', `there is no active skill "${replacedBy}" that everybody who reads "${name}" can use`, {
+        field: 'replaced_by',
+      });
     found.push(replacement);
   }
   return found;

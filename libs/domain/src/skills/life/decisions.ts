@@ -1,19 +1,26 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillChange, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import {
+  SKILL_STATUSES,
+  type ProceduralMemorySettings,
+  type SkillChange,
+  type SkillContract,
+  type SkillProof,
+  type SkillStatus,
+} from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { isPinOf, uncallableReason } from './call-graph.js';
-import { activatedAt, isProofOf, keyOf, otherActive, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
-import { findSkill } from './find-skill.js';
-
-/** Somebody's decision about a skill. */
-export interface Decision {
-  /** Name of a key, or of a service such as "verification". */
-  readonly by: string;
-  readonly reason: string;
-  /** ms since 1970 */
-  readonly at: number;
-}
+import {
+  activatedAt,
+  type Decision,
+  isProofOf,
+  moveOf,
+  otherActive,
+  reasonsForReview,
+  VERIFIER,
+  wasActive,
+  wasBefore,
+} from './skill-life.js';
 
 /** What of an agent's settings says who approves. */
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
@@ -33,15 +40,15 @@ export interface Verified {
  * review, stays so with its new proof; else it is deprecated, or rejected, and its old proof is not believed any more.
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
-  const { passed, evidence, reason, contract, proof } = found;
-  const again = skill.status === 'candidate' ? null : skill.status;
-  const newErrors = again === 'active' && passed ? errorsBeside(skill, proof) : [];
+  const { passed, evidence, contract, proof } = found;
+  const isFirst = skill.status === 'candidate';
+  const newErrors = skill.status === 'active' && passed ? errorsBeside(skill, proof) : [];
   const failed = !passed || newErrors.length > 0;
-  const decision = { by: VERIFIER, at, reason: newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : reason };
-  const to = failed ? (again === 'active' ? 'deprecated' : 'rejected') : (again ?? 'verified');
-  const withProof = failed ? { proof: null } : proof === undefined ? {} : { proof };
-  const withContract = contract === undefined || contract === null ? {} : { contract };
-  return moveOne(procedural, skill, { ...decision, to, from: [again ?? 'candidate'], evidence, ...withProof, ...withContract });
+  const reason = newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : found.reason;
+  const to = failed ? (skill.status === 'active' ? 'deprecated' : 'rejected') : isFirst ? 'verified' : skill.status;
+  const believed = failed ? { proof: null } : proof === undefined ? {} : { proof };
+  const read = contract === undefined || contract === null ? {} : { contract };
+  return moveOne(procedural, moveOf(skill, to, { by: VERIFIER, reason, at }, { evidence, ...believed, ...read }));
 }
 
 /** What nobody had seen when the skill was approved. */
@@ -70,7 +77,7 @@ export async function settleVerified(
   } catch (error) {
     const reason = errorCode(error) === 'FAILED_PRECONDITION' ? await uncallableReason(procedural, skill) : null;
     if (skill.status !== 'verified' || reason === null) throw error;
-    return moveOne(procedural, skill, { to: 'rejected', from: ['verified'], by: VERIFIER, reason, at });
+    return moveOne(procedural, moveOf(skill, 'rejected', { by: VERIFIER, reason, at }));
   }
 }
 
@@ -86,7 +93,7 @@ async function settleOnce(
   const reason = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
   if (reason !== null) {
     const waits = reason === '' ? 'waits for review' : `waits for review: ${reason}`;
-    return moveOne(procedural, skill, { to: 'pending_review', from: ['verified'], by: VERIFIER, reason: waits, at });
+    return moveOne(procedural, moveOf(skill, 'pending_review', { by: VERIFIER, reason: waits, at }));
   }
   const decision = { by: VERIFIER, reason: 'approved automatically after verification', at };
   return activate(procedural, skill, decision, replaced === undefined ? {} : { replaced });
@@ -126,57 +133,42 @@ export async function approveSkill(
   skill: Skill,
   decision: Decision & { readonly digest: string; readonly merge?: Skill },
 ): Promise<Skill> {
+  const { name, status, version } = skill;
   const { digest, merge, by, reason, at } = decision;
-  if (skill.digest !== digest) {
-    throw new EtudeError(
+  if (skill.digest !== digest)
+    throw refusal(
       'ABORTED',
-      `Skill "${skill.name}" changed: its digest is ${skill.digest}, not the ${digest} that was reviewed. Review it again.`,
-      { field: 'digest' },
+      'digest',
+      `Skill "${name}" changed: its digest is ${skill.digest}, not the reviewed ${digest}. Review it again.`,
     );
-  }
-  if (skill.status !== 'pending_review' && skill.status !== 'active')
-    throw new EtudeError(
-      'ABORTED',
-      `Skill "${skill.name}" is ${skill.status}; only one that waits for review (pending_review) can be approved.`,
-      { field: 'name' },
-    );
+  if (status !== 'pending_review' && status !== 'active')
+    throw refusal('ABORTED', 'name', `Skill "${name}" is ${status}; only one that waits for review (pending_review) can be approved.`);
   const replaced = await activeVersion(procedural, skill);
-  if (skill.status === 'pending_review' && !isVerifiedAgainst(skill, replaced)) throw outdated(skill, replaced);
+  if (status === 'pending_review' && !isVerifiedAgainst(skill, replaced)) {
+    const missed = `Version ${version} of skill "${name}" was not held to the tests of version ${replaced?.version}, which came into use meanwhile.`;
+    throw refusal('ABORTED', 'version', `${missed} Verify it again, then approve it.`);
+  }
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
-  const moves = merged.map((other) =>
-    moveOf(other, { ...decision, reason: `merged into ${skill.name}`, to: 'deprecated', replacedBy: skill.name }),
-  );
-  const only = skill.status === 'pending_review' ? { replaced } : {};
-  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, { also: moves, ...only });
-}
-
-function outdated({ name, version }: Skill, replaced: Skill | null): EtudeError {
-  return new EtudeError(
-    'ABORTED',
-    `Version ${version} of skill "${name}" was not held to the tests of version ${replaced?.version}, which came into use meanwhile. Verify it again, then approve it.`,
-    { field: 'version' },
-  );
+  const also = merged.map((other) => moveOf(other, 'deprecated', { by, at, reason: `merged into ${name}` }, { replacedBy: name }));
+  const approved = { by, at, reason: reason === '' ? `approved by ${by}` : reason };
+  return activate(procedural, skill, approved, status === 'pending_review' ? { also, replaced } : { also });
 }
 
 /** @throws EtudeError INVALID_ARGUMENT, FAILED_PRECONDITION where somebody reads the other skill who does not read this one */
 async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Skill): Promise<readonly Skill[]> {
   const [a, b] = [skill.scope, other.scope];
-  const isSame = skill.name === other.name;
-  const isReadable = a.tenant === b.tenant && a.agent === b.agent && (a.user === null || a.user === b.user);
-  if (isSame) throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't be merged with itself`, { field: 'merge' });
-  if (!isReadable)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `skill "${other.name}" has other readers than "${skill.name}"; only skills of one owner can be merged`,
-      { field: 'merge' },
-    );
+  if (skill.name === other.name) throw refusal('INVALID_ARGUMENT', 'merge', `skill "${skill.name}" can't be merged with itself`);
+  if (a.tenant !== b.tenant || a.agent !== b.agent || (a.user !== null && a.user !== b.user)) {
+    const readers = `skill "${other.name}" has other readers than "${skill.name}"`;
+    throw refusal('FAILED_PRECONDITION', 'merge', `${readers}; only skills of one owner can be merged`);
+  }
   const active = await procedural.versions(other.scope, other.name, 'active');
   return active.length > 0 ? active : other.status === 'deprecated' ? [other] : [];
 }
 
 /** A candidate or what waits for review is not wanted. @throws EtudeError ABORTED for what is in use or was */
 export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
-  return moveOne(procedural, skill, { ...decision, to: 'rejected', from: ['candidate', 'verified', 'pending_review'] });
+  return moveOne(procedural, moveOf(skill, 'rejected', decision, { from: ['candidate', 'verified', 'pending_review'] }));
 }
 
 interface Activation {
@@ -198,17 +190,16 @@ async function activate(
   );
   const unknown = expected === undefined ? undefined : others.find(({ version }) => version !== expected?.version);
   if (unknown !== undefined) throw otherActive(skill, unknown);
-  const replaced = others.map((other) =>
-    moveOf(other, { ...decision, to: 'deprecated', from: ['active'], reason: `replaced by version ${skill.version}` }),
-  );
-  const own = skill.status === 'active' ? [] : [moveOf(skill, { ...decision, to: 'active', from: [skill.status] })];
+  const reason = `replaced by version ${skill.version}`;
+  const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason }));
+  const own = skill.status === 'active' ? [] : [moveOf(skill, 'active', decision)];
   const moves = [...own, ...replaced, ...also];
   const moved = moves.length === 0 ? [] : await procedural.move(moves);
   return own.length === 0 ? skill : (moved[0] ?? skill);
 }
 
 /** Active versions of the same owner beside this one, newest first: nobody replaces what is another's. */
-export async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
+async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
   const versions = await procedural.versions(skill.scope, skill.name, 'active');
   return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
 }
@@ -222,42 +213,26 @@ export async function activeVersion(procedural: SkillRegistry, skill: Skill): Pr
   return active.find(({ version }) => version < skill.version || skill.status === 'pending_review') ?? null;
 }
 
-/** A move of exactly this version, with this content. */
-export function moveOf(skill: Skill, { to, by, reason, at, ...rest }: Omit<SkillMove, 'key'>): SkillMove {
-  const { from, evidence, contract, proof, replacedBy } = rest;
-  const given = Object.entries({ from, evidence, contract, proof, replacedBy }).filter(([, value]) => value !== undefined);
-  return { key: keyOf(skill), to, by, reason, at, ...Object.fromEntries(given) };
+async function moveOne(procedural: Pick<SkillRegistry, 'move'>, move: SkillMove): Promise<Skill> {
+  return (await procedural.move([move]))[0]!;
 }
 
-async function moveOne(procedural: SkillRegistry, skill: Skill, move: Omit<SkillMove, 'key'>): Promise<Skill> {
-  const [moved] = await procedural.move([moveOf(skill, move)]);
-  return moved ?? skill;
-}
+const refusal = (code: ErrorCode, field: string, message: string) => new EtudeError(code, message, { field });
 
 /**
  * Not used any more; `replacedBy` is found in its place.
  *
- * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where whoever reads this skill can use no active one of that name: so no
- *   chain of replacements leads back, since what is deprecated takes nobody's place
+ * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where whoever reads this skill can use no active one of that name
  */
 export async function deprecateSkill(
-  procedural: Pick<SkillRegistry, 'versions' | 'move'>,
+  procedural: Pick<SkillRegistry, 'move'>,
   skill: Skill,
   { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
 ): Promise<Skill> {
-  if (replacedBy === skill.name)
-    throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" can't take its own place; name another one`, { field: 'replaced_by' });
-  if (replacedBy !== undefined) await requireReplacement(procedural, skill, replacedBy);
+  const { name } = skill;
+  if (replacedBy === name) throw refusal('INVALID_ARGUMENT', 'replaced_by', `skill "${name}" can't take its own place; name another one`);
   const named = replacedBy === undefined ? {} : { replacedBy };
-  const [moved] = await procedural.move([moveOf(skill, { ...decision, to: 'deprecated', from: ['active', 'deprecated'], ...named })]);
-  return moved ?? skill;
-}
-
-async function requireReplacement(procedural: Pick<SkillRegistry, 'versions'>, { scope, name }: Skill, other: string) {
-  if ((await findSkill(procedural, scope, other, { status: 'active' })) !== null) return;
-  throw new EtudeError('NOT_FOUND', `there is no active skill "${other}" that everybody who reads "${name}" can use`, {
-    field: 'replaced_by',
-  });
+  return moveOne(procedural, moveOf(skill, 'deprecated', decision, { from: ['active', 'deprecated'], ...named }));
 }
 
 /**
@@ -271,7 +246,7 @@ export async function archiveSkill(
   versions: readonly Skill[],
   decision: Decision,
 ): Promise<readonly Skill[]> {
-  return procedural.move(versions.map((skill) => moveOf(skill, { ...decision, to: 'archived' })));
+  return procedural.move(versions.map((skill) => moveOf(skill, 'archived', decision, { from: SKILL_STATUSES })));
 }
 
 /**
@@ -293,13 +268,11 @@ export async function restoreSkill(
   let isFree: boolean | null = null;
   for (const skill of versions.toSorted((a, b) => b.version - a.version)) {
     if (skill.status !== 'archived')
-      throw new EtudeError('ABORTED', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`, {
-        field: 'name',
-      });
+      throw refusal('ABORTED', 'name', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`);
     isFree ??= (await activeVersions(procedural, skill)).length === 0;
     const to = restoredStatus(skill, isFree);
     if (to === 'active') isFree = false;
-    moves.push(moveOf(skill, { ...decision, to, from: ['archived'] }));
+    moves.push(moveOf(skill, to, decision));
   }
   return procedural.move(moves, { namesMax });
 }
@@ -342,11 +315,10 @@ export async function rollbackSkill(
   const done = versions.find(({ history = [] }) => history.some((change) => isOf(change, decision)));
   if (done !== undefined && done.status !== 'active') return done;
   const target = done ?? targetOf(versions, skill, { toVersion, inUse });
+  const reason = `rolled back to version ${target.version}${decision.reason === '' ? '' : `: ${decision.reason}`}`;
   const others = versions.filter(({ status, version }) => status === 'active' && version !== target.version);
-  const away = others.map((version) =>
-    moveOf(version, { ...decision, to: 'deprecated', from: ['active'], reason: awayReason(decision, target) }),
-  );
-  const [active] = await procedural.move([moveOf(target, { ...decision, to: 'active', from: ['active', 'deprecated'] }), ...away]);
+  const away = others.map((version) => moveOf(version, 'deprecated', { ...decision, reason }));
+  const [active] = await procedural.move([moveOf(target, 'active', decision, { from: ['active', 'deprecated'] }), ...away]);
   return active ?? target;
 }
 
@@ -355,46 +327,32 @@ interface Meant {
   readonly inUse?: number | undefined;
 }
 
-function targetOf(versions: readonly Skill[], { name }: Skill, { toVersion, inUse }: Meant): Skill {
-  const active = versions.find(({ status }) => status === 'active');
-  if (inUse !== undefined && active !== undefined && active.version !== inUse) throw otherInUse(active, inUse);
-  const present = active ?? versions.find(wasActive);
-  const target =
-    toVersion === undefined
-      ? versions.find((version) => version.version < (present?.version ?? 0) && isOnceUsed(version))
-      : versions.find(({ version }) => version === toVersion);
-  if (target === undefined)
-    throw noVersion(
-      name,
-      toVersion,
-      versions.filter(({ version, status }) => status === 'archived' && version < (present?.version ?? Infinity)),
-    );
-  if (!wasActive(target) || target.status === 'archived')
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `version ${target.version} of skill "${name}" is ${target.status} and can't be rolled back to; only a version that was in use can`,
-      { field: 'to_version' },
-    );
-  return target;
-}
-
-const otherInUse = ({ name, version }: Skill, meant: number) =>
-  new EtudeError(
-    'ABORTED',
-    `version ${version} of skill "${name}" is in use by now, and not ${meant} as when this was asked for first; look at it, and ask again with a new request_id`,
-    { field: 'name' },
-  );
 const isOf = ({ to, by, at, reason }: SkillChange, decision: Decision) =>
   to === 'active' && by === decision.by && at === decision.at && reason === decision.reason;
-const isOnceUsed = (skill: Skill) => wasActive(skill) && (skill.status === 'deprecated' || skill.status === 'active');
-const awayReason = ({ reason }: Decision, { version }: Skill) => `rolled back to version ${version}${reason === '' ? '' : `: ${reason}`}`;
 
-function noVersion(name: string, version: number | undefined, archived: readonly Skill[]): EtudeError {
-  if (version !== undefined) return new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}.`, { field: 'to_version' });
-  const once = archived.filter(wasActive).map((one) => one.version);
+function targetOf(versions: readonly Skill[], { name }: Skill, { toVersion, inUse }: Meant): Skill {
+  const active = versions.find(({ status }) => status === 'active');
+  if (inUse !== undefined && active !== undefined && active.version !== inUse) {
+    const overtaken = `version ${active.version} of skill "${name}" is in use by now, not ${inUse} as when this was first asked for`;
+    throw refusal('ABORTED', 'name', `${overtaken}; look at it, and ask again with a new request_id`);
+  }
+  const target = toVersion === undefined ? previousOf(versions, active, name) : versions.find(({ version }) => version === toVersion);
+  if (target === undefined) throw refusal('NOT_FOUND', 'to_version', `Skill "${name}" has no version ${toVersion}.`);
+  if (wasActive(target) && target.status !== 'archived') return target;
+  const never = `version ${target.version} of skill "${name}" is ${target.status} and can't be rolled back to; only a version that was in use can`;
+  throw refusal('FAILED_PRECONDITION', 'to_version', never);
+}
+
+/** The newest version that was in use before the present one. */
+function previousOf(versions: readonly Skill[], active: Skill | undefined, name: string): Skill {
+  const present = active ?? versions.find(wasActive);
+  const earlier = versions.filter((one) => one.version < (present?.version ?? 0) && wasActive(one));
+  const target = earlier.find(({ status }) => status === 'deprecated' || status === 'active');
+  if (target !== undefined) return target;
+  const archived = earlier.filter(({ status }) => status === 'archived').map(({ version }) => version);
   const why =
-    once.length === 0
+    archived.length === 0
       ? `no earlier version of skill "${name}" was in use; name one with to_version`
-      : `earlier versions of skill "${name}" that were in use are archived (${once.join(', ')}); restore one of them first`;
-  return new EtudeError('FAILED_PRECONDITION', why, { field: 'to_version' });
+      : `earlier versions of skill "${name}" that were in use are archived (${archived.join(', ')}); restore one of them first`;
+  throw refusal('FAILED_PRECONDITION', 'to_version', why);
 }

@@ -4,9 +4,8 @@ import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/cont
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { PROMOTED_MARK } from './marks.js';
 import { sourceOf } from '../../trust/sources.js';
-import type { Decision } from './decisions.js';
 import { isReadBy, ownerOf, scopeOf } from './find-skill.js';
-import { isProofOf } from './skill-life.js';
+import { type Decision, isProofOf } from './skill-life.js';
 
 /** What is not for more readers: what was asked for before, and what became of it. */
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;

@@ -3,7 +3,7 @@ import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { errorCode } from '@etude/contracts/errors';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
-import { keyOf, LIVING } from './skill-life.js';
+import { LIVING, moveOf } from './skill-life.js';
 import { usesOf } from './usage.js';
 
 /** What is taken out of sight; what is absent is not looked at. */
@@ -70,7 +70,7 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps):
   const { pruned: named, kept } = await planPrune(procedural.every({ tenant, agent: null }), { ...input, isNew });
   const pruned = input.isRepeat ? [] : named;
   if (!dryRun && pruned.length > 0)
-    await procedural.move(pruned.map(({ skill, reason }) => moveTo(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
+    await procedural.move(pruned.map(({ skill, reason }) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
   const archived = callersFirst(before).map((skill) => ({ skill, reason: pruneReason(skill, pruneId) }));
   return { pruned: [...archived, ...pruned], kept };
 }
@@ -192,7 +192,7 @@ export async function undoPrune({ tenant, pruneId, by, isRepeat = false, at }: U
   }
   const left: PlannedPrune[] = [];
   for (const skill of callersFirst(pruned).toReversed()) {
-    const why = isRepeat ? pruneReason(skill, pruneId) : await restored(skill, moveTo(skill, statusBefore(skill), { by, reason, at }));
+    const why = isRepeat ? pruneReason(skill, pruneId) : await restored(skill, moveOf(skill, statusBefore(skill), { by, reason, at }));
     if (typeof why === 'string') left.push({ skill, reason: why });
     else skills.push(why);
   }
@@ -211,8 +211,3 @@ export async function undoPrune({ tenant, pruneId, by, isRepeat = false, at }: U
 }
 
 const statusBefore = ({ history = [] }: Skill): SkillStatus => history.at(-1)?.from ?? 'active';
-
-/** Out of the status in which it was seen, and of no other. */
-export function moveTo(skill: Skill, to: SkillStatus, { by, reason, at }: Pick<SkillMove, 'by' | 'reason' | 'at'>): SkillMove {
-  return { key: keyOf(skill), from: [skill.status], to, by, reason, at };
-}

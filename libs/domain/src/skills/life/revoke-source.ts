@@ -5,7 +5,8 @@ import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './marks.js';
 import { codeDigest } from '../content-digest.js';
-import { type PruneDeps, moveTo } from './prune.js';
+import type { PruneDeps } from './prune.js';
+import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
@@ -72,7 +73,7 @@ export async function revokeSource(input: RevokeInput, deps: PruneDeps & { reado
   const left = skills.filter(({ status, proof }) => status !== 'archived' || proof !== undefined);
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
-  const moves = left.map((skill) => ({ ...moveTo(skill, 'archived', { by, reason, at }), proof: null }));
+  const moves = left.map((skill) => moveOf(skill, 'archived', { by, reason, at }, { proof: null }));
   // What is everybody's calls nothing of a tenant's, so that callers still come first.
   const own = await deps.procedural.move(moves.filter(({ key }) => key.tenant === tenant));
   const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));

@@ -189,6 +189,25 @@ export function wasRejectedByPerson({ history = [] }: Pick<Skill, 'history'>): b
   return said?.to === 'rejected';
 }
 
+/** Somebody's decision about a skill. */
+export interface Decision {
+  /** Name of a key, or of a service such as "verification". */
+  readonly by: string;
+  readonly reason: string;
+  /** ms since 1970 */
+  readonly at: number;
+}
+
+/** A move of exactly this version with this content, out of the status in which it was seen unless others are named. */
+export function moveOf(
+  skill: Skill,
+  to: SkillStatus,
+  { by, reason, at }: Decision,
+  more: Partial<Omit<SkillMove, 'key' | 'to' | keyof Decision>> = {},
+): SkillMove {
+  return { key: keyOf(skill), to, by, reason, at, from: [skill.status], ...more };
+}
+
 export function keyOf({ scope: { tenant, agent, user }, name, version, digest }: Skill): SkillKey {
   return { tenant, agent, user, name, version, digest };
 }

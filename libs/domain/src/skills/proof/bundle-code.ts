@@ -9,24 +9,51 @@ import { pythonCall, pythonText } from '../../python-files.js';
 /** What of a skill is brought in. */
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
+const LOADER = pythonText('load_skills');
+
 /**
  * Code in which `from skills import NAME` and `import skills; skills.NAME(...)` work, wherever a sandbox runs code as a module: programs,
- * calls, checked runs, cells. Each skill runs in a module of its own; the code's lines keep their numbers. Without skills it is the
- * code as it was.
+ * calls, checked runs, cells. Each skill runs in a module of its own; the code's lines keep their numbers, in tracebacks too, and imports
+ * from `__future__` stay its first statement. Without skills it is the code as it was.
  *
  * @param needed in the order of loading; see `neededSkills`
  * @param direct what the code itself calls; absent: the last of each name
  */
 export function bundledCode(code: string, needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   if (needed.length === 0) return code;
-  const { loaded, sees } = modulesOf(needed, direct);
-  return behindSkills(code, loaded, sees);
+  const text = JSON.stringify(code);
+  const file = '__import__("sys")._getframe().f_code.co_filename';
+  // Below the code's last line, so that a traceback shows none of its lines for the last statement here.
+  const below = '\n'.repeat(code.split('\n').length);
+  return `${loading(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
 
-/** What `bundledCode` puts before the code, for an interpreter that runs the code later, such as a session's. */
+/** What `bundledCode` puts before the code, for an interpreter that runs the code later, such as a session's. It binds no name but `skills`. */
 export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
-  const { loaded, sees } = modulesOf(needed, direct);
-  return skillsModule(loaded, sees);
+  return `${loading(needed, direct)}\n`;
+}
+
+/** Each skill's module and file in tracebacks is one of its own, such as "skills/parse_csv@2"; `sees` are modules by the names in the code. */
+function loading(needed: readonly NeededSkill[], direct: readonly SkillDependency[] | undefined, ...shown: readonly string[]): string {
+  const modules = new Map<string, string>();
+  const moduleOf = (pin: SkillDependency) => {
+    const module = modules.get(contentOf(pin));
+    if (module === undefined) throw new EtudeError('INTERNAL', `${pin.name}@${pin.version} is called and not brought in before its caller`);
+    return module;
+  };
+  const sees = (pins: readonly SkillDependency[]) => Object.fromEntries(pins.map((pin) => [pin.name, moduleOf(pin)]));
+  const loaded = needed.map((skill) => {
+    const entryPoint = entryPointOf(skill);
+    const module = freeName(`skills/${skill.name}@${skill.version}`, new Set(modules.values()));
+    modules.set(contentOf(dependencyOn(skill)), module);
+    return { module, code: skill.code, entryPoint, sees: sees(skill.dependencies ?? []) };
+  });
+  const seen = sees(direct ?? needed.map((skill) => dependencyOn(skill)));
+  return pythonCall(LOADER, 'load', [JSON.stringify(loaded), JSON.stringify(seen), ...shown]);
+}
+
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  for (let n = 2, free = wanted; ; n += 1, free = `${wanted}-${n}`) if (!taken.has(free)) return free;
 }
 
 /**
@@ -67,31 +94,9 @@ async function missing(
   return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
 }
 
-function modulesOf(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]) {
-  const modules = new Map<string, string>();
-  const taken = new Set<string>();
-  const loaded: LoadedSkill[] = [];
-  const sees = (dependencies: readonly SkillDependency[]) =>
-    Object.fromEntries(dependencies.map((one) => [one.name, moduleOf(modules, one)]));
-  for (const skill of needed) {
-    const module = moduleName(skill, taken);
-    taken.add(module);
-    modules.set(contentOf({ ...skill.scope, ...skill }), module);
-    loaded.push({ module, code: skill.code, entryPoint: entryPointOf(skill), sees: sees(skill.dependencies ?? []) });
-  }
-  return { loaded, sees: sees(direct ?? needed.map((skill) => dependencyOn(skill))) };
-}
-
 /** A skill as another one pins it. */
 export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name' | 'scope' | 'version' | 'digest'>): SkillDependency {
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
-}
-
-function moduleOf(modules: ReadonlyMap<string, string>, dependency: SkillDependency): string {
-  const module = modules.get(contentOf(dependency));
-  if (module === undefined)
-    throw new EtudeError('INTERNAL', `${dependency.name}@${dependency.version} is called and not brought in before its caller`);
-  return module;
 }
 
 function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string {
@@ -103,42 +108,3 @@ function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string 
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
-
-/** A skill to load, with the names by which its own code finds others. */
-export interface LoadedSkill {
-  /** Module and file in tracebacks, one of its own: "skills/parse_csv@2". */
-  readonly module: string;
-  readonly code: string;
-  /** What callers get by the skill's name. */
-  readonly entryPoint: string;
-  /** Module by name, for `from skills import NAME`. */
-  readonly sees: Readonly<Record<string, string>>;
-}
-
-const LOADER = pythonText('load_skills');
-
-/** Python that defines `skills` for the code behind it in the same interpreter, and binds no other name. */
-export function skillsModule(needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>): string {
-  return `${loading(needed, sees)}\n`;
-}
-
-/**
- * The same, and then the code, in the module that this text is run in. Its lines keep their numbers, in tracebacks too, and imports
- * from `__future__` stay its first statement.
- */
-export function behindSkills(code: string, needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>): string {
-  const text = JSON.stringify(code);
-  const file = '__import__("sys")._getframe().f_code.co_filename';
-  // Below the code's last line, so that a traceback shows none of its lines for the last statement here.
-  const below = '\n'.repeat(code.split('\n').length);
-  return `${loading(needed, sees, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
-}
-
-const loading = (needed: readonly LoadedSkill[], sees: Readonly<Record<string, string>>, ...shown: readonly string[]) =>
-  pythonCall(LOADER, 'load', [JSON.stringify(needed), JSON.stringify(sees), ...shown]);
-
-/** What the module is called that a skill is loaded into; `taken` are names that others have. */
-export function moduleName({ name, version }: Pick<Skill, 'name' | 'version'>, taken: ReadonlySet<string>): string {
-  const wanted = `skills/${name}@${version}`;
-  for (let n = 2, free = wanted; ; n += 1, free = `${wanted}-${n}`) if (!taken.has(free)) return free;
-}

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { inspectSkill } from './inspect-code.js';
+import { inspectCode } from './inspect-code.js';
 import { runTrial } from './run-skill-tests.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 import { proven, TEST_SIGNER } from '../../../test/proven-fixture.js';
@@ -15,7 +15,7 @@ const reader = { tenant: 'acme', agent: 'solver', user: null };
 
 /** Registers what the code says of itself, and calls it with these arguments. */
 async function called(code: string, parameters: Record<string, unknown> = {}) {
-  const found = await inspectSkill(code, 'f', { sandboxes, tenant: 'acme', name: 'f' });
+  const found = await inspectCode({ code, entryPoint: 'f', name: 'f' }, { sandboxes, tenant: 'acme' });
   if ('problems' in found) throw new Error(JSON.stringify(found.problems));
   const skill = proven(skillOf('f', code, { contract: found.contract }));
   const deps = { procedural: registryOf(skill), sandboxes, outbox: new FakeMemoryOutbox(), checker: TEST_SIGNER, clock: { now: () => 5 } };

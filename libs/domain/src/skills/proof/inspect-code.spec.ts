@@ -3,7 +3,7 @@ import { isRetryable } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
-import { type InspectedCode, inspectCode, inspectSkill, type InspectionRequest, problemTexts, undeclaredProblems } from './inspect-code.js';
+import { type InspectedCode, inspectCode, type InspectionRequest, problemTexts, undeclaredProblems } from './inspect-code.js';
 
 const signal = new AbortController().signal;
 
@@ -101,8 +101,8 @@ describe('inspectCode', () => {
     expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
     expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
     for (const signature of [
-      "def f(a, b: str = 'x', /, c: int = 60, *rest: int, d, e=1, g: float = 0.5, **more: int) -> int",
-      'def f(a=1, *, b: int = 2)',
+      "def f(a, b: str='x', /, c: int=60, *rest: int, d, e=1, g: float=0.5, **more: int) -> int",
+      'def f(a=1, *, b: int=2)',
       'def f()',
     ])
       expect((await read(`${signature}:\n    return 1`)).contract.signature).toBe(signature);
@@ -154,7 +154,7 @@ describe('inspectCode', () => {
 
   it('never runs the code', async () => {
     const sandboxes = new PythonSandboxes();
-    const inspected = await inspectSkill('import sys\nsys.exit("ran")\n', null, { sandboxes, tenant: 'acme' });
+    const inspected = await inspectCode({ code: 'import sys\nsys.exit("ran")\n', entryPoint: null }, { sandboxes, tenant: 'acme' });
     expect(inspected).toMatchObject({ kind: 'program' });
     const run = sandboxes.requests[0]?.runs[0];
     expect(run?.kind === 'program' && run.code).not.toContain('"ran"');
@@ -164,7 +164,9 @@ describe('inspectCode', () => {
     const lost = {
       execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...CLEAN_RUN, exit: 'infra' as const }] }),
     };
-    const error: unknown = await inspectSkill('x = 1', null, { sandboxes: lost, tenant: 'acme' }).catch((thrown: unknown) => thrown);
+    const error: unknown = await inspectCode({ code: 'x = 1', entryPoint: null }, { sandboxes: lost, tenant: 'acme' }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(isRetryable(error)).toBe(true);
   });
 });

@@ -65,25 +65,36 @@ export interface InspectionRequest {
   readonly mutantsMax?: number;
 }
 
-export interface InspectionPlace extends Pick<ExecutionRequest, 'executionId' | 'tenant' | 'owner'> {
+export interface InspectionPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
   readonly sandboxes: Sandboxes;
+  /** Absent: one made from what is asked, so that the same is looked at once. */
+  readonly executionId?: string;
 }
 
 /**
- * What the code says of itself, read by Python's own parser inside a sandbox; the code is never run.
+ * What the code says of itself, read by Python's own parser inside a sandbox in one execution; the code is never run.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable); an AbortError when `signal` aborts
  */
-export async function inspectCode(asked: InspectionRequest, place: InspectionPlace, signal: AbortSignal): Promise<Inspection> {
-  const bytes = Buffer.byteLength(asked.code, 'utf8');
+export async function inspectCode(
+  { code, entryPoint, name = '', isProgram = false, mutantsMax = 0 }: InspectionRequest,
+  { sandboxes, tenant, owner, executionId }: InspectionPlace,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Inspection> {
+  const bytes = Buffer.byteLength(code, 'utf8');
   if (bytes > CODE_MAX_BYTES) return whole(`it has ${bytes} bytes; a skill has at most ${CODE_MAX_BYTES}`);
-  if (asked.code.trim() === '') return whole('it is empty');
-  const { sandboxes, executionId, tenant, owner } = place;
-  const { code, entryPoint, name = '', isProgram = false, mutantsMax = 0 } = asked;
+  if (code.trim() === '') return whole('it is empty');
   const stdin = JSON.stringify({ code, entryPoint, name, isProgram, mutantsMax });
-  const request = { executionId, tenant, files: [], limits: LIMITS, stopOnFailure: true };
-  const runs = [{ kind: 'program' as const, code: INSPECT_PROGRAM, stdin }];
-  const answer = await sandboxes.execute(owner === undefined ? { ...request, runs } : { ...request, owner, runs }, signal);
+  const request: ExecutionRequest = {
+    executionId: executionId ?? `inspect-${contentDigest([tenant, owner ?? null, stdin]).slice(0, 40)}`,
+    tenant,
+    ...(owner === undefined ? {} : { owner }),
+    files: [],
+    limits: LIMITS,
+    stopOnFailure: true,
+    runs: [{ kind: 'program', code: INSPECT_PROGRAM, stdin }],
+  };
+  const answer = await sandboxes.execute(request, signal);
   const run = answer.runs[0];
   if (!run || RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled')
     throw new EtudeError(
@@ -105,30 +116,6 @@ function jsonOf(text: string): unknown {
 }
 
 const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });
-
-export interface InspectionDeps {
-  readonly sandboxes: Sandboxes;
-  readonly tenant: string;
-  /** Name of the skill; of several functions the one that is named like it is called. */
-  readonly name?: string;
-  readonly isProgram?: boolean;
-  /** Whose code it is. */
-  readonly owner?: ExecutionRequest['owner'];
-  readonly signal?: AbortSignal;
-}
-
-/**
- * The quick look at registration: one execution, nothing of the code is run.
- *
- * @param entryPoint null or empty: it is looked for; see `InspectionRequest`
- * @throws EtudeError as `inspectCode`
- */
-export function inspectSkill(code: string, entryPoint: string | null, deps: InspectionDeps): Promise<Inspection> {
-  const { sandboxes, tenant, name = '', isProgram = false, owner, signal = new AbortController().signal } = deps;
-  const executionId = `inspect-${contentDigest([tenant, owner ?? null, code, entryPoint, name, isProgram]).slice(0, 40)}`;
-  const place = { sandboxes, executionId, tenant };
-  return inspectCode({ code, entryPoint, name, isProgram }, owner === undefined ? place : { ...place, owner }, signal);
-}
 
 /** "line 3: it calls print() when it is loaded; …", one for each. */
 export function problemTexts(problems: readonly CodeProblem[]): string[] {
