@@ -55,18 +55,22 @@ export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];
 }
 
+const REASONS: Readonly<Partial<Record<SourceKind, (id: string) => string>>> = {
+  documents: (id) => `it was learned where text of documents/${id} was read`,
+  facts: (id) => `it was learned where facts/${id} was read, which was told`,
+  procedures: (id) => `it rests on the words of procedures/${id}, which were told`,
+  imports: (id) => `it came in with imports/${id}`,
+  untrustedTasks: (id) => `it was learned from tasks/${id}, which came from where nobody is trusted`,
+  markedSkills: (id) => `it was learned in sight of skills/${id}, which is marked`,
+};
+
 function reasonAgainst(name: string): string[] {
   const source = sourceOf(name);
   if (source === null) return ['it names a source that is none, so that nobody can tell where it comes from'];
-  if (source.kind === 'documents') return [`it was learned where text of documents/${source.id} was read`];
-  if (source.kind === 'facts') return [`it was learned where facts/${source.id} was read, which was told`];
-  if (source.kind === 'procedures') return [`it rests on the words of procedures/${source.id}, which were told`];
-  if (source.kind === 'imports') return [`it came in with imports/${source.id}`];
-  if (source.kind === 'untrustedTasks') return [`it was learned from tasks/${source.id}, which came from where nobody is trusted`];
-  if (source.kind === 'markedSkills') return [`it was learned in sight of skills/${source.id}, which is marked`];
-  if (source.kind === 'episodes' && rolloutOf(source.id) === null)
-    return [`it was learned where episodes/${source.id} was read, which an outside agent told`];
-  return [];
+  const { kind, id } = source;
+  if (kind === 'episodes' && rolloutOf(id) === null) return [`it was learned where episodes/${id} was read, which an outside agent told`];
+  const reason = REASONS[kind]?.(id);
+  return reason === undefined ? [] : [reason];
 }
 
 const NAMED = /\b(?:tasks|episodes|documents|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;

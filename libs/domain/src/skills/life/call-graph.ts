@@ -230,6 +230,13 @@ export async function neededSkills(
   return [...found.values()];
 }
 
+/** Why other code can't call it; null where it can. */
+export function nothingToCall({ kind, entryPoint }: Pick<Skill, 'kind' | 'entryPoint'>): string | null {
+  if (kind === 'snippet') return 'is a snippet, whose code was never run; read it, and copy what you need';
+  if (kind === 'procedure') return 'is a procedure in words; read it and do as it says';
+  return entryPoint === null ? 'is a program without a function to call; use it instead' : null;
+}
+
 async function pinnedSkill(
   registry: Pick<SkillRegistry, 'versions'>,
   dependency: SkillDependency,
@@ -253,9 +260,8 @@ async function pinnedSkill(
       `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
     );
   if (!isProven(skill)) throw refusal(`${what}, whose code does not match its evidence; verify ${name} again`);
-  if (skill.kind !== 'function') throw refusal(`${what}, a ${skill.kind}, which is shown and never run; take the call out`);
-  if (skill.entryPoint === null)
-    throw refusal(`${what}, a program without a function to call; register a version of it that has an entry point`);
+  const nothing = nothingToCall(skill);
+  if (nothing !== null) throw refusal(`${what}, which ${nothing}`);
   return skill;
 }
 

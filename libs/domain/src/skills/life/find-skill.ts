@@ -149,28 +149,18 @@ async function findExactly(
   { version, status = 'any' }: FindOptions,
 ) {
   const owners = ownersFor(reader);
-  const found = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, status === 'any' ? undefined : status)));
+  const found = await Promise.all(owners.map((owner) => procedural.versions(owner, name, status === 'any' ? undefined : status)));
   return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
 }
 
 /** The narrowest that is active; else the narrowest that was and has another in its place. */
 async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
   const owners = ownersFor(reader);
-  const active = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'active')));
+  const active = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'active')));
   const inUse = active.flat()[0];
   if (inUse !== undefined) return inUse;
-  const retired = await Promise.all(owners.map((owner) => ownVersions(procedural, owner, name, 'deprecated')));
+  const retired = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'deprecated')));
   return retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined) ?? null;
-}
-
-async function ownVersions(
-  procedural: Pick<ProceduralMemory, 'versions'>,
-  owner: Scope,
-  name: string,
-  status?: SkillStatus,
-): Promise<readonly Skill[]> {
-  const versions = await procedural.versions(owner, name, status);
-  return versions.filter(({ scope }) => isOwner(owner, scope));
 }
 
 function isOwner(a: Scope, b: Scope): boolean {

@@ -14,12 +14,6 @@ export const UNUSED: SkillUsage = {
   nondeterministic: false,
 };
 
-/** A skill that was shown to a model or an agent once more. */
-export function afterOffer(skill: Skill): Skill {
-  const usage = skill.usage ?? UNUSED;
-  return { ...skill, usage: { ...usage, offered: usage.offered + 1 } };
-}
-
 /**
  * Whose skill was used, the likeliest first: where the use names no user it is nobody's, or was stored before versions were counted for each
  * user and is the user's own.
@@ -107,9 +101,8 @@ export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used
  */
 export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill {
   if (offers.length === 0) return skill;
-  const offered = afterOffer(skill);
   const loadedAt = Math.max(...offers.map((offer) => offer.loadedAt ?? 0));
-  if (loadedAt === 0) return offered;
-  const usage = offered.usage ?? UNUSED;
-  return { ...offered, usage: { ...usage, lastUsedAt: Math.max(usage.lastUsedAt ?? 0, loadedAt) } };
+  const { offered, lastUsedAt, ...usage } = skill.usage ?? UNUSED;
+  const lastUse = loadedAt === 0 ? lastUsedAt : Math.max(lastUsedAt ?? 0, loadedAt);
+  return { ...skill, usage: { ...usage, offered: offered + 1, lastUsedAt: lastUse } };
 }

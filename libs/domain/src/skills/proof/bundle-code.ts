@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
-import { contentOf, neededSkills } from '../life/call-graph.js';
+import { contentOf, neededSkills, nothingToCall } from '../life/call-graph.js';
 import { pythonCall, pythonText } from '../../python-files.js';
 
 /** What of a skill is brought in. */
@@ -99,12 +99,10 @@ export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
-function entryPointOf({ kind, name, version, entryPoint }: NeededSkill): string {
-  if (kind === 'procedure') throw refusal(`${name}@${version} is a procedure in words and can't be called by other code`);
-  if (kind === 'snippet')
-    throw refusal(`${name}@${version} is a snippet, whose code was never run, and can't be brought in; copy what is needed`);
-  if (entryPoint === null) throw refusal(`${name}@${version} is a program and can't be called by other code`);
-  return entryPoint;
+function entryPointOf(skill: NeededSkill): string {
+  const nothing = nothingToCall(skill);
+  if (nothing !== null) throw refusal(`${skill.name}@${skill.version} ${nothing}`);
+  return skill.entryPoint ?? '';
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);

@@ -75,7 +75,7 @@ describe('validateArguments', () => {
   it('says why a snippet or a procedure can’t be called', () => {
     expect(refused({}, { ...skill, kind: 'snippet' })).toMatchObject({
       code: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('its code was never run') as string,
+      message: expect.stringContaining('whose code was never run') as string,
     });
     expect(refused({}, { ...skill, kind: 'procedure' }).message).toContain('in words');
     expect(refused({}, { ...skill, contract: undefined }).message).toContain('verify it again');

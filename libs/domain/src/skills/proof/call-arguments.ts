@@ -3,6 +3,7 @@ import { UNNAMEABLE } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
+import { nothingToCall } from '../life/call-graph.js';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -61,14 +62,8 @@ function ownArguments(given: Arguments): Record<string, unknown> {
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where there is nothing to call, and what to do with it */
-export function requireCallable({ name, kind }: Pick<Skill, 'name' | 'kind'>): void {
-  if (kind === 'snippet')
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `${name} is a snippet: its code was never run, and can't be called. Read it, and copy what you need into your own code.`,
-    );
-  if (kind === 'procedure')
-    throw new EtudeError('FAILED_PRECONDITION', `${name} is a procedure in words: read it and do as it says; it can't be called.`);
+export function requireCallable(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint'>): void {
+  if (skill.kind !== 'function') throw new EtudeError('FAILED_PRECONDITION', `${skill.name} ${nothingToCall(skill)}.`);
 }
 
 function requireContract(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>): SkillContract {

@@ -63,8 +63,8 @@ describe('a skill that is used by names', () => {
     expect((await called(code, { x })).result).toBe('2');
     const tests: SkillTest[] = [{ kind: 'call', args: [x], kwargs: {}, expected: '2', tolerance: 0 }];
     const trial = { step: 'a', code, entryPoint: 'f', tests };
-    const place = { sandboxes, idPrefix: 'ints', tenant: 'acme' };
-    expect(await runTrial(trial, place, new AbortController().signal)).toMatchObject({ passed: true });
+    const place = { sandboxes, idPrefix: 'ints', tenant: 'acme', signal: new AbortController().signal };
+    expect(await runTrial(trial, place)).toMatchObject({ passed: true });
   });
 
   it('refuses what the list or the other names do not take', async () => {

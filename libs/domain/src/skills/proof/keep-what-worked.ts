@@ -8,9 +8,6 @@ import { testsByName } from './skill-tests.js';
 import type { Stage } from './proof.js';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 
-/** Dependents whose tests run at the same time. */
-const DEPENDENTS_AT_ONCE = 4;
-
 /**
  * No regression: held-out tests, of this version and of the one that it replaces, pass; so do that one's own tests, those that it had
  * to pass itself, and those of the skills that call it, with this version in its place.
@@ -20,14 +17,10 @@ export async function keepWhatWorked(
   trial: Trial,
   { replaced, earlier = [], dependents }: VerificationGround,
   place: TestPlace,
-  signal: AbortSignal,
 ): Promise<Stage> {
-  const stages = [await heldOutTests(skill, trial, replaced, place, signal)];
-  if (replaced) {
-    stages.push(await testsOfReplaced(replaced, trial, place, signal));
-    stages.push(await testsOfEarlier([replaced, ...earlier], trial, place, signal));
-  }
-  stages.push(await testsOfDependents(dependents, place, signal));
+  const stages = [await heldOutTests(skill, trial, replaced, place)];
+  if (replaced) stages.push(await testsOfVersions([replaced, ...earlier], trial, place));
+  stages.push(await testsOfDependents(dependents, place));
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason;
   const found = {
     heldOutPassed: stages[0]?.found?.heldOutPassed ?? 0,
@@ -36,11 +29,11 @@ export async function keepWhatWorked(
   return { evidence: stages.flatMap(({ evidence }) => evidence), found, ...(reason === undefined ? {} : { reason }) };
 }
 
-async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace, signal: AbortSignal): Promise<Stage> {
+async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace): Promise<Stage> {
   const own = skill.heldOut ?? [];
   const tests = [...own, ...(replaced?.heldOut ?? []).filter((test) => !isAmong(test, own))];
   if (tests.length === 0) return { evidence: [] };
-  const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place, signal);
+  const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place);
   // Which one is nobody's to know: a test that is told is held out no longer.
   if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
@@ -49,26 +42,26 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
 const isAmong = (test: unknown, tests: readonly unknown[]) => tests.some((one) => canonicalJson(one) === canonicalJson(test));
 
 /**
- * Tests of versions before the one that is replaced, that are in none after them: whoever gives new tests takes none of these away.
- * What is kept names a version only for such tests, so that evidence does not grow with every version.
+ * The tests of the version that is replaced, and of those before it that are in none after them: whoever gives new tests takes none of
+ * these away. Of an earlier version only such tests keep it among the evidence, so that evidence does not grow with every version.
  */
-async function testsOfEarlier(
-  [replaced, ...earlier]: readonly [Skill, ...Skill[]],
-  trial: Trial,
-  place: TestPlace,
-  signal: AbortSignal,
-): Promise<Stage> {
-  const known = new Set([...testsAsCalled(trial), ...testsAsCalled(replaced)]);
+async function testsOfVersions([replaced, ...earlier]: readonly [Skill, ...Skill[]], trial: Trial, place: TestPlace): Promise<Stage> {
+  const number = `version ${replaced.version}`;
+  if (isProgram(replaced) !== isProgram(trial)) {
+    const kind = isProgram(replaced) ? 'a program' : 'a function';
+    return { evidence: [], reason: `${number}, which it would replace, is ${kind}, and it is none; give it another name` };
+  }
+  const known = new Set(trial.tests.map((test) => asCalled(test, trial)));
   const evidence: string[] = [];
   const kept: SkillDependency[] = [];
-  for (const version of earlier) {
-    const tests = version.tests.filter((test) => !known.has(asCalled(test, version)));
+  for (const version of [replaced, ...earlier]) {
+    const tests = version.tests.filter((test) => version === replaced || !known.has(asCalled(test, version)));
     for (const test of tests) known.add(asCalled(test, version));
-    if (tests.length === 0 || isProgram(version) !== isProgram(trial)) continue;
-    const { passed, reason } = await runTrial(inPlaceOf({ ...version, tests }, trial), place, signal);
-    const whose = `the tests of version ${version.version}, which version ${replaced.version} had to pass as well,`;
-    if (!passed) return { evidence, reason: `${whose} fail: ${reason}` };
-    evidence.push(`${whose} pass`);
+    if (version !== replaced && (tests.length === 0 || isProgram(version) !== isProgram(trial))) continue;
+    const { passed, reason } = await runTrial(inPlaceOf({ ...version, tests }, trial), place);
+    const whose = version === replaced ? 'which it would replace,' : `which ${number} had to pass as well,`;
+    if (!passed) return { evidence, reason: `the tests of version ${version.version}, ${whose} fail: ${reason}` };
+    evidence.push(version === replaced ? `the tests of ${number} pass` : `the tests of version ${version.version}, ${whose} pass`);
     kept.push(dependencyOn(version));
   }
   return { evidence, found: { kept } };
@@ -77,8 +70,6 @@ async function testsOfEarlier(
 /** Tests of Python call by name; others call whatever the entry point is. */
 const asCalled = (test: SkillTest, { entryPoint }: Pick<Skill, 'entryPoint'>) =>
   canonicalJson(test.kind === 'python' ? [test, entryPoint] : [test]);
-
-const testsAsCalled = (tested: Pick<Trial, 'tests' | 'entryPoint'>) => tested.tests.map((test) => asCalled(test, tested));
 
 const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === null;
 
@@ -89,38 +80,20 @@ function inPlaceOf(version: Skill, trial: Trial): Trial {
   return { ...trial, step, tests, isAuthors: false };
 }
 
-async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace, signal: AbortSignal): Promise<Stage> {
-  const version = `version ${replaced.version}`;
-  if (isProgram(replaced) !== isProgram(trial)) {
-    const kind = replaced.entryPoint === null ? 'a program' : 'a function';
-    return { evidence: [], reason: `${version}, which it would replace, is ${kind}, and it is none; give it another name` };
-  }
-  const { passed, reason } = await runTrial(inPlaceOf(replaced, trial), place, signal);
-  if (!passed) return { evidence: [], reason: `the tests of ${version}, which it would replace, fail: ${reason}` };
-  return { evidence: [`the tests of ${version} pass`], found: { kept: [dependencyOn(replaced)] } };
-}
-
-async function testsOfDependents(dependents: readonly DependentSkill[], place: TestPlace, signal: AbortSignal): Promise<Stage> {
-  for (let at = 0; at < dependents.length; at += DEPENDENTS_AT_ONCE) {
-    const some = dependents.slice(at, at + DEPENDENTS_AT_ONCE);
-    const failures = await Promise.all(some.map((dependent) => failureOfDependent(dependent, place, signal)));
-    const failure = failures.find((one) => one !== null);
-    if (failure) return { evidence: [], reason: failure };
-  }
+async function testsOfDependents(dependents: readonly DependentSkill[], place: TestPlace): Promise<Stage> {
+  const failures = await Promise.all(dependents.map((dependent) => failureOfDependent(dependent, place)));
+  const failure = failures.find((one) => one !== null);
+  if (failure) return { evidence: [], reason: failure };
   const kept = dependents.map(({ skill }) => dependencyOn(skill));
   const evidence = kept.map(({ name, version }) => `the tests of ${name}@${version}, which calls it, pass`);
   return { evidence, found: { kept } };
 }
 
-async function failureOfDependent(
-  { skill, repinned, needed }: DependentSkill,
-  place: TestPlace,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function failureOfDependent({ skill, repinned, needed }: DependentSkill, place: TestPlace): Promise<string | null> {
   const load = (code: string) => bundledCode(code, needed, repinned.dependencies ?? []);
   const { code, entryPoint, tests, name, version, digest, scope } = skill;
   const step = `of-${contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16)}`;
-  const { passed, reason } = await runTrial({ step, code, entryPoint, tests, load }, place, signal);
+  const { passed, reason } = await runTrial({ step, code, entryPoint, tests, load }, place);
   return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
 }
 
@@ -130,14 +103,8 @@ const TESTS_MAX = 20;
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 /** Whether skills that read much the same do much the same: each runs on the other's tests. */
-export async function compareAlike(
-  skill: Skill,
-  own: Trial,
-  similar: readonly SimilarSkill[],
-  place: TestPlace,
-  signal: AbortSignal,
-): Promise<Stage> {
-  const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place, signal)));
+export async function compareAlike(skill: Skill, own: Trial, similar: readonly SimilarSkill[], place: TestPlace): Promise<Stage> {
+  const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place)));
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
   const evidence =
     alike.length === 0
@@ -154,24 +121,23 @@ async function likeness(
   own: Trial,
   { skill: other, similarity, needed }: SimilarSkill,
   place: TestPlace,
-  signal: AbortSignal,
 ): Promise<SkillLikeness> {
   const { name, version, scope, digest, code, entryPoint, tests } = other;
   const load = (text: string) => bundledCode(text, needed, other.dependencies ?? []);
   const theirs: Trial = { step: '', code, entryPoint, tests, load };
   const id = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16);
   const [passesTheirs, theyPass] = await Promise.all([
-    passes(own, theirs, `on-${id}`, place, signal),
-    passes(theirs, { ...own, tests: skill.tests }, `by-${id}`, place, signal),
+    passes(own, theirs, `on-${id}`, place),
+    passes(theirs, { ...own, tests: skill.tests }, `by-${id}`, place),
   ]);
   return { name, agent: scope.agent, user: scope.user, version, similarity, passesTheirs, theyPass };
 }
 
 /** Whether this code passes those tests, under the name by which they call it. */
-async function passes(code: Trial, tested: Trial, step: string, place: TestPlace, signal: AbortSignal): Promise<boolean> {
+async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if ((code.entryPoint === null) !== (tested.entryPoint === null)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);
   if (tests.length === 0) return false;
   const trial = { ...code, step, tests, limits: LIMITS };
-  return (await runTrial(trial, place, signal)).passed;
+  return (await runTrial(trial, place)).passed;
 }

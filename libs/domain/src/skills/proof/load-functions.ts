@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
-import { neededSkills } from '../life/call-graph.js';
+import { neededSkills, nothingToCall } from '../life/call-graph.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
 import { requireProven } from './use-skill.js';
@@ -78,19 +78,9 @@ function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: Ski
   return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
 }
 
-const NOT_RUN: Readonly<Record<Skill['kind'], string>> = {
-  function: '',
-  snippet: 'a snippet, whose code was never run,',
-  procedure: 'a procedure in words',
-};
-
 function requireLoadable(skill: Skill, checker: ProofChecker): void {
-  const isProgram = skill.kind === 'function' && skill.entryPoint === null;
-  if (isProgram || skill.kind !== 'function')
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `${skill.name} is ${isProgram ? 'a program' : NOT_RUN[skill.kind]} and has no function to load; ${isProgram ? 'use it' : 'read it'} instead.`,
-    );
+  const nothing = nothingToCall(skill);
+  if (nothing !== null) throw new EtudeError('FAILED_PRECONDITION', `${skill.name} ${nothing}.`);
   requireProven(skill, checker);
 }
 

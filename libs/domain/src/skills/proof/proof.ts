@@ -2,6 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillProof } from '@etude/contracts/skill-proof';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import { proofText, skillDigest } from '../content-digest.js';
+import { isProofOf } from '../life/skill-life.js';
 
 /** What verification found, before it is said for which content and signed. */
 export type ProofFindings = Pick<
@@ -43,8 +44,7 @@ export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigne
  */
 export function isProven(skill: Skill, checker: ProofChecker): boolean {
   const { proof } = skill;
-  if (proof === undefined || proof.digest !== skill.digest || proof.digest !== skillDigest(skill)) return false;
-  if (skill.kind === 'function' && proof.testsPassed === 0) return false;
+  if (proof === undefined || !isProofOf(skill, proof) || (skill.kind === 'function' && proof.testsPassed === 0)) return false;
   return checker.isSigned(proofText(proof), proof.keyId, proof.signature);
 }
 

@@ -17,6 +17,7 @@ const CODE_MAX = 8_000_000;
 export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
   readonly sandboxes: Sandboxes;
   readonly idPrefix: string;
+  readonly signal: AbortSignal;
 }
 
 /** Code under tests. */
@@ -73,7 +74,7 @@ export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | u
 }
 
 /** Parts that fit into one execution each, in order. */
-export function* inExecutions<T extends { readonly run: SandboxRun }>(planned: readonly T[]): Generator<readonly T[]> {
+function* inExecutions<T extends { readonly run: SandboxRun }>(planned: readonly T[]): Generator<readonly T[]> {
   let part: T[] = [];
   let size = 0;
   for (const one of planned) {
@@ -90,12 +91,11 @@ export function* inExecutions<T extends { readonly run: SandboxRun }>(planned: r
 }
 
 /** Results in the order of the runs; where it stops on a failure those behind it are missing. */
-export async function executePart(
-  { sandboxes, idPrefix, tenant, owner, template }: TestPlace,
+async function executePart(
+  { sandboxes, idPrefix, tenant, owner, template, signal }: TestPlace,
   step: string,
   part: ReadonlyArray<{ readonly run: SandboxRun }>,
   options: { limits?: SandboxLimits; hashSeed?: number; stopOnFailure: boolean },
-  signal: AbortSignal,
 ): Promise<readonly RunResult[]> {
   const { limits = LIMITS, hashSeed, stopOnFailure } = options;
   const request: ExecutionRequest = {
@@ -113,7 +113,7 @@ export async function executePart(
 }
 
 /** All tests in as few executions as they fit into; stops at the first that fails. @throws EtudeError as `Sandboxes.execute` */
-export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSignal): Promise<TrialOutcome> {
+export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOutcome> {
   const { step, tests, limits, hashSeed } = trial;
   const options = {
     stopOnFailure: true,
@@ -123,7 +123,7 @@ export async function runTrial(trial: Trial, place: TestPlace, signal: AbortSign
   const results: RunResult[] = [];
   let at = 0;
   for (const part of inExecutions(planTrial(trial))) {
-    const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options, signal);
+    const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options);
     results.push(...answers);
     for (const [index, planned] of part.entries()) {
       const failure = failureOf(planned, answers[index], trial.isAuthors);
@@ -183,7 +183,6 @@ export async function countMutants(
   trial: Omit<Trial, 'step' | 'limits'>,
   results: readonly RunResult[],
   place: TestPlace,
-  signal: AbortSignal,
 ): Promise<MutantsNoticed> {
   const limits = brokenLimits(results);
   let alive = [...mutants];
@@ -192,7 +191,7 @@ export async function countMutants(
     const to = from + (ROUNDS[round] ?? 100);
     const tests = trial.tests.slice(from, to);
     const planned = alive.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
-    const failing = await failingMutants(planned, { step: `mutants${round + 1}`, limits }, place, signal);
+    const failing = await failingMutants(planned, { step: `mutants${round + 1}`, limits }, place);
     alive = alive.filter((mutant) => !failing.has(mutant));
     from = to;
   }
@@ -215,13 +214,12 @@ async function failingMutants(
   planned: readonly MutantTest[],
   { step, limits }: { step: string; limits: SandboxLimits },
   place: TestPlace,
-  signal: AbortSignal,
 ): Promise<ReadonlySet<Mutant>> {
   const failing = new Set<Mutant>();
   const lane = async (tests: readonly MutantTest[], number: number) => {
     let at = 0;
     for (const part of inExecutions(tests)) {
-      const answers = await executePart(place, `${step}.${number}.${at}`, part, { limits, stopOnFailure: false }, signal);
+      const answers = await executePart(place, `${step}.${number}.${at}`, part, { limits, stopOnFailure: false });
       for (const [index, test] of part.entries()) if (failureOf(test, answers[index]) !== null) failing.add(test.mutant);
       at += part.length;
     }

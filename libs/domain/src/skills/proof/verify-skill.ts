@@ -75,12 +75,12 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
   if (isInWords(skill)) return verificationOf([inWords(await analyseSkill(skill, deps.analyser, signal))], null);
   const template = templateOf(skill, deps);
   if ('reason' in template) return verificationOf([template], null);
-  const place = { ...placeOf(skill, deps), ...template };
-  const [inspected, findings] = await Promise.all([inspect(skill, place, signal), analyseSkill(skill, deps.analyser, signal)]);
+  const place = { ...placeOf(skill, deps), ...template, signal };
+  const [inspected, findings] = await Promise.all([inspect(skill, place), analyseSkill(skill, deps.analyser, signal)]);
   const looked = lookedAt(skill, inspected, findings);
   const contract = inspected === null || 'problems' in inspected ? null : inspected.contract;
   if (looked.reason !== undefined || skill.kind !== 'function' || contract === null) return verificationOf([looked], contract);
-  const stages = await runStages(skill, inspected as InspectedCode, deps, place, signal);
+  const stages = await runStages(skill, inspected as InspectedCode, deps, place);
   return verificationOf([looked, ...stages], contract);
 }
 
@@ -100,7 +100,7 @@ function verificationOf(stages: readonly Stage[], contract: SkillContract | null
  * One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant, and held-out tests,
  * which are not in the digest of a skill.
  */
-function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): TestPlace {
+function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): Omit<TestPlace, 'signal'> {
   const { scope, name, version, digest, code } = skill;
   const heldOut = [skill.heldOut ?? [], ground.replaced?.heldOut ?? []];
   const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code, heldOut]).slice(0, 32);
@@ -123,13 +123,13 @@ function templateOf(
 }
 
 /** null: a procedure is somebody's words, not Python. */
-async function inspect(skill: Skill, place: TestPlace, signal: AbortSignal): Promise<Inspection | null> {
+async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
   const { code, entryPoint, name } = skill;
   const isProgram = entryPoint === null;
   const mutantsMax = skill.kind === 'function' ? MUTANTS_MAX : 0;
   const asked = { code, entryPoint, name, isProgram, mutantsMax };
-  return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, signal);
+  return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
 function inWords(findings: readonly SkillFinding[]): Stage {
@@ -197,13 +197,7 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
 }
 
 /** The tests once; then everything else beside each other, since another interpreter takes its time to start. */
-async function runStages(
-  skill: Skill,
-  inspected: InspectedCode,
-  deps: VerificationDeps,
-  place: TestPlace,
-  signal: AbortSignal,
-): Promise<readonly Stage[]> {
+async function runStages(skill: Skill, inspected: InspectedCode, deps: VerificationDeps, place: TestPlace): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
   const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
   const trial: Trial = {
@@ -214,13 +208,13 @@ async function runStages(
     load,
     isAuthors: !hasHiddenTests(skill),
   };
-  const first = await runTrial(trial, place, signal);
+  const first = await runTrial(trial, place);
   if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
   return inOrder([
-    testAgain(trial, first, place, signal),
-    keepWhatWorked(skill, trial, ground, place, signal),
-    noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }, signal),
-    compareAlike(skill, trial, ground.similar, place, signal),
+    testAgain(trial, first, place),
+    keepWhatWorked(skill, trial, ground, place),
+    noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
+    compareAlike(skill, trial, ground.similar, place),
   ]);
 }
 
@@ -230,9 +224,9 @@ async function inOrder(stages: ReadonlyArray<Promise<Stage>>): Promise<readonly 
   return Promise.all(stages);
 }
 
-async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace, signal: AbortSignal): Promise<Stage> {
+async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace): Promise<Stage> {
   const load = (code: string) => underOtherClock(trial.load?.(code) ?? code);
-  const second = await runTrial({ ...trial, step: 'second', hashSeed: OTHER_HASH_SEED, load }, place, signal);
+  const second = await runTrial({ ...trial, step: 'second', hashSeed: OTHER_HASH_SEED, load }, place);
   const where = 'under another hash seed and clock';
   if (!second.passed) return { evidence: [], reason: `its tests fail ${where}: ${second.reason}` };
   const difference = differenceOf(trial.tests, first.results, second.results);
@@ -246,9 +240,8 @@ async function noticeMutants(
   trial: Trial,
   { results }: TrialOutcome,
   { place, mutationScoreMin: min }: { place: TestPlace; mutationScoreMin: number },
-  signal: AbortSignal,
 ): Promise<Stage> {
-  const { made, noticed, survived } = await countMutants(mutants, trial, results, place, signal);
+  const { made, noticed, survived } = await countMutants(mutants, trial, results, place);
   const evidence = [`its tests fail on ${noticed} of ${made} mutants`];
   if (survived.length > 0) evidence.push(`not noticed: ${survived.join('; ')}`);
   const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: [...survived] } };
