@@ -47,7 +47,7 @@ export const sandboxCalls = {
     const bound = ['ListSandboxes', tenant, state];
     const after = afterPageToken(request.pageToken, bound);
     const page = await deps.sessions.list(tenant, { pageSize, ...(state ? { state } : {}), ...(after ? { after } : {}) });
-    return { sandboxes: page.sessions.map(sandboxMessage), nextPageToken: pageToken(page.nextAfter, bound) };
+    return { sandboxes: page.items.map(sandboxMessage), nextPageToken: pageToken(page.nextAfter, bound) };
   },
 
   renewSandbox(request, call, deps) {

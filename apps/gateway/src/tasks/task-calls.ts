@@ -37,7 +37,7 @@ export const taskCalls = {
     const filter = taskFilterOf(request);
     const bound = ['ListTasks', tenant, filter];
     const after = afterPageToken(request.pageToken, bound) ?? undefined;
-    const { records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after });
+    const { items: records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after });
     return { tasks: records.map(taskMessage), nextPageToken: pageToken(nextAfter, bound) };
   },
 

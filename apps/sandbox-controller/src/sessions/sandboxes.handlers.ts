@@ -81,7 +81,7 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
     async listSandboxes(request, { tenant }) {
       const state = sessionStateOf(request.state) ?? undefined;
       const filter = { pageSize: pageSize(request.pageSize, SESSIONS_PAGE), after: afterToken(request.pageToken) || undefined, state };
-      const { sessions, nextAfter } = await store.list(tenant, filter);
+      const { items: sessions, nextAfter } = await store.list(tenant, filter);
       return { sandboxes: sessions.map(sandboxMessage), nextPageToken: nextAfter === null ? '' : tokenOf(nextAfter) };
     },
     renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),

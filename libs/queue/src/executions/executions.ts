@@ -46,8 +46,6 @@ interface Errand {
   readonly place: PlaceInLine;
   /** Settles once its job is there. */
   added: Promise<unknown>;
-  /** Its job may stand in the second line though its place is in the first: somebody else may have added it, or it could not be moved up. */
-  mayBeBehind: boolean;
 }
 
 /** Taken when nothing without an urgency waits. */
@@ -140,7 +138,7 @@ export class QueueSandboxes implements Sandboxes {
     await whileRedisAnswers(this.producer.redis, this.#answers.ready());
     const answer = this.#answers.listen(request.tenant, request.executionId);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
-    const errand: Errand = { request, signal, answer, place, added: Promise.resolve(), mayBeBehind: false };
+    const errand: Errand = { request, signal, answer, place, added: Promise.resolve() };
     const done = new AbortController();
     const onAbort = () => void this.#abandon(request, signal, answer, done.signal);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -176,8 +174,6 @@ export class QueueSandboxes implements Sandboxes {
     const askedAt = Date.now();
     const { result, jobKnown } = await this.#ask(errand);
     if (result) return result;
-    // It may stand where another sender put it, before or in the same instant, and left it when that died.
-    errand.mayBeBehind ||= errand.place.isFirst;
     // Or it has ended.
     if (jobKnown) answer.hear({ kind: 'look' });
     for (;;) {
@@ -186,7 +182,8 @@ export class QueueSandboxes implements Sandboxes {
       if (heard.kind === 'result') return readResult(heard.text, request.executionId);
       const end = await this.#look(request);
       if (end === 'running') {
-        if (errand.mayBeBehind) void this.#moveUp(errand);
+        // Another sender may have put it into the second line, or Redis was away when it was to move up.
+        if (errand.place.isFirst) void this.#moveUp(errand);
         continue;
       }
       if (signal.aborted) throw abortError(signal);
@@ -219,14 +216,8 @@ export class QueueSandboxes implements Sandboxes {
   /** A job that is not in the second line stays where it is, and one that is given up too: it would only stand before those of others. */
   async #moveUp(errand: Errand): Promise<void> {
     if (errand.signal.aborted) return;
-    errand.mayBeBehind = false;
-    try {
-      await errand.added;
-      await this.producer.urge(SandboxExecute.name, errand.request.executionId);
-    } catch {
-      // Redis is away, of which whoever waits hears themselves: the next look tries again.
-      errand.mayBeBehind = true;
-    }
+    // Redis away: the next look tries again.
+    await errand.added.then(() => this.producer.urge(SandboxExecute.name, errand.request.executionId)).catch(() => undefined);
   }
 
   /** What is stored: the result, how its job ended, or that it runs. */

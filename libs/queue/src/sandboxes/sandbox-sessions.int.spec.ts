@@ -35,16 +35,14 @@ describe('sessions in Redis', () => {
     const first = await store.list('acme', { pageSize: 2 });
     const second = await store.list('acme', { pageSize: 2, after: first.nextAfter ?? '' });
     const third = await store.list('acme', { pageSize: 2, after: second.nextAfter ?? '' });
-    expect([first, second, third].map((page) => page.sessions.map(({ id }) => id))).toEqual([
+    expect([first, second, third].map((page) => page.items.map(({ id }) => id))).toEqual([
       ids.slice(0, 2),
       ids.slice(2, 4),
       ids.slice(4),
     ]);
     expect(third.nextAfter).toBeNull();
-    expect((await store.list('acme', { pageSize: 9, state: 'lost' })).sessions).toMatchObject([
-      { id: ids[1], stateReason: 'evicted: away' },
-    ]);
-    expect(await store.list('other', { pageSize: 9 })).toEqual({ sessions: [], nextAfter: null });
+    expect((await store.list('acme', { pageSize: 9, state: 'lost' })).items).toMatchObject([{ id: ids[1], stateReason: 'evicted: away' }]);
+    expect(await store.list('other', { pageSize: 9 })).toEqual({ items: [], nextAfter: null });
   });
 
   it('go some time after their end, with their request id and their place in the list', async () => {
@@ -54,7 +52,7 @@ describe('sessions in Redis', () => {
     await store.end('acme', session.id, 1, 'closed', '');
     await expect.poll(() => store.get('acme', session.id)).toBeNull();
     expect(await store.findRequest(request('a'))).toBeNull();
-    expect((await store.list('acme', { pageSize: 9 })).sessions).toEqual([]);
+    expect((await store.list('acme', { pageSize: 9 })).items).toEqual([]);
     expect(await redis.zcard(keys.sandboxes('acme'))).toBe(0);
   });
 

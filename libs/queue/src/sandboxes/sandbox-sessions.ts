@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
+import { answersOf, newestFirst, type Page } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** How long a session is kept after its end. */
@@ -76,7 +77,7 @@ export class SandboxSessionStore {
   }
 
   /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
-  async list(tenant: string, filter: SessionFilter): Promise<SessionPage> {
+  async list(tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
     return this.#bounded(listSessions(this.redis, this.keys, tenant, filter));
   }
 
@@ -164,47 +165,16 @@ export interface SessionFilter {
   readonly state?: SandboxSession['state'];
 }
 
-export interface SessionPage {
-  readonly sessions: readonly SandboxSession[];
-  /** Give it as `after` for what follows; null at the end. */
-  readonly nextAfter: string | null;
-}
-
-/** Sessions looked at for one page, however few match. */
-const SCAN_MAX = 2_000;
-const CHUNK = 100;
-
 /** One page of a tenant's sessions, newest first. */
-export async function listSessions(redis: Redis, keys: RedisKeys, tenant: string, filter: SessionFilter): Promise<SessionPage> {
-  const sessions: SandboxSession[] = [];
-  let after = filter.after ?? '';
-  for (let scanned = 0; scanned < SCAN_MAX; scanned += CHUNK) {
-    const ids = await redis.zrevrangebylex(keys.sandboxes(tenant), after ? `(${after}` : '+', '-', 'LIMIT', 0, CHUNK);
-    for (const [id, session] of await readAll(redis, keys, tenant, ids)) {
-      if (session && (!filter.state || session.state === filter.state)) {
-        if (sessions.length === filter.pageSize) return { sessions, nextAfter: after };
-        sessions.push(session);
-      }
-      after = id;
-    }
-    if (ids.length < CHUNK) return { sessions, nextAfter: null };
-  }
-  return { sessions, nextAfter: after };
-}
-
-/** Drops ids from the index whose session is no longer kept. */
-async function readAll(redis: Redis, keys: RedisKeys, tenant: string, ids: readonly string[]) {
-  const reads = redis.pipeline();
-  for (const id of ids) reads.hgetall(keys.sandbox(tenant, id));
-  const answers = (await reads.exec()) ?? [];
-  const found = ids.map((id, i) => {
-    const [failure, fields] = answers[i] ?? [];
-    if (failure) throw failure;
-    return [id, readStoredSession(tenant, id, (fields ?? {}) as Record<string, string>)?.session ?? null] as const;
+async function listSessions(redis: Redis, keys: RedisKeys, tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
+  return newestFirst(redis, keys.sandboxes(tenant), filter, async (ids) => {
+    const reads = redis.pipeline();
+    for (const id of ids) reads.hgetall(keys.sandbox(tenant, id));
+    return (await answersOf(reads)).map((fields, i) => {
+      const session = readStoredSession(tenant, ids[i] ?? '', fields as Record<string, string>)?.session;
+      return session ? { isWanted: !filter.state || session.state === filter.state, load: async () => session } : null;
+    });
   });
-  const gone = found.filter(([, session]) => !session).map(([id]) => id);
-  if (gone.length > 0) await redis.zrem(keys.sandboxes(tenant), ...gone);
-  return found;
 }
 
 /** A session and who holds it. */

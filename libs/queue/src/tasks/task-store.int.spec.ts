@@ -45,15 +45,15 @@ describe('list', () => {
     const big = spec({ files: [{ path: 'f', contentBase64: 'AAAA'.repeat(300_000) }] });
     for (let i = 0; i < 3; i++) await tasks.submit('acme', big, '');
     const first = await tasks.list('acme', { pageSize: 10 });
-    expect(first.records).toHaveLength(1);
-    expect((await tasks.list('acme', { pageSize: 10, after: first.nextAfter ?? '' })).records).toHaveLength(1);
+    expect(first.items).toHaveLength(1);
+    expect((await tasks.list('acme', { pageSize: 10, after: first.nextAfter ?? '' })).items).toHaveLength(1);
   });
 
   it('leaves out tasks that have expired', async () => {
     const { tasks, redis, keys } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
     await redis.del(keys.task('acme', record.id));
-    expect(await tasks.list('acme', { pageSize: 10 })).toEqual({ records: [], nextAfter: null });
+    expect(await tasks.list('acme', { pageSize: 10 })).toEqual({ items: [], nextAfter: null });
     expect(await redis.zcard(keys.tasks('acme'))).toBe(0);
   });
 });

@@ -8,8 +8,9 @@ import { z } from 'zod';
 import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
+import type { Page } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
-import { listTasks, newTaskFields, readTaskRecord, type TaskFilter, type TaskPage } from './task-record.js';
+import { listTasks, newTaskFields, readTaskRecord, type TaskFilter } from './task-record.js';
 
 const DAY_MS = 86_400_000;
 
@@ -92,7 +93,7 @@ export class TaskStore {
   }
 
   /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
-  async list(tenant: string, filter: TaskFilter): Promise<TaskPage> {
+  async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
     return whileRedisAnswers(this.#redis, listTasks(this.#redis, this.#keys, tenant, filter));
   }
 

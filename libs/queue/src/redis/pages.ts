@@ -1,0 +1,64 @@
+import type { Redis } from 'ioredis';
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Give it as `after` for what follows; null at the end. */
+  readonly nextAfter: string | null;
+}
+
+/** A record that may be listed. */
+export interface Candidate<T> {
+  readonly isWanted: boolean;
+  readonly bytes?: number;
+  load(): Promise<T | null>;
+}
+
+/** Records looked at for one page, however few are wanted. */
+const SCAN_MAX = 5_000;
+const CHUNK = 200;
+/** Specs carry files; a page is cut where it gets too big to send. */
+const PAGE_MAX_BYTES = 2 * 1024 * 1024;
+
+/**
+ * One page of an index whose ids are ordered by time, newest first. A page may be shorter than asked for and yet not be the last: go by
+ * `nextAfter`.
+ *
+ * @param look at records by their ids; null for one that is no longer kept, whose id is dropped from the index
+ */
+export async function newestFirst<T>(
+  redis: Redis,
+  index: string,
+  { pageSize, after = '' }: { readonly pageSize: number; readonly after?: string },
+  look: (ids: readonly string[]) => Promise<ReadonlyArray<Candidate<T> | null>>,
+): Promise<Page<T>> {
+  const items: T[] = [];
+  let last = after;
+  let bytes = 0;
+  for (let scanned = 0; scanned < SCAN_MAX; scanned += CHUNK) {
+    const ids = await redis.zrevrangebylex(index, last ? `(${last}` : '+', '-', 'LIMIT', 0, CHUNK);
+    const candidates = await look(ids);
+    const gone = ids.filter((_, i) => candidates[i] === null);
+    if (gone.length > 0) await redis.zrem(index, ...gone);
+    for (const [i, id] of ids.entries()) {
+      const candidate = candidates[i];
+      if (candidate?.isWanted) {
+        const isFull = items.length === pageSize || (items.length > 0 && bytes + (candidate.bytes ?? 0) > PAGE_MAX_BYTES);
+        if (isFull) return { items, nextAfter: last };
+        const item = await candidate.load();
+        if (item) items.push(item);
+        bytes += candidate.bytes ?? 0;
+      }
+      last = id;
+    }
+    if (ids.length < CHUNK) return { items, nextAfter: null };
+  }
+  return { items, nextAfter: last };
+}
+
+/** Answers of a pipeline, in order. @throws the first failure among them */
+export async function answersOf(pipeline: ReturnType<Redis['pipeline']>): Promise<readonly unknown[]> {
+  return ((await pipeline.exec()) ?? []).map(([failure, answer]) => {
+    if (failure) throw failure;
+    return answer;
+  });
+}
