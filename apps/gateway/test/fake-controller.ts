@@ -9,7 +9,7 @@ import {
   Sandboxes,
   type UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { packageDefinition } from '@etude/contracts/grpc';
+import { serviceDefinition } from '@etude/contracts/grpc';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SessionRequest } from '@etude/contracts/sandbox-session';
@@ -71,9 +71,7 @@ export class FakeController {
   }
 
   async start(): Promise<this> {
-    const definition = packageDefinition(Sandboxes)[Sandboxes.typeName];
-    if (!definition) throw new Error('no definition');
-    this.#server.addService(definition, this.#handlers() as never);
+    this.#server.addService(serviceDefinition(Sandboxes), this.#handlers() as never);
     const port = await new Promise<number>((resolve, reject) => {
       this.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
     });

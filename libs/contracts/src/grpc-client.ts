@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import {
   type CallOptions,
@@ -104,25 +105,11 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
   };
 }
 
-/** Resolves when there is room for the next message, or nobody waits for it any more. */
-function drained(call: ClientWritableStream<object>, over: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      call.off('drain', done);
-      over.removeEventListener('abort', done);
-      resolve();
-    };
-    call.once('drain', done);
-    over.addEventListener('abort', done, { once: true });
-    if (over.aborted) done();
-  });
-}
-
 /** Until the source ends or `over` aborts, which is how an answer before the end comes in. */
 async function send(call: ClientWritableStream<object>, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
   for await (const request of requests) {
     if (over.aborted) return;
-    if (!call.write(request)) await drained(call, over);
+    if (!call.write(request)) await once(call, 'drain', { signal: over }).catch(() => undefined);
   }
   call.end();
 }

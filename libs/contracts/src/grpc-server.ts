@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import {
   type Metadata as CallMetadata,
@@ -10,10 +11,9 @@ import {
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
-  type ServiceDefinition,
 } from '@grpc/grpc-js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
-import { decodingProblem, packageDefinition } from './grpc.js';
+import { type RefuseBytes, refusalOf, serviceDefinition } from './grpc.js';
 import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
 /** What a handler knows of its call beyond the request. */
@@ -43,8 +43,8 @@ export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S
 export interface ServingSettings<C> {
   /** Before every handler: who calls, may they. What it throws is the call's status. */
   open(call: ServedCall, method: DescMethod): C;
-  /** Why a request is refused by its bytes alone, before it is decoded; null where it isn't. The caller is told after `open`. */
-  readonly refusal?: (method: DescMethod, bytes: Uint8Array) => EtudeError | null;
+  /** The caller is told after `open`. */
+  readonly refusal?: RefuseBytes;
   /** Hears of failures that have no code; the caller is told only the id. An EtudeError INTERNAL is sent as it is. */
   onMistake(method: string, errorId: string, error: unknown): void;
 }
@@ -70,88 +70,27 @@ export function statusOf(whole: EtudeError): Error & { code: number; details: st
   return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
 }
 
-const refusals = new WeakMap<object, EtudeError>();
-
-/** How the decoder names a message that is nested too deep. */
-const DEEP = /recursion depth/;
-const TOO_DEEP = 'has lists and objects nested deeper than a message may have them; make it flatter, or give what is inside as text';
-
-/** @throws EtudeError INVALID_ARGUMENT; what `refusal` said of the request's bytes */
-function refuseUndecodable(request: object): void {
-  const refusal = refusals.get(request);
+function throwIfRefused(request: object): void {
+  const refusal = refusalOf(request);
   if (refusal) throw refusal;
-  const problem = decodingProblem(request);
-  if (problem === undefined) return;
-  const undecodable = `is not a valid message: ${problem}. Text must be UTF-8, and both sides must use the same .proto files`;
-  const description = DEEP.test(problem) ? TOO_DEEP : undecodable;
-  throw new EtudeError('INVALID_ARGUMENT', `The request is wrong. (request): ${description}`, {
-    violations: [{ field: '(request)', description }],
-  });
-}
-
-/** The service's methods. A request that is refused by its bytes is left empty; `refuseUndecodable` says why. */
-function definitionOf<C>(service: DescService, { refusal }: ServingSettings<C>): ServiceDefinition {
-  const whole = packageDefinition(service)[service.typeName]!;
-  if (refusal === undefined) return whole;
-  const limited = service.methods.map((method) => {
-    const definition = whole[method.name]!;
-    const requestDeserialize = (bytes: Buffer): object => {
-      const refused = refusal(method, bytes);
-      const request = definition.requestDeserialize(refused === null ? bytes : Buffer.alloc(0)) as object;
-      if (refused !== null) refusals.set(request, refused);
-      return request;
-    };
-    return [method.name, { ...definition, requestDeserialize }];
-  });
-  return Object.fromEntries(limited) as ServiceDefinition;
-}
-
-/**
- * A client of grpc-js that cancels a call first ends its requests as if they were all, and resets the stream with its next frame.
- * Looks a moment longer, so that the one is not taken for the other.
- */
-function cutIsKnown(call: ServerReadableStream<object, object>): Promise<void> {
-  return new Promise((resolve) => {
-    if (call.cancelled) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      call.off('cancelled', done);
-      resolve();
-    };
-    const timer = setTimeout(done, CUT_WAIT_MS);
-    call.once('cancelled', done);
-  });
 }
 
 /** @throws EtudeError CANCELLED where the caller is gone: an upload that was cut is no upload that has ended */
 async function* checked(call: ServerReadableStream<object, object>): AsyncIterable<object> {
   for await (const request of call as AsyncIterable<object>) {
-    refuseUndecodable(request);
+    throwIfRefused(request);
     yield request;
   }
-  await cutIsKnown(call);
+  // A client of grpc-js that cancels a call first ends its requests as if they were all, and resets the stream with its next frame.
+  if (!call.cancelled) await once(call, 'cancelled', { signal: AbortSignal.timeout(CUT_WAIT_MS) }).catch(() => undefined);
   if (call.cancelled) throw new EtudeError('CANCELLED', 'The caller ended the call before its last request.');
-}
-
-/** Resolves when there is room for the next message, or the caller is gone. */
-function drained(call: ServerWritableStream<object, object>, gone: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      call.off('drain', done);
-      gone.removeEventListener('abort', done);
-      resolve();
-    };
-    call.once('drain', done);
-    gone.addEventListener('abort', done, { once: true });
-    if (gone.aborted) done();
-  });
 }
 
 /** Pulls answers no faster than the caller reads, so that a slow one costs the memory of one message. */
 async function pump(call: ServerWritableStream<object, object>, answers: AsyncIterable<object>, signal: AbortSignal): Promise<void> {
   for await (const answer of answers) {
     signal.throwIfAborted();
-    if (!call.write(answer)) await drained(call, signal);
+    if (!call.write(answer)) await once(call, 'drain', { signal }).catch(() => undefined);
   }
 }
 
@@ -180,7 +119,7 @@ export function addService<S extends DescService, C>(
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
     const run = (call: AnyCall, request: object, context: ServedCall) => {
       const opened = settings.open(context, method);
-      if (request !== call) refuseUndecodable(request);
+      if (request !== call) throwIfRefused(request);
       return handle(request === call ? checked(call as ServerReadableStream<object, object>) : request, opened);
     };
     const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
@@ -205,7 +144,7 @@ export function addService<S extends DescService, C>(
     return { unary, server_streaming: serverStreaming, client_streaming: clientStreaming }[method.methodKind];
   };
   const implementation = Object.fromEntries(service.methods.map((method) => [method.name, handling(method)]));
-  server.addService(definitionOf(service, settings), implementation);
+  server.addService(serviceDefinition(service, settings.refusal), implementation);
 }
 
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;

@@ -35,11 +35,7 @@ describe('sessions in Redis', () => {
     const first = await store.list('acme', { pageSize: 2 });
     const second = await store.list('acme', { pageSize: 2, after: first.nextAfter ?? '' });
     const third = await store.list('acme', { pageSize: 2, after: second.nextAfter ?? '' });
-    expect([first, second, third].map((page) => page.items.map(({ id }) => id))).toEqual([
-      ids.slice(0, 2),
-      ids.slice(2, 4),
-      ids.slice(4),
-    ]);
+    expect([first, second, third].map((page) => page.items.map(({ id }) => id))).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
     expect(third.nextAfter).toBeNull();
     expect((await store.list('acme', { pageSize: 9, state: 'lost' })).items).toMatchObject([{ id: ids[1], stateReason: 'evicted: away' }]);
     expect(await store.list('other', { pageSize: 9 })).toEqual({ items: [], nextAfter: null });
