@@ -51,7 +51,7 @@ const VENDOR_FOLDERS = { '@qdrant/js-client-rest': 'libs/memory/src/qdrant/' };
 
 /** Whatever else a package may import from outside the workspace, by type. Test code may also use the root's tools. */
 const OUTSIDE = {
-  'type:contracts': [/^zod$/, /^@bufbuild\/protobuf$/, /^@grpc\/grpc-js$/, /^rxjs$/],
+  'type:contracts': [/^zod$/, /^@bufbuild\/protobuf$/, /^@grpc\/grpc-js$/, /^node:events$/],
   // Hashing and bytes are functions of their input; everything else of Node is a side effect.
   'type:domain': [/^zod$/, /^node:(crypto|buffer)$/],
   'type:app': [
