@@ -76,7 +76,7 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
   return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
 }
 
-/** What was accepted before the run should be seen by it. A write that is stuck holds no run back for ever, and is named. */
+/** A run should see the writes that were accepted before it. It doesn't wait for a stuck write for ever, and names it. */
 async function waitForWrites(
   tenant: string,
   { pendingWrites, writesWaitMs }: ConsolidationRunDeps,
@@ -89,7 +89,7 @@ async function waitForWrites(
   ];
 }
 
-/** For a run that goes on while somebody is erased: what it learned of them is dropped, and the rest is applied. */
+/** For a run during an erasure: facts about the erased are dropped, the others are applied. */
 export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {
   return {
     async applyFacts(tenant, unitId, facts) {
@@ -106,7 +106,7 @@ export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {
   };
 }
 
-/** What became of proposed skills, read from memory, where `skill.verify` writes it; waits at most `waitMs` for all of them together. */
+/** The status of proposed skills, read from memory, where `skill.verify` writes it; waits at most `waitMs` for all of them together. */
 export class StoredVerifications implements SkillVerifications {
   constructor(
     private readonly procedural: ProceduralMemory,

@@ -197,21 +197,6 @@ describe('the consolidation worker', () => {
     expect(skill && isProven({ ...skill, code: `${skill.code}\n` }, checker)).toBe(false);
   });
 
-  it('keeps a verified skill waiting where approval is by review', async () => {
-    await start({ ETUDE_SKILLS_APPROVAL: 'review' });
-    await put('skill-1', { kind: 'skill', skill: candidate() });
-    await until(async () => (await statusOf(candidate())) === 'pending_review', { what: 'the skill waits' });
-    expect(await memory.procedural.byFingerprint(scope, 'f')).toEqual([]);
-  });
-
-  it('rejects a candidate that does not pass, with the reason', async () => {
-    await start();
-    const wrong = candidate('print(7)');
-    await put('skill-1', { kind: 'skill', skill: wrong });
-    await until(async () => (await statusOf(wrong)) === 'rejected', { what: 'the skill is rejected' });
-    expect((await memory.procedural.get(scope, wrong.name))?.statusReason).toMatch(/^its tests fail/);
-  });
-
   it('keeps a write that can not be applied until it is redriven', async () => {
     await start();
     const outbox = new OutboxReader(producer.redis, producer.keys);
@@ -252,20 +237,6 @@ describe('the consolidation worker', () => {
     });
     expect(await memory.semantic.list(scope, 10)).toEqual(facts);
     expect(model.calls()).toHaveLength(1);
-  });
-
-  it('only plans in a dry run', async () => {
-    await start();
-    await put('e1', { kind: 'episode', episode: episode('1') });
-    await put('e2', { kind: 'episode', episode: episode('2') });
-    const { plan, factsAdded, skillsProposed } = await consolidate(true);
-    expect(plan).toHaveLength(2);
-    expect([
-      factsAdded,
-      skillsProposed,
-      (await memory.semantic.list(scope, 10)).length,
-      (await memory.procedural.list(scope, { limit: 10 })).length,
-    ]).toEqual([0, 0, 0, 0]);
   });
 
   it('records why a run failed', async () => {

@@ -275,13 +275,6 @@ describe('memory upkeep', () => {
     expect(tries).toBe(2);
   });
 
-  it('does not drop what it searches by', async () => {
-    await work();
-    await store.startReembedding({ model: 'other', dropModel: new LexicalEmbedder().profile.model });
-    const failed = await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null));
-    expect(failed?.error).toContain('FAILED_PRECONDITION');
-  });
-
   it('stops moving when it is told to, and goes on behind it', async () => {
     for (let i = 0; i < 3; i += 1) await live(BOB, String(i));
     const begun = Promise.withResolvers<void>();

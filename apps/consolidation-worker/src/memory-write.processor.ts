@@ -40,8 +40,8 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
 }
 
 /**
- * A write of somebody who was erased since it was made is done with. So is a skill for which there was room when it was learned, and is none
- * any more: nobody asked for it, and its rollout or episodes are there to learn it from again.
+ * Drops a write whose owner was erased since, and a learned skill for which the agent has no room any more: nobody asked for it, and its
+ * rollout or episodes are there to learn it from again.
  */
 async function applyUnlessRefused(
   { memory, settings, logger }: MemoryWriteDeps,

@@ -54,7 +54,7 @@ export interface SkillRequestDeps {
   readonly check: (candidate: Skill, signal: AbortSignal) => Promise<{ readonly passed: boolean; readonly reason: string }>;
 }
 
-/** What was written for a wish, kept until it is registered: whoever takes the job over registers the same. */
+/** The skill that was written for a wish, kept until it is registered: a worker that takes the job over registers the same one. */
 const Draft = z.strictObject({ written: WrittenSkill, model: z.string().nullable(), scripted: z.boolean(), at: z.number().int() });
 type Draft = z.infer<typeof Draft>;
 type End = WishEnd & { readonly state: 'registered' | 'failed' };
@@ -122,7 +122,7 @@ async function write(
   return written === null ? { failure, scripted } : { written, model, scripted, at };
 }
 
-/** What the parser, or verification, would say against it. */
+/** The objections that the parser or verification would have. */
 async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
   const { tenant, agent, user, skill: name } = wanted;
   const { sandboxes } = deps;
@@ -158,14 +158,14 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
     const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } });
     if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
     const skill = await pinned(wanted, candidate, found.uses, deps);
-    // Of whoever was erased since it was written nothing is stored: it is as old as its draft.
+    // As old as its draft, so that nothing is stored for an owner who was erased since.
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
     if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);
     if (stored.status === 'candidate') await producer.add(SkillVerify, verificationOf(stored));
     return { state: 'registered', reason: '', registered: name, scripted: draft.scripted };
   } catch (error) {
-    if (isErased(error)) return failed('whoever asked for it was erased');
+    if (isErased(error)) return failed('its owner was erased');
     const code = errorCode(error);
     if (code !== 'FAILED_PRECONDITION' && code !== 'INVALID_ARGUMENT') throw error;
     return failed((error as EtudeError).message, draft.scripted);

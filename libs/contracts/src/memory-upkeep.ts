@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { TenantId } from './ids.js';
 
-/** What an erasure removed, and that nothing was found afterwards. Holds counts and digests, nothing of what was erased. */
+/** The proof of an erasure: what was removed, and that nothing was found afterwards. Holds counts and digests, no erased data. */
 export const ErasureReceipt = z.object({
   id: z.string(),
   tenant: TenantId,
-  /** SHA-256 of what was named, hexadecimal; null: not limited to one. */
+  /** SHA-256 of the name, hexadecimal; null: not limited to one. */
   agentDigest: z.string().nullable(),
   userDigest: z.string().nullable(),
   state: z.enum(['running', 'succeeded', 'failed']),
@@ -35,7 +35,7 @@ export const Reembedding = z.object({
   /** Records. */
   done: z.number().int(),
   total: z.number().int().nullable(),
-  /** Of what is `running`: what holds it up, such as a server that is away; it is tried again. */
+  /** While `running`: the reason for a delay, such as a server that is away; the move is tried again. */
   error: z.string().nullable(),
   /** ms since 1970 */
   startedAt: z.number().int(),

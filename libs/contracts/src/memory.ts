@@ -30,8 +30,8 @@ export const RecalledItem = z.object({
   score: z.number(),
   similarity: z.number(),
   /**
-   * Of a fact what it rests on: ids of episodes, and "facts/{id}" where somebody told it. Of all kinds also what is not trusted of what
-   * it was made in sight of, as a skill names its sources. The rest follows from ids.
+   * The origins of the record. For a fact: ids of the episodes that support it, and "facts/{id}" where somebody told it. For every kind
+   * also the untrusted records that its author had seen, in the form of a skill's sources.
    */
   sources: z.array(z.string()).readonly().optional(),
 });
@@ -62,7 +62,7 @@ export const Transition = z.object({
   inputTokens: z.number().int(),
   outputTokens: z.number().int(),
   costUsd: z.number(),
-  /** What it and the attempts before it were made in sight of, as a skill names its sources. */
+  /** Records that were shown in this attempt or one before it, in the form of a skill's sources. */
   touched: z.array(z.string()).optional(),
   createdAt: z.number().int(),
 });
@@ -137,7 +137,7 @@ export const Fact = z.object({
   source: z.string().default('experience'),
   /** Episodes that support it. */
   episodes: z.array(z.string()).default([]),
-  /** What is not trusted of what it was learned in sight of, as a skill names its sources. */
+  /** Untrusted records that were in sight when it was learned, in the form of a skill's sources. */
   touched: z.array(z.string()).optional(),
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
@@ -264,7 +264,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     at: z.number().int(),
     /** Whose the skill is, where it is not the user's own agent's. Without a user it is nobody's in particular. */
     owner: z.object({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
-    /** Digests of what went in and what came out. */
+    /** Digests of the arguments and of the result. */
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),
     /** Of a use that failed. */

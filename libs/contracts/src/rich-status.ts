@@ -60,7 +60,7 @@ const METADATA_MAX_BYTES = 500;
 
 const bytesOf = (text: string) => Buffer.byteLength(encodeURIComponent(text.toWellFormed()).replaceAll('%20', ' '));
 
-/** As much of the text as fits, as gRPC writes it, with a mark where something is missing. */
+/** As much of the text as fits in gRPC's encoding, with "..." where something is missing. */
 function cut(text: string, bytesMax: number): string {
   if (bytesOf(text) <= bytesMax) return text;
   let kept = text.slice(0, bytesMax);
@@ -80,7 +80,7 @@ function someViolations(violations: NonNullable<ErrorDetails['violations']>): No
   return kept;
 }
 
-/** The same error with as much of its words as a status can carry. */
+/** The same error, cut to the size that a status can carry. */
 export function boundedError({ code, message, details }: EtudeError): EtudeError {
   const { field, violations, metadata, ...rest } = details;
   return new EtudeError(code, cut(message, MESSAGE_MAX_BYTES), {

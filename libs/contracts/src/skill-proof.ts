@@ -27,7 +27,7 @@ export const SkillParameter = z.strictObject({
   description: z.string(),
   required: z.boolean(),
   defaultValue: Json.optional(),
-  /** Where Python does not take it by its name: by its place ("a" of `def f(a, /)`), or as the list of what follows ("rest" of `*rest`). */
+  /** Set where Python takes the argument without its name: by its position ("a" of `def f(a, /)`), or in a list ("rest" of `*rest`). */
   passed: z.enum(['position', 'rest']).optional(),
 });
 export type SkillParameter = z.infer<typeof SkillParameter>;
@@ -157,7 +157,7 @@ export const SkillUsage = z.strictObject({
   lastUsedAt: z.number().int().nullable(),
   /** The last ones, newest first; inputs cut. */
   failures: z.array(z.strictObject({ at: z.number().int(), input: z.string(), error: z.string() })),
-  /** Digests of what went in and what came out, the last ones, to notice when the same input gives another output. */
+  /** Digests of the latest inputs and outputs, to notice when the same input gives another output. */
   outputs: z.array(z.strictObject({ input: z.string(), output: z.string() })),
   nondeterministic: z.boolean(),
 });

@@ -141,7 +141,7 @@ export const TaskResult = z.strictObject({
 });
 export type TaskResult = z.infer<typeof TaskResult>;
 
-/** A task as it stands. `state` and what follows are written by whoever holds the rollout's current epoch. */
+/** A task as it stands. `state` and the fields behind it are written by the worker with the rollout's current epoch. */
 export interface TaskRecord {
   readonly id: string;
   readonly tenant: z.infer<typeof TenantId>;

@@ -13,7 +13,7 @@ export type Role = z.infer<typeof Role>;
 export interface Identity {
   readonly tenant: string;
   readonly roles: readonly Role[];
-  /** Who did it, in histories: the key's name, or the tenant where the key has none. */
+  /** Author in histories: the key's name, or the tenant's where the key has none. */
   readonly name: string;
 }
 
@@ -42,10 +42,10 @@ interface Key extends Identity {
 
 const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest();
 
-/** What a key file holds for a key. */
+/** The digest under which a key file lists a key. */
 export const keySha256 = (key: string) => digestOf(key).toString('hex');
 
-/** A tenant may be called like a part of Etude, and is told from it. */
+/** The tenant's name in histories, where it must not be taken for a part of Etude. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
 function readKeys(path: string): readonly Key[] {

@@ -5,13 +5,13 @@ import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 import { watchedFile } from './files.js';
 
-/** Of the worker that verifies skills. */
+/** Settings of the worker that verifies skills. */
 export const signingKeyConfig = z.object({
   /** PEM file (PKCS #8) with the Ed25519 key that evidence about skills is signed with; readable by its owner only. */
   ETUDE_SKILLS_SIGNING_KEY_PATH: z.string({ error: 'the PEM file with the Ed25519 key that evidence about skills is signed with' }).min(1),
 });
 
-/** Of whatever runs skills. */
+/** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
   /** PEM file with the public keys whose signatures under evidence are believed, one behind the other. Unset: none is. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),

@@ -3,7 +3,7 @@ import { SkillPackage } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import { readJsonFile } from './files.js';
 
-/** Of whatever takes in, verifies or runs skills. */
+/** Settings of every service that takes in, verifies or runs skills. */
 export const sandboxPackagesConfig = z.object({
   /**
    * JSON file: packages that skills may declare, by the kind of sandbox whose image has them, such as

@@ -8,7 +8,7 @@ import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** Behind the time of the change and a space. The revision makes every change another text, also one that takes the last one back. */
+/** Stored behind the time of the change and a space. The revision makes the text of every change unique, also of one that reverts. */
 const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
@@ -16,18 +16,18 @@ const Stored = z.object({
   requests: z.array(z.string()).optional(),
 });
 
-/** Enough for a request that comes again before somebody noted that it was done. */
+/** Request ids that are remembered, for repeats. */
 const REQUESTS_MAX = 8;
 
 export interface SettingsUpdate {
-  /** Of the settings that were looked at; absent: whatever they are. */
+  /** Etag of the settings that the caller saw; absent: any. */
   readonly etag?: string | undefined;
-  /** Where it is among those that changed them last, nothing is changed. */
+  /** A repeated request changes nothing. */
   readonly requestId?: string;
 }
 
 /**
- * Settings of agents. Whoever has none of their own has the installation's, which may change until they are changed for the agent.
+ * Settings of agents. An agent without settings of its own follows the installation's.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */

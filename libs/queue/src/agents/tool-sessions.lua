@@ -8,8 +8,8 @@ local function refusal(sandbox, owner, since, mayBegin)
   return nil
 end
 
--- By which request id a session opens its sandbox: whoever asks with the same one gets the same sandbox. Another takes its place only
--- for who saw the sandbox of that one ended. KEYS session. ARGV the one that is over (empty: none), another, template, ms to keep the
+-- The request id with which a session opens its sandbox: all callers with the same one get the same sandbox. Another takes its place
+-- only for a caller that saw the sandbox of that one ended. KEYS session. ARGV the one that is over (empty: none), another, template, ms to keep the
 -- session. Answers the one that counts, its template, and '1' where there was a sandbox before.
 function scripts.claimToolSandbox()
   local current = redis.call('HGET', KEYS[1], 'sandboxRequest') or ''

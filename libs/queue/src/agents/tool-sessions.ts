@@ -32,13 +32,13 @@ const Outcome = z.union([
 ]);
 const Answer = z.object({ digest: z.string(), outcome: Outcome, at: z.number() });
 
-/** Which sandbox a session of tools opened last, and by which request id it opens one; null: none yet. */
+/** The sandbox that a session of tools opened last, and the request id with which it opens one; null: none yet. */
 export interface ToolSandbox {
   readonly requestId: string | null;
   readonly sandbox: string | null;
 }
 
-/** By which request a session's sandbox is opened: the same for whoever asks, so that all get the same sandbox. */
+/** The request id with which a session opens its sandbox. All callers use the same one, so they get the same sandbox. */
 export interface ToolSandboxClaim {
   readonly requestId: string;
   readonly template: string;
@@ -78,7 +78,7 @@ export class RedisToolSessions implements ToolSessions {
   }
 
   /**
-   * The request to open a sandbox with: `another`, or that of whoever was first.
+   * Claims the request to open a sandbox with: `another`, or that of the first caller.
    *
    * @param over the request whose sandbox was seen ended, in whose place another is wanted; null: none
    */
@@ -92,14 +92,14 @@ export class RedisToolSessions implements ToolSessions {
     return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
   }
 
-  /** No sandbox came of a claim, and none will. */
+  /** Gives up a claim for which no sandbox was opened. */
   async dropClaim(key: SessionKey, requestId: string): Promise<void> {
     await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
   }
 
   /**
-   * Records what came of a claim, before it is used. `replaced`: the claim counts no longer, since another took its place or the session
-   * was erased, and the sandbox is the caller's to close.
+   * Records the sandbox of a claim before it is used. `replaced`: the claim is void, since another took its place or the session was
+   * erased; the caller closes the sandbox.
    */
   async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
     const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
@@ -143,7 +143,7 @@ export interface RepeatableCall extends ToolReader {
   readonly content: unknown;
 }
 
-/** What calls of tools answered, for repeats, and which agents call at all. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** Answers to calls of tools, for repeats, and the agents that are active. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ToolCalls {
   /** When this process noted each agent. */
   readonly #noted = new Map<string, number>();
@@ -169,8 +169,8 @@ export class ToolCalls {
   }
 
   /**
-   * The agent calls now, which is noted once a minute: each note is a write that is on disk before the call goes on. Those who called
-   * longest ago are forgotten on the way.
+   * Notes that the agent is active, once a minute: each note is a write to disk, for which the call waits. Inactive agents are dropped on
+   * the way.
    */
   async note(tenant: string, agent: string): Promise<void> {
     const key = this.keys.agentsSeen(tenant);

@@ -16,7 +16,7 @@ end
 -- next round while there may be one. Of an agent only so many are open, each with a job for a model.
 -- KEYS record, index, outbox, open wishes of the agent, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds,
 -- agent, how many may be open.
--- Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing is kept of what is 'full'.
+-- Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing of a 'full' request is kept.
 function scripts.requestWish()
   local before = once(KEYS[5], ARGV[3], ARGV[1])
   if before then return before end

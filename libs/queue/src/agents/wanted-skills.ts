@@ -9,20 +9,20 @@ import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
-/** Of an agent that called lately; others wait behind it. */
+/** Priority of an active agent's wish; those of others wait behind it. */
 export const ACTIVE_PRIORITY = 7;
 export const IDLE_PRIORITY = 5;
-/** What a model is shown of a wish is no more; an example that is longer is left out, since a part of one would mislead. */
+/** Limits of what a model is shown of a wish. A longer example is left out, since a part of one would mislead. */
 const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
-/** A model is asked for the same skill so often; after that a person has to write it. */
+/** How often a model is asked for the same skill; after that a person has to write it. */
 export const ROUNDS_MAX = 5;
-/** Of an agent, waiting or being written: each costs a model's time. */
+/** Wishes of one agent that wait or are being written: each costs a model's time. */
 export const OPEN_MAX = 20;
 /** Wishes that are over are kept that long. */
 const WISH_KEPT_MS = 30 * 86_400_000;
 
-/** What somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
+/** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
 export interface Wish {
   readonly tenant: string;
   readonly agent: string;
@@ -70,7 +70,7 @@ export interface StoredWantedSkill {
   readonly round: number;
   readonly wanted: WantedSkill;
   readonly vouchedBy: string | null;
-  /** JSON of what was written for it; null until then. */
+  /** JSON of the skill that was written for it; null until then. */
   readonly draft: string | null;
 }
 
@@ -175,7 +175,7 @@ export class WantedSkills {
     return (await this.load(tenant, id))?.wanted ?? null;
   }
 
-  /** Newest first. `after`: `nextAfter` of the page before. `user`: who sees theirs and nobody's in particular; null: nobody's; undefined: every user's. */
+  /** Newest first. @param options.user sees their own wishes and those without a user; null: only those without; undefined: all */
   async list(
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
@@ -231,7 +231,7 @@ export class WantedSkills {
     return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], [round, ...fields])) === 1;
   }
 
-  /** What was written for it, which from here on can't be withdrawn. The first draft stays; answers it, or null where the round is over. */
+  /** Keeps the draft; from here on the wish can't be withdrawn. Answers the first draft that was kept, or null where the round is over. */
   async keepDraft({ tenant, id, round }: WishRound, draft: string): Promise<string | null> {
     const { redis, keys } = this.producer;
     return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [round, draft]);
@@ -251,7 +251,7 @@ export class WantedSkills {
   }
 
   /**
-   * Takes a wish back, with its job. Where a model is asked for it already, its answer is dropped. Withdrawn before: nothing changes.
+   * Takes a wish back, with its job. The answer of a model that is already asked is dropped. Again: nothing changes.
    *
    * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where it is over, or written and about to be registered
    */

@@ -57,7 +57,7 @@ const POLL_MS = 100;
 /**
  * Everything outside memory that holds data of an agent, a user or a tenant.
  *
- * Killed anywhere, it is run again and goes on: each thing is found by what it is, and not by what was written down before.
+ * Killed anywhere, it is run again and goes on: each thing is found by its content, not by notes of an earlier run.
  * @throws EtudeError QUEUE_UNAVAILABLE
  */
 export class QueueErasure {
@@ -67,8 +67,8 @@ export class QueueErasure {
   ) {}
 
   /**
-   * Fences what is made already, stops what runs, and removes all that there is until a pass finds nothing. What did not stop in time
-   * is left, and found by `find`.
+   * Fences older data, stops running work, and removes everything until a pass finds nothing. Work that did not stop in time is left,
+   * and found by `find`.
    *
    * @param newFrom ms since 1970: what was made from then on stays. Absent: now.
    */
@@ -88,7 +88,7 @@ export class QueueErasure {
     }
   }
 
-  /** What is left of what was made before `newFrom`, or before they were erased; without an erasure, all that they have. */
+  /** Counts the data that was made before `newFrom`, or before the last erasure; without either, all of it. */
   async find(tenant: string, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
     const { redis, keys } = this.producer;
     const at = newFrom ?? (await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)))) ?? Number.MAX_SAFE_INTEGER;
@@ -101,7 +101,7 @@ export class QueueErasure {
     return found;
   }
 
-  /** What Redis keeps of removed things on its disk. Answers what was done, a sentence each. */
+  /** Removes erased data from Redis's own files. Answers what was done, a sentence each. */
   purge(signal: AbortSignal): Promise<readonly string[]> {
     return rewriteAppendOnlyFile(this.producer.redis, { waitMs: this.options.rewriteWaitMs ?? REWRITE_WAIT_MS, signal });
   }

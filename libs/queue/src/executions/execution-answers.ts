@@ -8,21 +8,20 @@ import { memberOf, type RedisKeys } from '../redis/keys.js';
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * What is heard of an execution: its result as JSON; that it ended without one; or nothing, but that it is time to look at what is
- * stored.
+ * News of an execution: its result as JSON; its end without one; or only that it is time to look at the store.
  */
 export type Heard = { readonly kind: 'result'; readonly text: string } | { readonly kind: 'ended' | 'look' };
 
 const LOOK: Heard = { kind: 'look' };
 
-/** Of one caller for one execution. What was heard before `next` is kept. */
+/** The news of one execution for one caller. News that came before `next` is kept. */
 export class ExecutionListener {
   #heard: Heard | null = null;
   #wake: (() => void) | null = null;
 
   constructor(readonly release: () => void) {}
 
-  /** Of what is heard between two waits, the most that was said counts. */
+  /** Between two waits a result counts most, and a mere look least. */
   hear(heard: Heard): void {
     if (this.#heard === null || this.#heard.kind === 'look' || heard.kind === 'result') this.#heard = heard;
     this.#wake?.();
@@ -38,8 +37,8 @@ export class ExecutionListener {
 }
 
 /**
- * Answers to the executions that this process waits for: each request names the channel of who asks, and whoever saves the result
- * says it there. One connection for any number of waiters.
+ * Answers to the executions that this process waits for. Each request names this process's channel; the saver of the result publishes it
+ * there. One connection serves any number of waiters.
  */
 export class ExecutionAnswers {
   readonly channel: string;

@@ -1,7 +1,7 @@
 /** Executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
-/** Of one execution that somebody waits for. */
+/** The place of one execution that somebody waits for. */
 export interface PlaceInLine {
   /** Whether it waits among those that are taken first. */
   readonly isFirst: boolean;
@@ -15,9 +15,9 @@ interface Place {
 }
 
 /**
- * Two lines for what waits to be run: of each tenant at most a few stand in the first one, whatever else it has sent in the second, which
- * is served while nobody stands in the first. When one of a tenant's has ended, its oldest in the second line moves up: so whoever sends
- * little waits behind a few of each tenant, and whoever sends much still gets on.
+ * Two lines of waiting executions. Each tenant has at most a few in the first line, and the rest in the second, which is served while the
+ * first is empty. When one execution of a tenant has ended, its oldest in the second line moves up. So a tenant with few executions waits
+ * behind a few of each other tenant, and one with many still gets on.
  *
  * Counted in this process alone: each sender has its own few.
  */

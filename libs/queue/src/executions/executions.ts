@@ -16,7 +16,7 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits for the code to be stopped. */
 const STOP_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** A larger result is read by who waits for it. */
+/** A larger result is read from Redis by its waiters. */
 const HANDED_BYTES_MAX = 64 * 1024;
 
 export interface StoredExecution {
@@ -25,7 +25,7 @@ export interface StoredExecution {
   readonly cancelRequested: boolean;
 }
 
-/** Who asks for an execution: where it is told, and the job that would run it. */
+/** A request for an execution: the channel for its result, and the job that would run it. */
 export interface Asking {
   readonly channel: string;
   readonly jobKey: string;
@@ -75,14 +75,14 @@ export class ExecutionStore {
     };
   }
 
-  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Whoever waits for it is told. */
+  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Its waiters are told. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
     const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, memberOf(tenant, executionId), HANDED_BYTES_MAX];
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
-  /** Tells whoever waits that it ended, or was stopped, without a result. A message that is lost costs them a second. */
+  /** Tells the waiters that it ended, or was stopped, without a result. A lost message costs them a second. */
   async end(tenant: string, executionId: string): Promise<void> {
     await runScript(this.redis, 'endExecution', [this.keys.execution(tenant, executionId)], [memberOf(tenant, executionId)]);
   }
@@ -122,7 +122,7 @@ export class ExecutionStore {
   }
 }
 
-/** `Sandboxes` over the queue `sandbox.execute`: whoever consumes it runs the code. Tenants take turns, see `ExecutionLines`. */
+/** `Sandboxes` over the queue `sandbox.execute`, whose consumers run the code. Tenants take turns, see `ExecutionLines`. */
 export class QueueSandboxes implements Sandboxes {
   readonly #store: ExecutionStore;
   readonly #answers: ExecutionAnswers;
@@ -213,7 +213,7 @@ export class QueueSandboxes implements Sandboxes {
     return prepared;
   }
 
-  /** A job that is not in the second line stays where it is, and one that is given up too: it would only stand before those of others. */
+  /** Leaves a job that is not in the second line, and one that was given up, where it is. */
   async #moveUp(errand: Errand): Promise<void> {
     if (errand.signal.aborted) return;
     // Redis away: the next look tries again.
@@ -238,7 +238,7 @@ export class QueueSandboxes implements Sandboxes {
     if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
   }
 
-  /** Where only this worker's lease ended, the execution is left running for the next one. */
+  /** Stops the execution. Where only this worker's lease ended, it runs on for the next worker. */
   async #abandon(
     { tenant, executionId }: ExecutionRequest,
     signal: AbortSignal,

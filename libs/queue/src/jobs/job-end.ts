@@ -59,7 +59,7 @@ function pathOf(issue: z.core.$ZodIssue | undefined): string {
 
 /**
  * Why a running job's signal aborts without anybody having asked to stop the work itself. The job goes on elsewhere, so what
- * was started for it under an id (an execution) must be left running for whoever comes next.
+ * was started for it under an id (an execution) must be left running for the next worker.
  */
 export type LeaseEnd = 'shutdown' | 'lost';
 

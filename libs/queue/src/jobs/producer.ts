@@ -22,7 +22,7 @@ export interface ProducerOptions {
 
 /** Kept to answer a repeat with the first result. */
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
-/** Nobody reads BullMQ's stream of events; it can't be turned off. */
+/** Entries of BullMQ's stream of events, which nobody reads and which can't be turned off. */
 const EVENTS_MAX = 10;
 const READDS_MAX = 3;
 /** Intervals of looking at a job that is waited for. */
@@ -126,7 +126,7 @@ export class Producer {
 
   /** Removes a job that was found dead from before `since`, for a reason worth another try. @returns whether it did */
   async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
-    // Whoever waits again for what cost its workers does so because it was redriven, or taken over itself.
+    // A caller waits again for a job that cost its workers where the job was redriven, or the caller was taken over.
     if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.finishedOn || job.finishedOn >= since) return false;

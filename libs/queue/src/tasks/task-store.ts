@@ -111,7 +111,7 @@ export class TaskStore {
   }
 
   /**
-   * Ends a task whose job is dead, and fences whoever might still run it.
+   * Ends a task whose job is dead, and fences a worker that might still run it.
    *
    * @param diedAt when the job died, ms since 1970: a task that was redriven since is left alone
    * @returns `failed`: the task ended by this call; otherwise why it did not

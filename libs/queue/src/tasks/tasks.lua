@@ -86,7 +86,7 @@ function scripts.finishRollout()
   return 1
 end
 
--- The system gave up on a task: its job is dead. Fences whoever might still run it. ARGV outbox member, wake, retention ms,
+-- The system gave up on a task: its job is dead. Fences a worker that might still run it. ARGV outbox member, wake, retention ms,
 -- when the job died, error. Answers 'failed', 'gone', 'final', or 'requeued' when it was redriven after that death.
 function scripts.failTask()
   local task = redis.call('HMGET', TASK, 'state', 'requeuedAt')
