@@ -2,29 +2,50 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { NEW_YEAR } from './memory-records.js';
+import {
+  approveSkill,
+  archiveSkill,
+  deprecateSkill,
+  rejectSkill,
+  restoreSkill,
+  rollbackSkill,
+  settleVerified,
+} from '../src/skills/life/decisions.js';
+import { neededSkills } from '../src/skills/life/call-graph.js';
+import { IN_USE } from '../src/skills/life/skill-life.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
+import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
+import { storeAt } from './skill-lives.js';
 
-/** `by`: which of the registries. */
-interface Decision {
-  readonly by: number;
-}
+/** Versions in the order in which they are stored; each calls the newest version of the skills that it names. */
+const VERSIONS = [
+  { name: 'base', status: 'active', calls: [] },
+  { name: 'base', status: 'active', calls: [] },
+  { name: 'between', status: 'deprecated', calls: ['base'] },
+  { name: 'top', status: 'verified', calls: ['between'] },
+  { name: 'beside', status: 'verified', calls: ['base'] },
+  { name: 'once', status: 'deprecated', calls: ['base'] },
+  { name: 'base', status: 'active', calls: [] },
+  { name: 'base', status: 'pending_review', calls: [] },
+  { name: 'base', status: 'verified', calls: [] },
+] as const;
+type Name = (typeof VERSIONS)[number]['name'];
+const NAMES: readonly Name[] = ['base', 'between', 'top', 'beside', 'once'];
 
-/** What holds of skills whoever decides about them, at the same time. */
-export interface DecisionsProperty<D extends Decision> {
-  /** Decisions of one turn are made at the same time. */
-  readonly turns: fc.Arbitrary<readonly (readonly D[])[]>;
-  /** One is in use behind these. They come first: a few that are drawn may leave none, and then nothing is shown. */
-  readonly example: readonly (readonly D[])[];
-  /** What is decided about. */
-  readonly store: (registry: ProceduralMemory) => Promise<void>;
-  readonly skillsIn: (registry: ProceduralMemory) => Promise<readonly Skill[]>;
-  readonly decide: (registry: ProceduralMemory, decision: D, skills: readonly Skill[], at: number) => Promise<unknown>;
-  /**
-   * @returns how many skills in use were looked at
-   * @throws Error where it does not hold behind the turn
-   */
-  readonly look: (registry: ProceduralMemory, turn: readonly D[]) => Promise<number>;
-}
+const DECISION = fc.record({
+  what: fc.constantFrom('settle', 'settle', 'archive', 'archive', 'approve', 'restore', 'rollback', 'deprecate', 'reject'),
+  name: fc.constantFrom<Name>('base', 'base', ...NAMES),
+  version: fc.integer({ min: 1, max: 5 }),
+  review: fc.boolean(),
+  /** Which of the registries. */
+  by: fc.nat(1),
+});
+type Decided = typeof DECISION extends fc.Arbitrary<infer T> ? T : never;
+
+/** Decisions of one turn are made at the same time. */
+const TURNS = fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 2, maxLength: 8 });
+/** Comes first, and leaves a caller in use: a few turns that are drawn may leave none, and then nothing is shown. */
+const EXAMPLE: readonly (readonly Decided[])[] = [[{ what: 'settle', name: 'beside', version: 1, review: false, by: 0 }]];
 
 /** Registries over one store. */
 export interface OpenRegistries {
@@ -32,46 +53,84 @@ export interface OpenRegistries {
   readonly close?: () => Promise<void>;
 }
 
-/** `inUse`: skills in use that were looked at; `aborted` and `refused`: decisions that met another one, or what it left. */
-export interface Decided {
-  readonly inUse: number;
-  readonly aborted: number;
-  readonly refused: number;
-}
-
-/** Draws decisions, makes them over registries that each run opens for itself, and looks behind every turn. */
-export async function decideAtOnce<D extends Decision>(
-  property: DecisionsProperty<D>,
+/**
+ * Whatever is decided at the same time about skills that call each other: of one skill at most one version is active behind each turn, and
+ * what is in use, or waits for review, can run. Each run opens registries of its own.
+ *
+ * @returns how many callers in use were looked at, and how many decisions met another one, or what it left
+ */
+export async function decideAtOnce(
   open: () => OpenRegistries | Promise<OpenRegistries>,
   { numRuns, turnsMax = Infinity }: { readonly numRuns: number; readonly turnsMax?: number },
-): Promise<Decided> {
-  const found = { inUse: 0, aborted: 0, refused: 0 };
-  const run = async (turns: readonly (readonly D[])[]) => {
+): Promise<{ readonly inUse: number; readonly refused: number }> {
+  const found = { inUse: 0, refused: 0 };
+  const run = async (turns: readonly (readonly Decided[])[]) => {
     const { registries, close } = await open();
+    const [first] = registries;
     try {
-      await property.store(registries[0]);
+      await storeVersions(first);
       for (const [i, turn] of turns.slice(0, turnsMax).entries()) {
-        const skills = await property.skillsIn(registries[0]);
-        const outcomes = await Promise.allSettled(
-          turn.map((decision, j) =>
-            property.decide(registries[decision.by % registries.length] ?? registries[0], decision, skills, NEW_YEAR + 100 + i * 10 + j),
-          ),
+        const skills = await everyVersion(first);
+        const decisions = turn.map((decided, j) =>
+          decide(registries[decided.by % registries.length] ?? first, decided, skills, NEW_YEAR + 100 + i * 10 + j),
         );
-        for (const outcome of outcomes) if (outcome.status === 'rejected') found[refusal(outcome.reason)] += 1;
-        found.inUse += await property.look(registries[0], turn);
+        const outcomes = await Promise.allSettled(decisions);
+        for (const outcome of outcomes) if (outcome.status === 'rejected') found.refused += requireRefusal(outcome.reason);
+        found.inUse += await look(first, turn);
       }
     } finally {
       await close?.();
     }
   };
-  await fc.assert(fc.asyncProperty(property.turns, run), { numRuns, examples: [[property.example]] });
+  await fc.assert(fc.asyncProperty(TURNS, run), { numRuns, examples: [[EXAMPLE]] });
   return found;
 }
 
+async function storeVersions(registry: ProceduralMemory): Promise<void> {
+  const newest = new Map<Name, Skill>();
+  for (const [i, { name, status, calls }] of VERSIONS.entries()) {
+    const dependencies = calls.flatMap((called) => newest.get(called) ?? []).map(dependencyOn);
+    const skill = skillOf({ name, status, code: `print('${i}')`, ...(dependencies.length === 0 ? {} : { dependencies }) });
+    newest.set(name, await storeAt(registry, skill, { at: NEW_YEAR + i }));
+  }
+}
+
+async function everyVersion(registry: ProceduralMemory): Promise<readonly Skill[]> {
+  return (await Promise.all(NAMES.map((name) => registry.versions(SCOPE, name)))).flat();
+}
+
+async function decide(registry: ProceduralMemory, decided: Decided, skills: readonly Skill[], at: number): Promise<unknown> {
+  const versions = skills.filter(({ name }) => name === decided.name);
+  const skill = versions.find(({ version }) => version === decided.version) ?? versions[0];
+  if (skill === undefined) return null;
+  const decision = { by: 'ann', reason: '', at };
+  const approvalMode = decided.review ? 'review' : 'automatic';
+  const decisions = {
+    settle: () => settleVerified(registry, skill, { approvalMode, skillRegistrationConfidenceThreshold: 0.5 }, at),
+    approve: () => approveSkill(registry, skill, { ...decision, digest: skill.digest }),
+    archive: () => archiveSkill(registry, [skill], decision),
+    restore: () => restoreSkill(registry, [skill], decision),
+    rollback: () => rollbackSkill(registry, skill, { ...decision, toVersion: skill.version }),
+    deprecate: () => deprecateSkill(registry, skill, decision),
+    reject: () => rejectSkill(registry, skill, decision),
+  };
+  return decisions[decided.what]();
+}
+
+async function look(registry: ProceduralMemory, turn: readonly Decided[]): Promise<number> {
+  const inUse = (await everyVersion(registry)).filter(({ status }) => IN_USE.has(status));
+  const active = inUse.filter(({ status }) => status === 'active').map(({ name }) => name);
+  if (new Set(active).size < active.length) throw new Error(`several versions of one skill are active, by ${JSON.stringify(turn)}`);
+  const callers = inUse.filter(({ dependencies = [] }) => dependencies.length > 0);
+  for (const skill of callers)
+    await neededSkills(registry, skill).catch((error: unknown) => {
+      throw new Error(`${skill.status} ${skill.name} can't run, by ${JSON.stringify(turn)}`, { cause: error });
+    });
+  return callers.length;
+}
+
 /** Nobody is refused but for what somebody else decided. */
-function refusal(error: unknown): 'aborted' | 'refused' {
-  const code = errorCode(error);
-  if (code === 'ABORTED') return 'aborted';
-  if (code === 'FAILED_PRECONDITION') return 'refused';
+function requireRefusal(error: unknown): 1 {
+  if (['ABORTED', 'FAILED_PRECONDITION'].includes(errorCode(error))) return 1;
   throw error;
 }

@@ -1,7 +1,6 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { archiveSkill } from '@etude/domain/skills/life/decisions';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
-import { CALLERS_CAN_RUN } from '@etude/domain/testing/callers-property';
 import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
@@ -31,16 +30,16 @@ function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): Re
   });
 }
 
-it('leaves what is in use able to run in a SQLite file that two have open', { timeout: TIMEOUT_MS }, async () => {
-  const { inUse, refused } = await decideAtOnce(CALLERS_CAN_RUN, twoOnOneFile, { numRuns: 60 });
+it('leaves one version active, and what is in use able to run, in a SQLite file that two have open', { timeout: TIMEOUT_MS }, async () => {
+  const { inUse, refused } = await decideAtOnce(twoOnOneFile, { numRuns: 60 });
   console.info(`${inUse} callers in use were looked at in SQLite, ${refused} decisions were refused`);
   expect(inUse).toBeGreaterThan(20);
   expect(refused).toBeGreaterThan(10);
 });
 
 describeOnQdrant({ name: 'skills that call each other' }, (server) => {
-  it('leaves what is in use able to run, without transactions', { timeout: TIMEOUT_MS }, async () => {
-    const { inUse } = await decideAtOnce(CALLERS_CAN_RUN, () => twoOnQdrant(server), { numRuns: 6, turnsMax: 4 });
+  it('leaves one version active, and what is in use able to run, without transactions', { timeout: TIMEOUT_MS }, async () => {
+    const { inUse } = await decideAtOnce(() => twoOnQdrant(server), { numRuns: 6, turnsMax: 4 });
     expect(inUse).toBeGreaterThan(0);
   });
 

@@ -28,22 +28,6 @@ async function verified(procedural: FakeProceduralMemory, skill: Skill, proof = 
   );
 }
 
-describe('a marked skill', () => {
-  it('is not brought into use from the archive either, where nobody reviewed it before', async () => {
-    const procedural = new FakeProceduralMemory();
-    const stored = await procedural.store(skillOf({ untrusted: ['it was learned from a page'] }));
-    await archiveSkill(procedural, [stored], decision(1));
-    const [away = stored] = await procedural.versions(SCOPE, stored.name);
-    const found = { passed: true, evidence: [], reason: '', proof: proofOf(away) };
-    const archived = await recordVerification(procedural, away, found, NEW_YEAR + 2);
-    expect(archived).toMatchObject({ status: 'archived', proof: { digest: away.digest } });
-    const brought = procedural.move([{ key: keyOf(archived), to: 'active', ...decision(3) }]);
-    await expect(brought).rejects.toThrow('has to be reviewed before it is used: it was learned from a page');
-    const rolledBack = rollbackSkill(procedural, archived, { ...decision(4), toVersion: archived.version });
-    await expect(rolledBack).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  });
-});
-
 describe('settleVerified', () => {
   it('does as the mode says', async () => {
     const modes = { automatic: 'active', review: 'pending_review', threshold: 'active' } as const;
@@ -101,6 +85,20 @@ describe('settleVerified', () => {
     expect(wasRejectedByPerson(approved)).toBe(false);
   });
 
+  it.each(['automatic', 'review'] as const)(
+    'rejects what calls a skill that was archived while it was verified: %s',
+    async (approvalMode) => {
+      const procedural = new FakeProceduralMemory();
+      const called = await storeAt(procedural, skillOf({ name: 'base', status: 'active' }));
+      const caller = await storeAt(procedural, skillOf({ name: 'caller', status: 'verified', dependencies: [dependencyOn(called)] }));
+      await archiveSkill(procedural, [called], { ...decision(1), reason: 'harmful' });
+      expect(await settleVerified(procedural, caller, { ...AUTOMATIC, approvalMode }, NEW_YEAR + 2)).toMatchObject({
+        status: 'rejected',
+        statusReason: expect.stringContaining('caller needs base@1, which is archived (harmful)') as string,
+      });
+    },
+  );
+
   it('takes no newer version away', async () => {
     const procedural = new FakeProceduralMemory();
     const late = await verified(procedural, skillOf());
@@ -154,15 +152,6 @@ describe('approveSkill', () => {
     await expect(approveSkill(procedural, rejected, { ...decision(3), digest: rejected.digest })).rejects.toMatchObject({
       code: 'ABORTED',
     });
-  });
-
-  it('and a rejection leave archived what is archived', async () => {
-    const procedural = new FakeProceduralMemory();
-    const waiting = await storeAt(procedural, skillOf({ status: 'pending_review' }));
-    const rejected = await rejectSkill(procedural, waiting, decision(1));
-    const [archived] = await archiveSkill(procedural, [rejected], decision(2));
-    await expect(rejectSkill(procedural, archived ?? rejected, decision(3))).rejects.toMatchObject({ code: 'ABORTED' });
-    expect(await procedural.versions(SCOPE, 'sum_even')).toMatchObject([{ status: 'archived' }]);
   });
 
   it('replaces the version in use, and merges a skill that does the same', async () => {

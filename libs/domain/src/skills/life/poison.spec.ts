@@ -5,8 +5,7 @@ import { proposeSkill } from '../../consolidation/propose-skill.js';
 import type { ChatModel, ChatRequest } from '../../ports/model.js';
 import { bindRequest, generateRequest } from '../../rollout/prompts.js';
 import { episodeOf, NEW_YEAR } from '../../../test/memory-records.js';
-import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
-import { revokeSource } from './revoke-source.js';
+import { provenSkill } from '../../../test/hygiene-fixture.js';
 import { skillDigest } from '../content-digest.js';
 import { keyOf, movedSkill } from './skill-life.js';
 import { isTrusted, touchedSources, withMarks } from '../../trust/sources.js';
@@ -105,19 +104,5 @@ describe('forged sources', () => {
     expect(isTrusted(claimed)).toBe(false);
     const marked: Pick<Skill, 'sources' | 'untrusted'> = withMarks(claimed);
     expect(marked.untrusted).not.toEqual([]);
-  });
-});
-
-describe('revoking the source', () => {
-  it('withdraws the poisoned skill with all that call it, also where another agent does', async () => {
-    const bad = provenSkill('bad', { sources: ['documents/poison'] });
-    const caller = provenSkill('caller', { dependencies: [calls(bad)], scope: { tenant: 'acme', agent: '@tenant', user: null } });
-    const shelf = new Shelf(bad, caller, provenSkill('clean'));
-    const learned = { episodes: async function* () {}, facts: async function* () {}, reviseFacts: async () => undefined };
-    await revokeSource(
-      { tenant: 'acme', source: 'documents/poison', reason: '', by: 'ann', dryRun: false, at: 9 },
-      { procedural: shelf.procedural, learned },
-    );
-    expect(shelf.statuses()).toEqual(['bad@1 archived', 'caller@1 archived', 'clean@1 active']);
   });
 });

@@ -130,13 +130,6 @@ describe('pruneSkills', () => {
     expect(shelf.moves).toHaveLength(2);
   });
 
-  it('archives callers before what they call', async () => {
-    const leaf = provenSkill('a_leaf');
-    const shelf = new Shelf(leaf, provenSkill('b_top', { dependencies: [calls(leaf)] }));
-    await prune(shelf);
-    expect(shelf.moves.map(({ key }) => key.name)).toEqual(['b_top', 'a_leaf']);
-  });
-
   it('finds versions behind the newest', async () => {
     const history = [{ at: NEW_YEAR, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
     const shelf = new Shelf(

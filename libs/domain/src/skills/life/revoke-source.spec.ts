@@ -84,11 +84,6 @@ describe('revokeSource', () => {
     expect(revoked.shelf.statuses()).toContain('other@1 active');
   });
 
-  it('withdraws what was written in sight of a poisoned skill', async () => {
-    const bad = provenSkill('bad', { sources: [POISON] });
-    expect(namesOf(await revoke(POISON, [bad, provenSkill('copy', { sources: ['skills/bad@1'] })]))).toEqual(['bad', 'copy']);
-  });
-
   it.each([
     ['@tenant', null],
     ['@user', 'ann'],

@@ -1,6 +1,6 @@
 import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { type ApprovalMode, SKILL_STATUSES, type SkillFinding, type SkillStatus } from '@etude/contracts/skill-proof';
+import { type ApprovalMode, SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
 import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
@@ -72,13 +72,6 @@ describe('admitSkill', () => {
     });
   });
 
-  it('deprecates the version that it replaces', async () => {
-    const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
-    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), better);
-    await admit(better, procedural);
-    expect(await statuses()).toEqual(['deprecated', 'active']);
-  });
-
   it('holds two versions that come at once to the tests of each other', async () => {
     const [two, three] = [answeringTen(2, 50), answeringTen(3, 99)];
     const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), two, three);
@@ -96,13 +89,6 @@ describe('admitSkill', () => {
     const worse = candidate({ version: 2, code: 'print(5)' });
     const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), worse);
     await admit(worse, procedural);
-    expect(await statuses()).toEqual(['active', 'rejected']);
-  });
-
-  it('keeps the active function where the new version would only be shown', async () => {
-    const shown = candidate({ version: 2, kind: 'snippet', code: 'class Double:\n    pass', tests: [] });
-    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), shown);
-    await admit(shown, procedural);
     expect(await statuses()).toEqual(['active', 'rejected']);
   });
 
@@ -179,12 +165,6 @@ describe('settledStatus of a skill that two users have', () => {
 });
 
 describe('the setting of an agent', () => {
-  const wide = {
-    ...candidate(),
-    tests: ['2', '3', '5', '8'].map((stdin) => ({ ...io, stdin, expectedStdout: String(Number(stdin) * 2) })),
-  };
-  const tested = { ...wide, digest: skillDigest(wide) };
-
   it('is taken by their own name', async () => {
     const { procedural } = memoryOf(candidate());
     const asked: string[] = [];
@@ -192,31 +172,6 @@ describe('the setting of an agent', () => {
     const settings: AgentSettingsReader = { get: (tenant, agent) => (asked.push(`${tenant} ${agent}`), deps.settings.get(tenant, agent)) };
     await admitSkill(keyOf(candidate()), { ...deps, settings }, signal);
     expect(asked).toEqual(['acme solver']);
-  });
-
-  it('decides by a threshold of evidence', async () => {
-    const threshold = { approvalMode: 'threshold' as const, skillRegistrationConfidenceThreshold: 0.9 };
-    const little = memoryOf(candidate());
-    expect(await admitSkill(keyOf(candidate()), admissionDeps(little.procedural, threshold), signal)).toMatchObject({
-      status: 'pending_review',
-      statusReason: 'waits for review: its confidence of 0.38 is below 0.90',
-    });
-    const much = memoryOf(tested);
-    expect(await admitSkill(keyOf(tested), admissionDeps(much.procedural, threshold), signal)).toMatchObject({ status: 'active' });
-  });
-
-  it('approves nothing with an error of an analyser', async () => {
-    const error: SkillFinding = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'it runs a text as code' };
-    const { procedural } = memoryOf(candidate());
-    const deps = {
-      ...admissionDeps(procedural),
-      analyser: { analyse: async (text: string) => (text === candidate().code ? [error] : []) },
-    };
-    expect(await admitSkill(keyOf(candidate()), deps, signal)).toMatchObject({
-      status: 'pending_review',
-      statusReason: 'waits for review: ruff S102: it runs a text as code',
-      proof: { confidence: 0, findings: [error] },
-    });
   });
 });
 
