@@ -1,8 +1,8 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 
 /**
- * Where something was learned. Ids are those of the records; a skill's is "name@version". `procedures` are words that were told.
- * `untrustedTasks` and `markedSkills` are tasks and skills whose own names don't say that they are not trusted.
+ * The kinds of records that something was learned from. A skill's id is "name@version"; `procedures` are told words. An untrusted task or
+ * a marked skill has a kind of its own, since its id alone doesn't show that it is not trusted.
  */
 export const SOURCE_KINDS = [
   'tasks',
@@ -25,7 +25,7 @@ export interface Source {
 }
 
 const SOURCE = /^([A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9._@:-]{0,199})$/;
-/** Episodes of rollouts; older skills name them without "episodes/". Those that an outside agent told have other ids. */
+/** The ids of rollouts' episodes, also without "episodes/". Episodes that an outside agent told have other ids. */
 const OF_A_ROLLOUT = /^(t[0-9a-z]{8,40}-r[0-9]{1,6})(?:\..*)?$/;
 
 /** null for anything that names no record, such as a text with line breaks. */
@@ -40,16 +40,16 @@ export function rolloutOf(episode: string): string | null {
   return OF_A_ROLLOUT.exec(episode)?.[1] ?? null;
 }
 
-/** By what an episode is named among sources: its rollout, where it is one's, else its id. */
+/** The name of an episode among sources: its rollout where it has one, else its id. */
 export function episodeKey(episode: string): string {
   return rolloutOf(episode) ?? episode;
 }
 
 /**
- * Why what was learned from these sources is never approved automatically, one reason each; empty where nothing speaks against it.
+ * The reasons why something with these sources is never approved automatically; empty where approval may be automatic.
  *
- * Texts that nobody of this installation wrote are not trusted: documents, what outside agents told, imports, and whatever can't be
- * told. To name a source can take trust away, and never gives any: what was recalled is added by who recalled it.
+ * Not trusted are documents, imports, words of outside agents, and names that are no source. Naming a source can only take trust away:
+ * whoever recalls a memory adds its sources.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];
@@ -66,7 +66,7 @@ const REASONS: Readonly<Partial<Record<SourceKind, (id: string) => string>>> = {
 
 function reasonAgainst(name: string): string[] {
   const source = sourceOf(name);
-  if (source === null) return ['it names a source that is none, so that nobody can tell where it comes from'];
+  if (source === null) return ['it names a source that does not exist, so its origin is unknown'];
   const { kind, id } = source;
   if (kind === 'episodes' && rolloutOf(id) === null) return [`it was learned where episodes/${id} was read, which an outside agent told`];
   const reason = REASONS[kind]?.(id);
@@ -75,7 +75,7 @@ function reasonAgainst(name: string): string[] {
 
 const NAMED = /\b(?:tasks|episodes|documents|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
 
-/** The sources that these marks are for: marks go on where sources do not, such as to the next version. */
+/** The sources behind these marks. A mark goes on to places where the source itself does not, such as the next version. */
 export function sourcesOfMarks(marks: readonly string[]): string[] {
   return marks.flatMap((mark) => {
     const named = mark.match(NAMED) ?? [];
@@ -90,30 +90,29 @@ export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill:
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 
-/** Whether it may be approved without anybody looking, as far as its sources go. Looks at the sources again: a mark can be left out. */
+/** Whether its sources allow automatic approval. The sources are read again, since a mark can be left out. */
 export function isTrusted(skill: Pick<Skill, 'sources' | 'untrusted'>): boolean {
   return (withMarks(skill).untrusted ?? []).length === 0;
 }
 
-/** One of them is enough for a mark; the others serve to revoke one, which is found through episodes as well. */
+/** One is enough for a mark. The others help to revoke a source, which is also found through episodes. */
 const CARRIED_MAX = 32;
 
 /**
- * A memory that somebody is shown. `sources`: of a fact what it rests on; of all else what is not trusted of what it was made in sight of,
- * among others, since ids don't tell.
+ * A memory that somebody is shown. `sources` of a fact are the records that support it; of other memories, the untrusted records that were
+ * in sight when it was made, among others.
  */
 export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
 
 /**
- * What somebody was shown, as names for what is learned there, each once: documents, episodes, skills, and of facts the episodes that they
- * rest on, and themselves where they were told. With each all that is not trusted of what that one was made in sight of, so that a mark
- * goes from hand to hand, whatever became of the text that it is for.
+ * The shown memories as sources of what is learned there, each once: documents, episodes, skills, and for facts the records that support
+ * them. Each brings its own untrusted sources along, so that a mark survives the text that it is for.
  */
 export function touchedSources(shown: readonly Shown[]): string[] {
   return [...new Set(shown.flatMap((one) => [...touched(one), ...untrustedAmong(one.sources ?? [])]))];
 }
 
-/** What of these names is kept with a memory that was made in sight of them, beside its own name. */
+/** The untrusted ones of these names, which are kept with a memory that was made in their sight. */
 export function untrustedAmong(names: readonly string[]): string[] {
   const untrusted = names.filter((name) => sourceOf(name) !== null && reasonsNotTrusted([name]).length > 0);
   return [...new Set(untrusted)].slice(0, CARRIED_MAX);

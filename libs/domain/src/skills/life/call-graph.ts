@@ -44,12 +44,12 @@ export interface MovedVersion {
 }
 
 /**
- * Whatever is in use, or waits for review, can call what it was verified with: it comes there only where all of that is there, and none of
- * that leaves meanwhile. What is withdrawn with its proof goes whoever calls it.
+ * A skill that is in use, or waits for review, can call the versions that it was verified with. It gets that status only where all of them
+ * exist, and none of them leaves meanwhile. A skill that is withdrawn with its proof leaves even where others call it.
  *
  * @param graph as it was before
  * @param moved made at once
- * @returns what those need that come into use, at any depth: it has to be as it was read when they do
+ * @returns the skills that those coming into use need, at any depth: they must be unchanged when the moves are written
  * @throws EtudeError FAILED_PRECONDITION
  */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
@@ -76,7 +76,7 @@ export function comesIntoUse({ before, after }: Pick<MovedVersion, 'before' | 'a
   return after.status !== before.status && IN_USE.has(after.status);
 }
 
-/** What is verified again as a candidate had no proof that is believed, so that whoever calls it can't run already. */
+/** A callable skill leaves when it is archived and keeps its proof. Without the proof its callers can't run already. */
 function leaves({ before, after, move }: MovedVersion): boolean {
   return CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null;
 }
@@ -115,9 +115,8 @@ async function requireUncalled(skill: Skill, callersOf: CallerLookup): Promise<v
 }
 
 /**
- * Who in use calls this version, and through what. A caller keeps the versions that it was verified with, so what lies between
- * is often deprecated; what is archived between them was in the way already. Of what everybody may call, callers of single tenants are
- * counted: who decides may be of another one.
+ * The skills in use that call this version, and the path to each. Versions on the path are often deprecated, since a caller keeps the
+ * versions that it was verified with. Callers of other tenants are only counted, since the decider may not see them.
  */
 async function callersInUse(
   called: Skill,
@@ -172,12 +171,12 @@ export function mayCall(
 }
 
 /**
- * What is named in a skill's place is in use when it is named: so no chain of replacements leads back, since what is deprecated takes
- * nobody's place, and what comes into use again has nobody in its place.
+ * A replacement must be active when it is named. So no chain of replacements leads back: a deprecated skill replaces nobody, and a skill
+ * that becomes active again loses its replacement.
  *
  * @param graph as it was before
  * @param moved made at once
- * @returns what is named: it has to be as it was read
+ * @returns the replacements: they must be unchanged when the moves are written
  * @throws EtudeError NOT_FOUND
  */
 export async function requireReplacements(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
@@ -198,7 +197,7 @@ export async function requireReplacements(graph: CallGraph, moved: readonly Move
   return found;
 }
 
-/** More are not brought in for one skill. */
+/** At most so many skills are loaded for one. */
 const NEEDED_MAX = 200;
 
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;

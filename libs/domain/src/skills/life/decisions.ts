@@ -41,11 +41,12 @@ export interface Verified {
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, contract, proof } = found;
-  const isFirst = skill.status === 'candidate';
   const newErrors = skill.status === 'active' && passed ? errorsBeside(skill, proof) : [];
   const failed = !passed || newErrors.length > 0;
   const reason = newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : found.reason;
-  const to = failed ? (skill.status === 'active' ? 'deprecated' : 'rejected') : isFirst ? 'verified' : skill.status;
+  const failedTo = skill.status === 'active' ? 'deprecated' : 'rejected';
+  const passedTo = skill.status === 'candidate' ? 'verified' : skill.status;
+  const to = failed ? failedTo : passedTo;
   const believed = failed ? { proof: null } : proof === undefined ? {} : { proof };
   const read = contract === undefined || contract === null ? {} : { contract };
   return moveOne(procedural, moveOf(skill, to, { by: VERIFIER, reason, at }, { evidence, ...believed, ...read }));

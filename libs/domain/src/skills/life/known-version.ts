@@ -6,18 +6,18 @@ import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js
 import { LIVING } from './skill-life.js';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** Nobody uses it before its marks were looked at. */
+/** Not in use before its marks were looked at. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
-/** A version that is there, which storing a skill comes to; `changed` is what becomes of it, null where nothing does. */
+/** The existing version that a skill to be stored is equal to. `changed` is that version with what is added to it; null: nothing is. */
 export interface KnownVersion {
   readonly version: Skill;
   readonly changed: Skill | null;
 }
 
 /**
- * The version that has what is stored already; null where it makes a new one. Sources are added to what is there, with the marks that they
- * give; but what is in use without a mark, and is told to come from where nobody is trusted, gets a version beside it that is marked.
+ * The existing version with the content that is stored; null where a new version is needed. New sources and their marks are added to it.
+ * An active version without a mark stays as it is: the same content from an untrusted source becomes a marked version beside it.
  *
  * @param own the owner's versions, newest first
  * @param words see `StoreSkillOptions`
@@ -34,10 +34,10 @@ export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWo
   return version === undefined ? null : { version, changed: LIVING.has(version.status) ? withSources(version, given) : null };
 }
 
-/** What an author says of a skill beside its content. */
+/** The author's words about a skill, which are not part of its content. */
 const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata', 'heldOut'] as const;
 
-/** Which of that differs, by what it is called. Held-out tests go on from version to version, and metadata that is left out is not asked for. */
+/** The names of the words that differ. Held-out tests carry over from version to version; metadata that is left out stays. */
 export function differingWords(stored: Skill, given: Skill): readonly string[] {
   const { heldOut = [] } = stored;
   const metadata = given.metadata ?? stored.metadata;
@@ -53,7 +53,7 @@ function marksOf({ untrusted = [], sources }: Skill): readonly string[] {
   return [...new Set([...untrusted, ...reasonsNotTrusted(sources)])];
 }
 
-/** null: it names all of them already. */
+/** null: the version has all sources and marks already. */
 function withSources(version: Skill, given: Skill): Skill | null {
   const sources = [...new Set([...version.sources, ...given.sources])];
   const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];

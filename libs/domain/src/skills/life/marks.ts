@@ -4,16 +4,16 @@ import { GONE, wasOnlyTold } from './skill-life.js';
 import { codeDigest } from '../content-digest.js';
 import { reasonsNotTrusted, sourceOf, untrustedAmong, withMarks } from '../../trust/sources.js';
 
-/** On a copy for more readers: it says nothing against the code, and stays with the copy. */
+/** The mark of a copy for more readers. It says nothing against the code, and does not go on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
 
-/** Says nothing of whose the other one is, or where it was learned. */
+/** The mark does not tell whose the other skill is, or where it was learned. */
 export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
 /**
- * The skill with the marks of its owner's versions before it: of all that are not rejected or archived, of the one that was edited,
- * and of each that has the same code but for comments and blank lines. An edit makes nothing trusted, whoever approved what was edited;
- * a reviewer who stores a version vouches for all that is in it.
+ * The skill with the marks of its owner's earlier versions: those that are not rejected or archived, the one that was edited, and each
+ * with the same code but for comments and blank lines. An edit makes nothing trusted, even where a person approved the edited version. A
+ * reviewer who stores a version vouches for its whole content.
  *
  * @param versions all of this name that the agent has
  */
@@ -29,8 +29,8 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
 }
 
 /**
- * The digest under which marked code of the same tenant has to be looked for before this is stored; null where nothing has to be. A
- * reviewer vouches for it, a mark it has already is enough, and what its owner has in use without a mark is no news.
+ * The digest by which marked code of the same tenant is looked up before this skill is stored. null where no look-up is needed: a
+ * reviewer stores it, it is marked already, or its owner uses the same code without a mark.
  */
 export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): string | null {
   if (isReviewed || marksOf(skill).length > 0) return null;
@@ -45,7 +45,7 @@ export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isRevi
   return isInUse ? null : code;
 }
 
-/** What its code is found by where that is marked; null where it is not. That words were told is no mark of the words: many may tell the same. */
+/** The digest by which a copy of marked code is recognised; null where the code has no mark. To be told does not mark words: many may tell the same. */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;
@@ -63,8 +63,8 @@ function marked(skill: Skill, untrusted: readonly string[]): Skill {
 }
 
 /**
- * What is not trusted of a skill, for whoever is shown it or uses it: a reviewer vouches for a version, not for what is written in its sight.
- * Words that were told are not either, also where they came in without a mark.
+ * The untrusted sources that a skill passes on to whatever is learned in its sight. A reviewer vouches for the version alone, so its marks
+ * still count here; told words count even without a mark.
  */
 export function untrustedOfSkill(skill: Skill): string[] {
   const named = untrustedAmong(skill.sources);

@@ -15,13 +15,13 @@ export interface RegistrationDeps {
   readonly clock: Clock;
 }
 
-/** Words that Python has other uses for: nobody could import a skill of such a name. */
+/** Python's keywords: nobody could import a skill of such a name. */
 const KEYWORDS = new Set(
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
   ),
 );
-/** Modules that code imports, which a skill of the same name would be taken for. */
+/** Modules of the standard library that a skill of the same name would hide. */
 const MODULES = new Set(
   'abc ast asyncio base64 builtins collections contextlib copy csv ctypes dataclasses datetime decimal enum fractions functools glob hashlib heapq html http importlib inspect io itertools json logging math multiprocessing operator os pathlib pickle random re secrets shutil signal site skills socket sqlite3 ssl statistics string struct subprocess sys tempfile textwrap threading time traceback types typing unittest urllib uuid warnings weakref xml zipfile zlib'.split(
     ' ',
@@ -90,7 +90,7 @@ async function registrable(candidate: Skill, deps: RegistrationDeps, planned: Re
   return { given: withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions), versions, isNew };
 }
 
-/** Nobody means to register what somebody took out of use: to bring it back is another call. @throws EtudeError FAILED_PRECONDITION */
+/** A version that was taken out of use comes back by another call, not by registering it. @throws EtudeError FAILED_PRECONDITION */
 function requireLiving(stored: Skill, given: Skill, versions: readonly Skill[]): void {
   const { name, version, status } = stored;
   const lost = status === 'rejected' ? differingWords(stored, given) : [];
@@ -124,15 +124,11 @@ export function requireName(name: string): void {
 
 /** Why nobody could import a skill of this name; null where everybody could. */
 export function wrongName(name: string): string | null {
+  const shown = `the name ${JSON.stringify(name)}`;
   const parsed = SkillName.safeParse(name);
-  const wrong = parsed.success
-    ? KEYWORDS.has(name)
-      ? 'is a word of Python itself'
-      : MODULES.has(name)
-        ? 'is that of a module that code imports'
-        : null
-    : (parsed.error.issues[0]?.message ?? 'is wrong');
-  return wrong === null ? null : `the name ${JSON.stringify(name)} ${wrong}`;
+  if (!parsed.success) return `${shown} ${parsed.error.issues[0]?.message ?? 'is wrong'}`;
+  if (KEYWORDS.has(name)) return `${shown} is a word of Python itself`;
+  return MODULES.has(name) ? `${shown} is that of a module that code imports` : null;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION */

@@ -7,28 +7,27 @@ import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
 import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
 import { withMarks } from '../../trust/sources.js';
 
-/** Nobody goes on from these versions unless somebody says so, and they take up no room. */
+/** Out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
-/** What takes up room. */
+/** These count towards the limit of names. */
 export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));
 
-/** What may run, or may once it is verified or approved, without being stored again. */
+/** These may run, or may run after verification or approval, without being stored again. */
 export const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
 
-/** What may run, or is to be approved: what it calls has to stay as it is. */
+/** These run, or wait for approval: the skills that they call must stay as they are. */
 export const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
 
-/** What another skill may be pinned to. */
+/** Another skill may be pinned to these. */
 export const CALLABLE: ReadonlySet<SkillStatus> = new Set(['active', 'deprecated']);
 
 /**
- * What may become of a skill, by what it is. Nothing else changes a status.
+ * The statuses that a skill may move to, by its status. Nothing else changes a status.
  *
- * `active` to `active` is verification again: the skill stays in use and gets its new proof, or is deprecated where there is none; so
- * it is for what waits for review, and for what was verified against a version that is in use no more. `deprecated` to `deprecated` names what is used in its place; `archived` to `archived` takes its
- * proof away. What nobody uses or reviews is verified again as a candidate, without the proof that it had. `archived` to
- * `pending_review` or `rejected` undoes archiving: only where it was that before.
+ * A status may move to itself. `active`, `pending_review` and `verified` do when the skill is verified again and gets a new proof.
+ * `deprecated` does when its replacement is named, `archived` when its proof is taken away. `archived` returns to `pending_review` or
+ * `rejected` only where that was its status before. A move to `candidate` drops the proof, and the skill is verified anew.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
@@ -40,9 +39,9 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
   rejected: ['candidate', 'archived'],
 };
 
-/** Reached from being archived only where it was so before. */
+/** An archived skill returns to these only where it had that status before. */
 const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected']);
-/** Name in the history of what verification decides. */
+/** The name under which verification stands in the history. */
 export const VERIFIER = 'verification';
 
 /** Reached only with a proof for exactly the content. */
@@ -53,13 +52,13 @@ export function sourcesOf(to: SkillStatus): SkillStatus[] {
   return (Object.keys(TRANSITIONS) as SkillStatus[]).filter((from) => TRANSITIONS[from].includes(to));
 }
 
-/** Whether this is the proof for exactly what the skill holds, whatever its record says. Not whether its signature is good. */
+/** Whether the proof is for exactly the content of the skill, whatever its record says. The signature is not checked. */
 export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }
 
 /**
- * A skill as it is first stored, whatever its author says of it: a candidate that nothing is known of, but what its sources say against it.
+ * A skill as it is first stored, whatever its author claims: a candidate without proof or history, with the marks of its sources.
  *
  * @param options.by who stored it; where it came from by default
  * @param options.setAside why it is archived at once
@@ -76,8 +75,8 @@ export function newSkill(given: Skill, version: number, { by, setAside }: Pick<S
 /**
  * A skill after a move by the table; the same skill where the move took place before.
  *
- * @param checker believes signatures under proofs; null: who runs a skill looks at them
- * @throws EtudeError ABORTED where it is not what was looked at, FAILED_PRECONDITION where it needs a proof that there is not
+ * @param checker checks the signatures under proofs; null: they are checked where a skill is run
+ * @throws EtudeError ABORTED for another status or content than the move expects; FAILED_PRECONDITION where a proof is missing
  */
 export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker | null = null): Skill {
   requireDigest(skill, move.key);
@@ -89,28 +88,28 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   return moved;
 }
 
-/** Of what waits for review a person says yes; what was in use before comes back as it was. */
+/** A person approved what waits for review; what was in use before was approved then. */
 function isFirstUse(skill: Skill): boolean {
   return skill.status === 'verified' || (skill.status !== 'pending_review' && !wasActive(skill));
 }
 
-/** What an archived one was before; null where nobody wrote it down. */
+/** The status before archiving; null where the history has none. */
 export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
 
-/** Whether it was in use before. Skills that were stored before there was a history say so only by what they are. */
+/** Whether it was ever in use. Without a history, its status tells. */
 export function wasActive({ status, history = [] }: Skill): boolean {
   if (history.length === 0) return status === 'active' || status === 'deprecated';
   return history.some(({ from, to }) => from === 'active' || to === 'active');
 }
 
-/** In use since it was told; nobody decided anything on it. */
+/** In use since it was told, without any decision on it. */
 export function wasOnlyTold(skill: Skill): boolean {
   return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }
 
-/** A repeat, by who wanted it and when; or somebody else wanted the same and was faster. */
+/** Whether this move is in the history already, or another one had the same effect. */
 function tookPlace({ status, history = [], proof, replacedBy }: Skill, move: SkillMove): boolean {
   const isRepeat = history.some(({ at, by, to, reason }) => at === move.at && by === move.by && to === move.to && reason === move.reason);
   if (isRepeat) return true;
@@ -153,7 +152,7 @@ function requireStatus(skill: Skill, { key, to, from }: SkillMove): void {
   );
 }
 
-/** Words that were told and never verified may come back as they were: there is nothing in them to run. */
+/** Told words have no proof. They may return as they were, since nothing in them can be run. */
 function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null): void {
   const { proof } = moved;
   if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;
@@ -175,7 +174,7 @@ function requireTrusted(moved: Skill): void {
   throw new EtudeError('FAILED_PRECONDITION', `skill ${nameOf(moved)} has to be reviewed before it is used: ${reasons.join('; ')}`);
 }
 
-/** Why nobody but a person may approve it; empty where there is nothing against it. */
+/** The reasons why only a person may approve it; empty where approval may be automatic. */
 export function reasonsForReview(skill: Pick<Skill, 'untrusted' | 'proof' | 'history'>): readonly string[] {
   const { untrusted = [], proof } = skill;
   const errors = (proof?.findings ?? []).filter(({ severity }) => severity === 'error');
@@ -183,7 +182,7 @@ export function reasonsForReview(skill: Pick<Skill, 'untrusted' | 'proof' | 'his
   return [...untrusted, ...rejected, ...errors.map(({ analyser, rule, message }) => `${analyser} ${rule}: ${message}`)];
 }
 
-/** Whether a person's last word on it was no. Verification takes nobody's word back. */
+/** Whether the last decision of a person was a rejection. Verification does not overrule a person. */
 export function wasRejectedByPerson({ history = [] }: Pick<Skill, 'history'>): boolean {
   const said = history.findLast(({ by, from, to }) => by !== VERIFIER && from !== 'archived' && (to === 'rejected' || to === 'active'));
   return said?.to === 'rejected';
@@ -228,7 +227,7 @@ export function isVersionOf(a: Skill, b: Skill): boolean {
 
 /**
  * @param skill becomes active
- * @param versions of the same name, as they will be then
+ * @param versions of the same name, as they are after the moves
  * @throws EtudeError ABORTED where another version of the same owner stays active beside it
  */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
@@ -244,12 +243,12 @@ export function otherActive({ name, version }: Skill, other: Skill): EtudeError 
   );
 }
 
-/** Of several active versions, which only a store without transactions can have, the one that stays: the last that was taken into use. */
+/** The version that stays active of several, which only a store without transactions can have: the one activated last. */
 export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
-/** When it was taken into use last; ms since 1970. */
+/** When it was activated last; ms since 1970. */
 export function activatedAt({ history = [], version }: Skill): number {
   return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
 }

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
-import { codeWithFunctions, loadFunctions } from './load-functions.js';
-import { bundledCode, dependencyOn, pinDependencies } from './bundle-code.js';
+import { loadFunctions } from './load-functions.js';
+import { bundledCode, pinDependencies } from './bundle-code.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });
@@ -32,13 +32,12 @@ const errorOf = (work: Promise<unknown>) =>
 
 describe('loadFunctions', () => {
   it('brings several in with all that they need', async () => {
-    const { functions, pins, code } = await loadFunctions(reader, ['twice', 'add', 'twice'], deps);
+    const { functions, code } = await loadFunctions(reader, ['twice', 'add', 'twice'], deps);
     expect(functions).toEqual([
       { name: 'twice', version: 1, digest: TWICE.digest, signature: 'def twice(x)', description: 'Does what twice does.' },
       { name: 'add', version: 1, digest: ADD.digest, signature: 'def add(a, b)', description: 'Does what add does.' },
     ]);
     expect(await printed(`${code}print(twice(2), add(1, 2))`)).toBe('4 3');
-    expect(await printed(await codeWithFunctions(reader, pins, 'import skills\nprint(skills.twice(3))', deps))).toBe('6');
   });
 
   it('refuses all where one is missing, is a program or is not proven', async () => {
@@ -65,13 +64,11 @@ describe('loadFunctions', () => {
 
 describe('a snippet', () => {
   const caller = { name: 'caller', scope: ADD.scope };
-  const pin = dependencyOn(SHOWN);
 
   it('is not pinned, and not brought in where somebody pinned it', async () => {
     expect(await errorOf(pinDependencies(deps.procedural, reader, ['shown'], caller))).toMatch(
       /^FAILED_PRECONDITION: shown@1 is a snippet/,
     );
-    expect(await errorOf(codeWithFunctions(reader, [pin], 'import skills', deps))).toMatch(/shown@1, which is a snippet/);
     expect(() => bundledCode('import skills', [SHOWN])).toThrow('shown@1 is a snippet');
   });
 });

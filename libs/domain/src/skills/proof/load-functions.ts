@@ -4,7 +4,7 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
-import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
+import { dependencyOn, loadingCode } from './bundle-code.js';
 import { neededSkills, nothingToCall } from '../life/call-graph.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
@@ -60,16 +60,6 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
   return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
-}
-
-/** Code with these functions at hand as `skills`, exactly as they were pinned. @throws as `neededSkills` */
-export async function codeWithFunctions(
-  reader: SkillReader,
-  pins: readonly SkillDependency[],
-  code: string,
-  deps: FunctionDeps,
-): Promise<string> {
-  return bundledCode(code, await neededOf(pins, reader, deps), pins);
 }
 
 /** As for a skill that calls all of them. */
