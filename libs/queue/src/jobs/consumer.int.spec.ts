@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { consume } from './consumer.js';
-import type { JobContext } from './consumer.js';
+import type { JobContext, JobHandler } from './consumer.js';
 import { type JobFailure, leaseEndOf } from './job-end.js';
 
 const file = redisForFile();
@@ -137,6 +137,17 @@ describe('consume', () => {
       [2, true],
     ]);
     expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
+  });
+
+  it('answers with the result of a job whose first attempt failed', async () => {
+    const { producer, options, ask } = start();
+    const handler: JobHandler<typeof payload, typeof result> = async (_, { isLastAttempt }) => {
+      if (!isLastAttempt) throw new EtudeError('MODEL_UNAVAILABLE', 'down');
+      return { text: 'up' };
+    };
+    startConsumer(Echo, handler, options);
+    expect(await ask('j1')).toEqual({ text: 'up' });
+    expect(await producer.endOf(Echo.name, 'j1')).toEqual({ kind: 'completed', value: { text: 'up' } });
   });
 
   it('refuses a result that is not as declared', async () => {
