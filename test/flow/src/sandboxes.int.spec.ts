@@ -79,6 +79,35 @@ describe('a sandbox from its creation to its end', () => {
     expect(await sandboxes.closeSandbox({ name })).toMatchObject({ state: SandboxState.CLOSED });
     await expect(run(name, '1')).rejects.toThrow('FAILED_PRECONDITION');
   });
+
+  it('runs nothing twice, and tells it again from any event', async () => {
+    const { name } = await sandboxes.createSandbox({});
+    const code = 'n = globals().get("n", 0) + 1\nfor i in range(3): print(i, flush=True)\nprint("runs", n)';
+    const first = await run(name, code, { executionId: 'once' });
+    expect(first.stdout).toBe('0\n1\n2\nruns 1\n');
+    const again = await run(name, code, { executionId: 'once' });
+    expect(again.stdout).toBe(first.stdout);
+    const rest = await run(name, '', { executionId: 'once', resumeToken: first.events[0]?.resumeToken ?? '' });
+    const told = first.events[0]?.event;
+    expect((told?.case === 'stdout' ? told.value : '') + rest.stdout).toBe(first.stdout);
+    await sandboxes.closeSandbox({ name });
+  });
+
+  it('stops an execution that is cancelled and keeps its names', async () => {
+    const { name } = await sandboxes.createSandbox({});
+    await run(name, 'kept = 5');
+    const running = run(name, 'print("on", flush=True)\nwhile True: pass', { executionId: 'endless' });
+    await until(async () => (await sandboxes.cancelExecution({ name, executionId: 'endless' })).stopped);
+    expect(await running).toMatchObject({ exit: 'cancelled' });
+    expect((await run(name, 'kept')).displays[0]?.text['text/plain']).toBe('5');
+    await sandboxes.closeSandbox({ name });
+  });
+
+  it('is gone once its time is over', async () => {
+    const { name } = await sandboxes.createSandbox({ ttl: { seconds: 1n } });
+    await until(async () => (await sandboxes.getSandbox({ name })).state === SandboxState.EXPIRED);
+    await expect(run(name, '1')).rejects.toThrow('expired');
+  });
 });
 
 it('moves 100 MiB through the gateway in bounded memory', async () => {

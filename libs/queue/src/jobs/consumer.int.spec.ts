@@ -40,6 +40,11 @@ function start(declaration = Echo) {
 
 const nothing = () => {};
 
+const failOnce: JobHandler<typeof payload, typeof result> = async (_, { isLastAttempt }) => {
+  if (!isLastAttempt) throw new EtudeError('MODEL_UNAVAILABLE', 'down');
+  return { text: 'up' };
+};
+
 /** Resolves when the signal aborts, with the reason's lease. */
 const untilStopped = ({ signal }: JobContext) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
@@ -141,11 +146,7 @@ describe('consume', () => {
 
   it('answers with the result of a job whose first attempt failed', async () => {
     const { producer, options, ask } = start();
-    const handler: JobHandler<typeof payload, typeof result> = async (_, { isLastAttempt }) => {
-      if (!isLastAttempt) throw new EtudeError('MODEL_UNAVAILABLE', 'down');
-      return { text: 'up' };
-    };
-    startConsumer(Echo, handler, options);
+    startConsumer(Echo, failOnce, options);
     expect(await ask('j1')).toEqual({ text: 'up' });
     expect(await producer.endOf(Echo.name, 'j1')).toEqual({ kind: 'completed', value: { text: 'up' } });
   });
