@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import { taskIdOf } from '@etude/contracts/ids';
 
 class PrefixedKeys {
   constructor(readonly prefix: string) {}
@@ -111,12 +110,6 @@ export function taskKeys(keys: RedisKeys, { tenant, taskId, rolloutId }: Rollout
     keys.rolloutOutbox,
     keys.tasks(tenant),
   ];
-}
-
-/** null where the member names no rollout. */
-export function rolloutOfMember(member: string): RolloutAddress | null {
-  const parsed = parseMember(member);
-  return parsed && { tenant: parsed.tenant, rolloutId: parsed.id, taskId: taskIdOf(parsed.id) };
 }
 
 let lastMs = 0;
