@@ -5,7 +5,7 @@ import { sameValue } from '../../evaluation/compare.js';
 import { judge } from '../../evaluation/judge.js';
 import { planRuns } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { evaluatorsOf, failedCall } from './skill-tests.js';
+import { evaluatorOf, failedCall } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';
 
 /** Runs of one execution: few enough to leave the sandboxes to others in between. */
@@ -53,9 +53,9 @@ const LIMITS = SandboxLimits.parse({});
 /** One run for each test. */
 export function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
   return tests.map((test) => {
-    const [evaluator] = evaluatorsOf({ tests: [test], entryPoint });
-    const [run] = planRuns(evaluator!, code);
-    if (!evaluator || !run) throw new TypeError(`a test of kind "${test.kind}" gives no run`);
+    const evaluator = evaluatorOf(test, entryPoint);
+    const [run] = planRuns(evaluator, code);
+    if (!run) throw new TypeError(`a test of kind "${test.kind}" gives no run`);
     return { evaluator, run: 'code' in run ? { ...run, code: load(run.code) } : run };
   });
 }

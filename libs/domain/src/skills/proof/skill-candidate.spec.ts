@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../content-digest.js';
 import { buildSkillCandidate, type SolvedTask } from './skill-candidate.js';
 import { skillName } from './skill-candidate.js';
-import { evaluatorsOf, testsFrom } from './skill-tests.js';
+import { evaluatorOf, testsFrom } from './skill-tests.js';
 
 const solved = (over: Partial<SolvedTask> & { evaluator: Evaluator }): SolvedTask => ({
   scope: { tenant: 'acme', agent: 'solver', user: null },
@@ -121,16 +121,15 @@ describe('skillName', () => {
 
 describe('skill tests', () => {
   it('turn back into the evaluator that they came from', () => {
-    for (const evaluator of [io, calls, python]) {
-      expect(evaluatorsOf({ tests: testsFrom(evaluator), entryPoint: 'entryPoint' in evaluator ? evaluator.entryPoint : null })).toEqual([
-        evaluator,
-      ]);
+    for (const evaluator of [calls, python]) {
+      const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
+      expect(testsFrom(evaluator).map((test) => evaluatorOf(test, entryPoint))).toEqual([evaluator]);
     }
-  });
-
-  it('keep each way of comparing apart', () => {
-    const exact = Evaluator.parse({ kind: 'io_cases', comparison: 'exact', cases: [{ stdin: '', expectedStdout: 'x' }] });
-    expect(evaluatorsOf({ tests: [...testsFrom(io), ...testsFrom(exact)], entryPoint: null })).toEqual([io, exact]);
+    const cases = testsFrom(io).map((test) => evaluatorOf(test, null));
+    expect(cases).toMatchObject([
+      { kind: 'io_cases', cases: [{ stdin: '1 2', expectedStdout: '3' }] },
+      { kind: 'io_cases', cases: [{ stdin: '2 2', expectedStdout: '4' }] },
+    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { rulesOf } from '../../evaluation/evaluators.js';
 import type { RunResult } from '@etude/contracts/sandbox';
@@ -8,34 +8,16 @@ export function testsFrom(evaluator: Evaluator): SkillTest[] {
   return rulesOf(evaluator).tests?.(evaluator) ?? [];
 }
 
-/** The way back: evaluators that judge code by a skill's tests, one for each way of comparing, in the order of the tests. */
-export function evaluatorsOf({ tests, entryPoint }: Pick<Skill, 'tests' | 'entryPoint'>): Evaluator[] {
-  const evaluators = new Map<string, Evaluator>();
-  tests.forEach((test, index) => {
-    const key =
-      test.kind === 'io' ? `io ${test.comparison} ${test.tolerance}` : test.kind === 'call' ? `call ${test.tolerance}` : `python ${index}`;
-    const known = evaluators.get(key);
-    if (known) addCase(known, test);
-    else evaluators.set(key, evaluatorOf(test, entryPoint));
-  });
-  return [...evaluators.values()];
-}
-
-function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluator {
-  if (test.kind === 'io') return addCase({ kind: 'io_cases', cases: [], comparison: test.comparison, tolerance: test.tolerance }, test);
+/** The way back: an evaluator that judges code by this test. */
+export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluator {
+  if (test.kind === 'io') {
+    const { stdin, expectedStdout, comparison, tolerance } = test;
+    return { kind: 'io_cases', cases: [{ stdin, expectedStdout, public: false }], comparison, tolerance };
+  }
   if (entryPoint === null) throw new TypeError(`a test of kind "${test.kind}" needs an entry point`);
-  if (test.kind === 'call') return addCase({ kind: 'function_cases', entryPoint, cases: [], tolerance: test.tolerance }, test);
-  return { kind: 'python_tests', entryPoint, tests: test.tests, setup: test.setup, public: false };
-}
-
-function addCase(evaluator: Evaluator, test: SkillTest): Evaluator {
-  if (evaluator.kind === 'io_cases' && test.kind === 'io') {
-    evaluator.cases.push({ stdin: test.stdin, expectedStdout: test.expectedStdout, public: false });
-  }
-  if (evaluator.kind === 'function_cases' && test.kind === 'call') {
-    evaluator.cases.push({ args: test.args, kwargs: test.kwargs, expected: test.expected, public: false });
-  }
-  return evaluator;
+  if (test.kind === 'python') return { kind: 'python_tests', entryPoint, tests: test.tests, setup: test.setup, public: false };
+  const { args, kwargs, expected, tolerance } = test;
+  return { kind: 'function_cases', entryPoint, cases: [{ args, kwargs, expected, public: false }], tolerance };
 }
 
 /**
