@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   type Agent as AgentMessage,
   type Agents,
-  type AgentSchema,
+  AgentSchema,
   type ProceduralMemorySettings as SettingsMessage,
   ProceduralMemorySettingsSchema,
 } from '@etude/contracts/gen/etude/v1/agents_pb';
@@ -13,8 +13,8 @@ import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
 import { claimOnce, once } from '../calls/once.js';
 import { afterPageToken, agentOfName, optionalRequestId, pageToken } from '../wire/names.js';
-import { timestampOf } from '../wire/time.js';
-import { boundedCount, invalid, invalidField, violationsOf } from '../wire/validation.js';
+import { toWire } from '../wire/messages.js';
+import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
 const PAGE = { max: 1_000, standard: 50 };
 
@@ -69,14 +69,9 @@ const NAMES = ProceduralMemorySettingsSchema.fields.map(
   ({ name, localName }) => [localName as keyof ProceduralMemorySettings, name] as const,
 );
 
-export function agentMessage({ agent, settings, isSet, updatedAt, etag }: AgentSettings): MessageInitShape<typeof AgentSchema> {
-  return {
-    name: `agents/${agent}`,
-    proceduralMemorySettings: settings,
-    isSet,
-    updateTime: timestampOf(updatedAt === 0 ? null : updatedAt),
-    etag,
-  };
+export function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings): MessageInitShape<typeof AgentSchema> {
+  const name = `agents/${agent}`;
+  return toWire(AgentSchema, { ...more, name, proceduralMemorySettings: settings, updatedAt: updatedAt || null });
 }
 
 /**
@@ -88,10 +83,8 @@ export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths
   if (proceduralMemorySettings === undefined) throw invalidField(`agent.${SETTINGS}`, 'is required');
   const told: Partial<Record<keyof SettingsMessage, unknown>> = proceduralMemorySettings;
   const change = Object.fromEntries(fieldsOf(paths).map((field) => [field, told[field]]));
-  const schema = ProceduralMemorySettings.partial();
-  const parsed = schema.safeParse(change);
-  if (!parsed.success) throw invalid(violationsOf(parsed.error, ProceduralMemorySettings, `agent.${SETTINGS}`));
-  return Object.fromEntries(Object.entries(parsed.data).filter(([field]) => field in change));
+  const parsed = parseField(ProceduralMemorySettings.partial(), change, `agent.${SETTINGS}`);
+  return Object.fromEntries(Object.entries(parsed).filter(([field]) => field in change));
 }
 
 function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemorySettings> {

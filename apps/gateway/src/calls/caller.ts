@@ -1,5 +1,8 @@
+import type { Duration } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
+import { millisecondsOf } from '@etude/contracts/sandbox-wire';
 import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
+import { invalidField } from '../wire/validation.js';
 
 /** What a handler knows of its caller beyond the request. `tenant` is the only source of a tenant. */
 export interface CallContext extends Identity {
@@ -39,4 +42,24 @@ export class Authenticator {
       return { tenant: this.anonymousTenant, roles: ['user', 'reviewer', 'operator'], name: tenantName(this.anonymousTenant) };
     throw new EtudeError('UNAUTHENTICATED', 'This call carries no API key. Send the metadata "authorization: Bearer <key>".');
   }
+}
+
+const STANDARD_MS = 60_000;
+const MAX_MS = 3_600_000;
+/** The part of a deadline that is left for the answer to arrive, on a busy machine too; of short ones, a tenth. */
+const DEADLINE_MARGIN_MS = 1_000;
+
+/**
+ * How long to wait for a task, in ms: what was asked for, but never past the call's deadline, so that the caller gets
+ * the task as it stands and no DEADLINE_EXCEEDED.
+ *
+ * @param untilDeadlineMs Infinity where there is none
+ * @throws EtudeError INVALID_ARGUMENT
+ */
+export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): number {
+  const asked = millisecondsOf(timeout) ?? STANDARD_MS;
+  if (asked <= 0 || asked > MAX_MS)
+    throw invalidField('timeout', `must be more than 0 and at most ${MAX_MS / 1_000} s (0 means the default of ${STANDARD_MS / 1_000} s)`);
+  const margin = Math.min(DEADLINE_MARGIN_MS, untilDeadlineMs / 10);
+  return Math.max(0, Math.min(asked, untilDeadlineMs - margin));
 }

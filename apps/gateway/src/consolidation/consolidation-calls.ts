@@ -1,12 +1,11 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { EtudeError } from '@etude/contracts/errors';
-import { type Consolidation, type ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { type Consolidation, ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { Handlers } from '../calls/calls.js';
 import { consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
-import { timestampOf } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { boundedCount } from '../wire/validation.js';
 
 const DAYS = { max: 3_650, standard: 7 };
@@ -34,21 +33,6 @@ export const consolidationCalls = {
   },
 } satisfies Handlers<typeof Consolidation, ConsolidationDeps>;
 
-const STATES: Readonly<Record<ConsolidationRecord['state'], ConsolidationState>> = {
-  queued: ConsolidationState.QUEUED,
-  running: ConsolidationState.RUNNING,
-  done: ConsolidationState.DONE,
-  failed: ConsolidationState.FAILED,
-};
-
 export function consolidationMessage(record: ConsolidationRecord): MessageInitShape<typeof ConsolidationRunSchema> {
-  const { id, state, createdAt, endedAt, error, tenant: _tenant, agent: _agent, days: _days, ...counts } = record;
-  return {
-    ...counts,
-    name: `consolidationRuns/${id}`,
-    state: STATES[state],
-    createTime: timestampFromMs(createdAt),
-    endTime: timestampOf(endedAt),
-    error: error ?? '',
-  };
+  return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
 }

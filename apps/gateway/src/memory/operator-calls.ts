@@ -1,9 +1,14 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { ErasureReceiptSchema, Memory as MemoryService, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  ErasureReceiptSchema,
+  type Memory as MemoryService,
+  ReconcileMemoryResponseSchema,
+  ReembeddingSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { timestampOf } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { parseField } from '../wire/validation.js';
 import type { MemoryDeps } from './record-calls.js';
 
@@ -32,31 +37,11 @@ export const operatorCalls = {
   },
 
   async reconcileMemory(_request, call, deps) {
-    const { checked, repaired, problems } = await deps.upkeep.reconcile(call.signal);
-    return { checked: counts(checked), repaired: [...repaired], problems: [...problems] };
+    return toWire(ReconcileMemoryResponseSchema, await deps.upkeep.reconcile(call.signal));
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-export function erasureMessage(receipt: ErasureReceipt): MessageInitShape<typeof ErasureReceiptSchema> {
-  const { id, state, removed, left, notes, error, requestedAt, finishedAt, agentDigest, userDigest } = receipt;
-  return {
-    id,
-    state,
-    removed: counts(removed),
-    left: counts(left),
-    notes,
-    error: error ?? '',
-    requestTime: timestampOf(requestedAt),
-    finishTime: timestampOf(finishedAt),
-    agentDigest: agentDigest ?? '',
-    userDigest: userDigest ?? '',
-  };
-}
+export const erasureMessage = (receipt: ErasureReceipt): MessageInitShape<typeof ErasureReceiptSchema> =>
+  toWire(ErasureReceiptSchema, receipt);
 
-export function reembeddingMessage({ model, state, done, total, error }: Reembedding): MessageInitShape<typeof ReembeddingSchema> {
-  return { model, state, done: BigInt(done), total: BigInt(total ?? 0), error: error ?? '' };
-}
-
-export function counts(named: Readonly<Record<string, number>>): Record<string, bigint> {
-  return Object.fromEntries(Object.entries(named).map(([name, count]) => [name, BigInt(count)]));
-}
+const reembeddingMessage = (move: Reembedding): MessageInitShape<typeof ReembeddingSchema> => toWire(ReembeddingSchema, move);

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf';
-import type { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { isDeeper } from '@etude/contracts/json';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../readers/skill-access.js';
-import { timestampAt } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { snakeCase } from '../wire/validation.js';
 
 /** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
@@ -15,15 +15,8 @@ const FIELDS_DEPTH_MAX = 28;
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 
 export function recordMessage({ id, layer, kind, scope, createdAt, fields }: PlainRecord): RecordInit {
-  return {
-    id,
-    layer,
-    kind,
-    agent: scope.agent,
-    user: scope.user ?? '',
-    createTime: timestampAt(createdAt),
-    fields: plainJson(wireFields({ kind, fields })),
-  };
+  const { agent, user } = scope;
+  return toWire(MemoryRecordSchema, { id, layer, kind, agent, user, createdAt, fields: plainJson(wireFields({ kind, fields })) });
 }
 
 /**
@@ -49,21 +42,8 @@ export const episodeMessage = (episode: Episode, roles: readonly Role[]): Record
 export const procedureMessage = (skill: Skill): RecordInit =>
   recordMessage({ ...skill, id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', fields: { ...skill } });
 
-export function documentMessage(document: DocumentRecord): MessageInitShape<typeof DocumentSchema> {
-  const { id, name, title, mediaType, digest, bytes, chunks, scope, createdAt } = document;
-  return {
-    id,
-    name,
-    title,
-    mediaType,
-    sha256: digest,
-    bytes: BigInt(bytes),
-    chunks,
-    agent: scope.agent,
-    user: scope.user ?? '',
-    createTime: timestampAt(createdAt),
-  };
-}
+export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
+  toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
 
 /** What JSON has no word for, such as undefined, is left out; what is nested too deep for a reply is given as its JSON in a text. */
 function plainJson(value: unknown): JsonObject {

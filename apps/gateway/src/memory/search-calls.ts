@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Memory as MemoryService, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Memory as MemoryService, MemoryHitSchema, MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
@@ -10,7 +10,7 @@ import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import type { Handlers } from '../calls/calls.js';
 import { readScope } from '../readers/readers.js';
 import { askedSkills, type AskedSkills, skillNamed } from '../readers/skill-access.js';
-import { timestampAt } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { parseField } from '../wire/validation.js';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
@@ -78,17 +78,10 @@ export const searchCalls = {
   async getMemoryStats(_request, call, deps) {
     const memory = await deps.memory.open();
     const { tenant, roles } = call;
-    const { adapter, model, layers, diskBytes, memoryBytes } = await memory.upkeep.stats(tenant);
-    // What they tell is of all tenants together.
-    const isOperator = roles.includes('operator');
-    return {
-      adapter,
-      embeddingModel: model.name,
-      dimension: model.dimension,
-      layers: layers.map((one) => ({ ...one, records: BigInt(one.records), archived: BigInt(one.archived) })),
-      diskBytes: BigInt(isOperator ? (diskBytes ?? 0) : 0),
-      memoryBytes: BigInt(isOperator ? (memoryBytes ?? 0) : 0),
-    };
+    const { model, diskBytes, memoryBytes, ...stats } = await memory.upkeep.stats(tenant);
+    // These are sums over all tenants.
+    const ofAll = roles.includes('operator') ? { diskBytes, memoryBytes } : {};
+    return toWire(MemoryStatsSchema, { ...stats, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
@@ -119,25 +112,7 @@ export async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSk
 
 type HitInit = MessageInitShape<typeof MemoryHitSchema>;
 
-export function hitMessage(hit: MemoryHit): HitInit {
-  const { id, layer, kind, title, text, score, similarity, agent, user = '', scripted = false, createdAt, sources, explanation } = hit;
-  return {
-    id,
-    layer,
-    kind,
-    title,
-    text,
-    score,
-    similarity,
-    agent,
-    user,
-    scripted,
-    createTime: timestampAt(createdAt),
-    sources: [...sources],
-    explanation: { ...explanation },
-    ...provenanceOf(hit),
-  };
-}
+const hitMessage = (hit: MemoryHit): HitInit => toWire(MemoryHitSchema, { ...hit, ...provenanceOf(hit) });
 
 interface SkillHit {
   readonly skill: Skill;
@@ -146,22 +121,10 @@ interface SkillHit {
   readonly explanation?: Readonly<Record<string, number>>;
 }
 
-export function skillHitMessage({ skill, similarity, score, explanation }: SkillHit): HitInit {
+function skillHitMessage({ skill, ...hit }: SkillHit): HitInit {
+  const { sources, scripted, createdAt, scope, description: text } = skill;
+  const { agent, user } = scope;
   const id = `${skill.name}@${skill.version}`;
-  return {
-    id,
-    layer: 'procedural',
-    kind: 'skill',
-    title: id,
-    text: skill.description,
-    score,
-    similarity,
-    agent: skill.scope.agent,
-    user: skill.scope.user ?? '',
-    scripted: skill.scripted,
-    createTime: timestampAt(skill.createdAt),
-    sources: skill.sources,
-    explanation: { ...explanation },
-    ...provenanceOf({ id, kind: 'skill', sources: skill.sources }),
-  };
+  const named = { id, layer: 'procedural', kind: 'skill', title: id, text, agent, user, scripted, createdAt, sources } as const;
+  return toWire(MemoryHitSchema, { ...hit, ...named, ...provenanceOf(named) });
 }

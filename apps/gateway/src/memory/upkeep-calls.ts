@@ -1,5 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { EraseMemoryRequest, Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  ArchiveMemoryResponseSchema,
+  type EraseMemoryRequest,
+  ImportMemoryResponseSchema,
+  type Memory as MemoryService,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
 import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/upkeep/import-lines';
@@ -9,6 +14,7 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownersOf } from '../readers/readers.js';
 import { askedSkills, seesUsers } from '../readers/skill-access.js';
+import { toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { erasureMessage } from './operator-calls.js';
@@ -42,12 +48,7 @@ export const upkeepCalls = {
     const { upkeep, procedural } = await deps.memory.open();
     const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...deps }) };
     const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
-    return {
-      lines: BigInt(report.lines),
-      added: BigInt(report.added),
-      unchanged: BigInt(report.unchanged),
-      refused: report.refused.map(({ line, reason }) => ({ line: BigInt(line), reason })),
-    };
+    return toWire(ImportMemoryResponseSchema, report);
   },
 
   async archiveMemory(request, call, deps) {
@@ -59,14 +60,10 @@ export const upkeepCalls = {
       ...(layers.length > 0 ? { layers } : {}),
     };
     const { upkeep } = await deps.memory.open();
-    const { looked, archived, examples } = await upkeep.archive(owners, policy, { dryRun: request.dryRun }, call.signal);
+    const report = await upkeep.archive(owners, policy, { dryRun: request.dryRun }, call.signal);
     const asked = askedSkills(call, request);
-    const named = examples.filter((example) => example.layer !== 'procedural' || seesUsers(asked, example));
-    return {
-      looked: BigInt(looked),
-      archived: BigInt(archived),
-      examples: named.map(({ id, layer, title, score }) => ({ id, layer, title, score })),
-    };
+    const examples = report.examples.filter((example) => example.layer !== 'procedural' || seesUsers(asked, example));
+    return toWire(ArchiveMemoryResponseSchema, { ...report, examples });
   },
 
   async restoreMemory(request, call, deps) {

@@ -1,10 +1,10 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { DeadLetterSchema, Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { DeadLetterSchema, type Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { QUEUES } from '@etude/contracts/queues';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
+import { toWire } from '../wire/messages.js';
 import { afterPageToken, pageToken } from '../wire/names.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
@@ -44,22 +44,10 @@ const NAMES = QUEUES.map(({ name }) => name);
 const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one of ${NAMES.join(', ')}`);
 
 /** @throws EtudeError INVALID_ARGUMENT for a queue that there isn't */
-export const queueName = (name: string) => parseField(QueueName, name, 'queue');
+const queueName = (name: string) => parseField(QueueName, name, 'queue');
 
-export const queueMessage = ({ oldestWaitingMs, ...counts }: QueueCounts): MessageInitShape<typeof QueueSchema> => ({
-  ...counts,
-  oldestWaitingMs: BigInt(Math.max(0, Math.round(oldestWaitingMs))),
-});
+const queueMessage = (counts: QueueCounts): MessageInitShape<typeof QueueSchema> =>
+  toWire(QueueSchema, { ...counts, oldestWaitingMs: Math.max(0, counts.oldestWaitingMs) });
 
-export function deadLetterMessage({
-  queue,
-  id,
-  code,
-  reason,
-  path,
-  payload,
-  attempts,
-  failedAt,
-}: DeadLetter): MessageInitShape<typeof DeadLetterSchema> {
-  return { queue, id, code, reason, path, attempts, payloadJson: JSON.stringify(payload) ?? '', failTime: timestampFromMs(failedAt) };
-}
+const deadLetterMessage = (letter: DeadLetter): MessageInitShape<typeof DeadLetterSchema> =>
+  toWire(DeadLetterSchema, { ...letter, payloadJson: JSON.stringify(letter.payload) ?? '' });

@@ -10,7 +10,7 @@ import { hasRole, type Role } from '@etude/platform/auth';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
-import { scopeNamed } from './skill.mapping.js';
+import { scopeNamed } from './skill-message.js';
 
 export interface Whose {
   readonly agent: string;

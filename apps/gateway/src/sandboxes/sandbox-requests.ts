@@ -8,15 +8,14 @@ import {
   type RenewSandboxRequest,
   SandboxState,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import type { SandboxLimits as LimitsMessage } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { RequestId } from '@etude/contracts/ids';
 import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
 import { type SandboxSession, SESSION_TTL_MS_DEFAULT, SESSION_TTL_MS_MAX } from '@etude/contracts/sandbox-session';
-import { sandboxLimitsOf, sessionStateOf } from '@etude/contracts/sandbox-wire';
-import { pathProblem } from '../tasks/task-spec.js';
-import { sandboxIdOfName } from '../wire/names.js';
-import { millisecondsOf } from '../wire/time.js';
-import { boundedCount, invalidField, refuseAny, SANDBOX_LIMIT_NAMES, snakeCase, type Violation, violationsOf } from '../wire/validation.js';
+import { millisecondsOf, sessionStateOf } from '@etude/contracts/sandbox-wire';
+import { wrongInWire } from '../wire/messages.js';
+import { pathProblem, sandboxIdOfName } from '../wire/names.js';
+import { boundedCount, invalidField, refuseAny, type Violation, violationsOf } from '../wire/validation.js';
 
 const LABELS_MAX = 64;
 const LABEL_KEY_MAX_CHARS = 63;
@@ -30,17 +29,11 @@ const when = (wrong: boolean, field: string, description: string): readonly Viol
 
 function idViolations(id: string, field: string): readonly Violation[] {
   const parsed = RequestId.safeParse(id);
-  return id === '' || parsed.success ? [] : violationsOf(parsed.error, RequestId, field);
+  return id === '' || parsed.success ? [] : violationsOf(parsed.error, RequestId, () => field);
 }
 
-const limitName = (path: readonly PropertyKey[], index: number) =>
-  SANDBOX_LIMIT_NAMES[String(path[index])] ?? snakeCase(String(path[index]));
-
-function limitViolations(limits: LimitsMessage | undefined): readonly Violation[] {
-  const parsed = SandboxLimits.safeParse(sandboxLimitsOf(limits));
-  if (parsed.success) return [];
-  return violationsOf(parsed.error, SandboxLimits, 'limits', limitName);
-}
+const limitViolations = (limits: LimitsMessage | undefined): readonly Violation[] =>
+  limits ? wrongInWire(SandboxLimits, SandboxLimitsSchema, limits, 'limits') : [];
 
 function ttlViolations(ttl: Duration | undefined): readonly Violation[] {
   const ms = millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;

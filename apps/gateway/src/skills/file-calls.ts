@@ -9,7 +9,7 @@ import type { Handlers } from '../calls/calls.js';
 import { answeredBefore, type ClaimedRequest, claimOnce, once, versionWork } from '../calls/once.js';
 import { authorOf } from '../readers/readers.js';
 import { askedSkills, meantVersion, readsHiddenTests } from '../readers/skill-access.js';
-import { skillMessage } from '../readers/skill.mapping.js';
+import { skillMessage } from '../readers/skill-message.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { invalidField } from '../wire/validation.js';
 import { importedSkill, orderImport, type ReadImport, readImport, sourceOfImport, storeImport } from './import-skills.js';

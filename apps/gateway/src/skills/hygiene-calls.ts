@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PruneSkillsRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { GetSkillStatsResponse_AgentStatsSchema, type PruneSkillsRequest, type Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
@@ -11,8 +11,9 @@ import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { type ClaimedRequest, claimOnce, once, type Work } from '../calls/once.js';
-import { skillMessage } from '../readers/skill.mapping.js';
+import { skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
+import { toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 
@@ -88,15 +89,12 @@ export const hygieneCalls = {
     const { tenant } = call;
     const { procedural } = await deps.memory.open();
     const stats = await skillStats(procedural.every({ tenant, agent: ownerOrAll(request.agent) }));
+    const agents = stats.agents.map(({ offered, used, succeeded, fellBack, ...agent }) => {
+      const counts = { offeredCount: offered, usedCount: used, succeededCount: succeeded, fellBackCount: fellBack };
+      return toWire(GetSkillStatsResponse_AgentStatsSchema, { ...agent, ...counts });
+    });
     return {
-      agents: stats.agents.map(({ agent, byStatus, offered, used, succeeded, fellBack }) => ({
-        agent,
-        byStatus,
-        offeredCount: BigInt(offered),
-        usedCount: BigInt(used),
-        succeededCount: BigInt(succeeded),
-        fellBackCount: BigInt(fellBack),
-      })),
+      agents,
       mostUsed: stats.mostUsed.map(skillMessage),
       failing: stats.failing.map(skillMessage),
       unused: stats.unused.map(skillMessage),

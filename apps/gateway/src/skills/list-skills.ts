@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { type AskedSkills, viewsOf } from '../readers/skill-access.js';
-import { ownerName } from '../readers/skill.mapping.js';
+import { ownerName } from '../readers/skill-message.js';
 
 export interface SkillFilter {
   /** The newest version in this status; undefined: the version in use, else the newest, unless it is archived. */

@@ -8,7 +8,7 @@ import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/skill-access.js';
-import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill.mapping.js';
+import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, pageToken } from '../wire/names.js';
 import { boundedCount, parseField } from '../wire/validation.js';

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SkillDraft, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { CheckSkillResponseSchema, type SkillDraft, type Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
@@ -8,14 +8,14 @@ import { keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life
 import { checkSkill } from '@etude/domain/skills/proof/admit-skill';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { hasRole } from '@etude/platform/auth';
-import type { CallContext } from '../calls/caller.js';
+import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { claimOnce, firstMeant, once, versionWork } from '../calls/once.js';
 import { authorOf, requireAuthor } from '../readers/readers.js';
 import { askedSkills, meantVersion } from '../readers/skill-access.js';
-import { dependencyMessage, findingMessage, parameterMessage, skillMessage } from '../readers/skill.mapping.js';
+import { named, skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { waitMs } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { invalidField } from '../wire/validation.js';
 import { checkedDraft, type CheckedDraft } from '../registration/skill-draft.js';
 
@@ -33,19 +33,8 @@ export const registryCalls = {
     const { registration, sandboxes, analyser, checker, mutationScoreMin, templateFor } = deps;
     const candidate = await registration.completed(procedural, { draft, reader, by, baseVersion: 0 }, signal);
     const check = await checkSkill(candidate, { procedural, sandboxes, analyser, checker, mutationScoreMin, templateFor }, signal);
-    const { passed, reason, evidence, contract, found } = check;
-    return {
-      passed,
-      reason,
-      evidence: [...evidence],
-      findings: found.findings.map(findingMessage),
-      dependencies: (candidate.dependencies ?? []).map(dependencyMessage),
-      mutantsMade: found.mutantsMade,
-      mutantsNoticed: found.mutantsNoticed,
-      parameters: (contract?.parameters ?? []).map(parameterMessage),
-      ...(contract === null ? {} : { inputSchema: contract.inputSchema }),
-      ...(contract?.outputSchema == null ? {} : { outputSchema: contract.outputSchema }),
-    };
+    const { contract, found } = check;
+    return toWire(CheckSkillResponseSchema, { ...check, ...found, ...contract, dependencies: named(candidate.dependencies) });
   },
 
   async registerSkill(request, call, deps) {

@@ -18,14 +18,13 @@ import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
 import { hasRole } from '@etude/platform/auth';
 import { z } from 'zod';
-import type { CallContext } from '../calls/caller.js';
+import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { claimOnce, decideOnce, firstMeant, type IdentifiedRequest, once, versionWork } from '../calls/once.js';
 import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed } from '../readers/skill-access.js';
-import { dependencyMessage, scopeNamed, skillMessage } from '../readers/skill.mapping.js';
+import { named, scopeNamed, skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { skillOfName } from '../wire/names.js';
-import { waitMs } from '../wire/time.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
 
@@ -75,9 +74,9 @@ export const reviewCalls = {
       similar: similar
         .filter((hit) => hit.skill.name !== name)
         .map((hit) => ({ skill: skillMessage(hit.skill), similarity: hit.similarity })),
-      dependents: dependents
-        .filter((dependent) => dependent.scope.tenant === asked.tenant || dependent.scope.tenant === GLOBAL_TENANT)
-        .map((dependent) => dependencyMessage({ ...dependent.scope, ...dependent })),
+      dependents: named(dependents.filter(({ scope: { tenant } }) => tenant === asked.tenant || tenant === GLOBAL_TENANT)).map(
+        ({ name: dependent, version, digest }) => ({ name: dependent, version, digest }),
+      ),
     };
   },
 
@@ -151,7 +150,7 @@ export const reviewCalls = {
 
   async promoteSkill(request, call, deps) {
     const scope = scopeNamed(request.scope, 'scope');
-    if (scope === null || scope === 'agent')
+    if (scope === undefined || scope === 'agent')
       throw invalidField('scope', 'must be SKILL_SCOPE_USER, SKILL_SCOPE_TENANT or SKILL_SCOPE_GLOBAL');
     if (scope === 'global' && !hasRole(call.roles, 'operator'))
       throw new EtudeError('PERMISSION_DENIED', 'Sharing a skill with every tenant needs a key with the role "operator".');

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skills, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Skills, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
@@ -12,7 +12,7 @@ import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
-import { timestampAt } from '../wire/time.js';
+import { toWire } from '../wire/messages.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
 const PAGE = { max: 200, standard: 50 };
@@ -92,21 +92,12 @@ function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[])
   return hasRole(roles, 'reviewer') ? undefined : null;
 }
 
-export function wantedMessage(wanted: WantedSkill): MessageInitShape<typeof WantedSkillSchema> {
-  const { id, skill, description, agent, user, state, reason, priority, asked, registered, scripted, createdAt, updatedAt } = wanted;
-  return {
+function wantedMessage(wanted: WantedSkill): MessageInitShape<typeof WantedSkillSchema> {
+  const { id, skill, registered } = wanted;
+  return toWire(WantedSkillSchema, {
+    ...wanted,
     name: `wantedSkills/${id}`,
     skill: skillResourceName(skill),
-    description,
-    agent,
-    user: user ?? '',
-    state,
-    reason,
-    priority,
-    asked,
-    scripted,
-    registeredSkill: registered === null ? '' : skillResourceName(registered),
-    createTime: timestampAt(createdAt),
-    updateTime: timestampAt(updatedAt),
-  };
+    registeredSkill: registered && skillResourceName(registered),
+  });
 }

@@ -1,14 +1,15 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type ListTasksRequest, type Tasks, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type ListTasksRequest, type Tasks, TaskStateSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
 import { TaskStore } from '@etude/queue/tasks/task-store';
+import { waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { afterPageToken, eventIdOf, optionalRequestId, pageToken, taskIdOfName } from '../wire/names.js';
-import { waitMs } from '../wire/time.js';
+import { wordOf } from '../wire/messages.js';
 import { boundedCount, invalidField } from '../wire/validation.js';
 import { TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
-import { STATES, taskMessage } from './task.mapping.js';
+import { taskMessage } from './task-message.js';
 
 const PAGE = { max: 1_000, standard: 50 };
 
@@ -71,19 +72,10 @@ function found(record: TaskRecord | null, name: string): TaskRecord {
   });
 }
 
-const BY_NUMBER = new Map(Object.entries(STATES).map(([state, number]) => [number, state as State]));
-
-function stateOf(state: TaskState): State | undefined {
-  if (state === TaskState.UNSPECIFIED) return undefined;
-  const known = BY_NUMBER.get(state);
-  if (!known) throw invalidField('state', `${state as number} is no state of a task`);
-  return known;
-}
-
 /** Labels in one order, so that a page token fits the same filter however a caller's map is ordered. */
 export function taskFilterOf({ state, labels }: ListTasksRequest): { state?: State; labels?: Record<string, string> } {
   const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length > LABELS_MAX) throw invalidField('labels', `must not have more than ${LABELS_MAX} entries`);
-  const wanted = stateOf(state);
+  const wanted = wordOf(TaskStateSchema, state, 'state') as State | undefined;
   return { ...(wanted ? { state: wanted } : {}), ...(entries.length > 0 ? { labels: Object.fromEntries(entries) } : {}) };
 }

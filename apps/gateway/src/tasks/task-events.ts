@@ -6,17 +6,8 @@ import type { Producer } from '@etude/queue/jobs/producer';
 import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
-import { eventMessage, type StoredEvent } from './task.mapping.js';
-
-/** Rejects with the signal's reason once it aborts, whatever `work` waits for. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
+import { unlessAborted } from '../calls/local-client.js';
+import { eventMessage, type StoredEvent } from './task-message.js';
 
 function toUnavailable(error: unknown): unknown {
   if (!isConnectionError(error)) return error;

@@ -78,3 +78,19 @@ export function eventIdOf(token: string, taskId: string): string | null {
   if (task !== taskId) throw invalidField('resume_token', `belongs to another task (tasks/${task}); pass one of an event of this task`);
   return eventId;
 }
+
+const PATH_MAX_CHARS = 512;
+/** Linux's limit for one name. */
+const NAME_MAX_BYTES = 255;
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+/** Why a path can't lie inside the working directory; null where it can. */
+export function pathProblem(path: string): string | null {
+  if (path === '') return 'must not be empty';
+  if (path.length > PATH_MAX_CHARS) return `must not be longer than ${PATH_MAX_CHARS} characters`;
+  if (path.startsWith('/')) return 'must be relative to the working directory, without a leading "/"';
+  if (CONTROL_CHARACTER.test(path) || path.includes('\\')) return 'must not hold control characters or "\\"';
+  const parts = path.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'must not have empty, "." or ".." parts';
+  return parts.some((part) => Buffer.byteLength(part) > NAME_MAX_BYTES) ? `must not have a part longer than ${NAME_MAX_BYTES} bytes` : null;
+}

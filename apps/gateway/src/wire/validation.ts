@@ -22,7 +22,8 @@ export function refuseAny(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalid(violations);
 }
 
-function unwrapped(schema: z.ZodType): z.ZodType {
+/** A schema without the defaults and transforms around it. */
+export function unwrapped(schema: z.ZodType): z.ZodType {
   if (
     schema instanceof z.ZodDefault ||
     schema instanceof z.ZodPrefault ||
@@ -31,6 +32,7 @@ function unwrapped(schema: z.ZodType): z.ZodType {
   ) {
     return unwrapped(schema.unwrap() as z.ZodType);
   }
+  if (schema instanceof z.ZodPipe) return unwrapped(schema.in as z.ZodType);
   return schema;
 }
 
@@ -95,21 +97,13 @@ const NOUNS: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** One violation per issue of zod, at the path the caller wrote. `name` says how a step of the path is called in the proto. */
+/** One violation per issue of zod. @param fieldOf the path of an issue, as the caller wrote it */
 export function violationsOf(
   error: z.ZodError,
   schema: z.ZodType,
-  root: string,
-  name: (path: readonly PropertyKey[], index: number) => string | null = (path, index) => snakeCase(String(path[index])),
+  fieldOf: (path: readonly PropertyKey[]) => string,
 ): readonly Violation[] {
-  const found = error.issues.map((issue) => {
-    let field = root;
-    for (const [index, key] of issue.path.entries()) {
-      const step = typeof key === 'number' ? key : name(issue.path, index);
-      if (step !== null) field = joinPath(field, step);
-    }
-    return { field, description: describe(issue, schema) };
-  });
+  const found = error.issues.map((issue) => ({ field: fieldOf(issue.path), description: describe(issue, schema) }));
   // A number can break two rules at once; the range says both. What is empty breaks every rule, and the first says so.
   return found.filter(({ field, description }, index) => {
     const first = found.findIndex((one) => one.field === field && (one.description === description || one.description === EMPTY));
@@ -117,11 +111,14 @@ export function violationsOf(
   });
 }
 
+const below = (root: string) => (path: readonly PropertyKey[]) =>
+  path.reduce<string>((at, key) => joinPath(at, typeof key === 'number' ? key : snakeCase(String(key))), root);
+
 /** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */
 export function parseField<S extends z.ZodType>(schema: S, value: unknown, field: string): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw invalid(violationsOf(parsed.error, schema, field));
+  throw invalid(violationsOf(parsed.error, schema, below(field)));
 }
 
 /** Zero is the default; negative or over `max` is refused. */
@@ -166,13 +163,3 @@ function* walk(value: unknown, path: string): Generator<Violation> {
 
 /** Fields that this server does not know, anywhere in a request. Ignoring one could mean ignoring a limit that the caller set. */
 export const unknownFields = (request: object): readonly Violation[] => [...walk(request, '')];
-
-/** Limits that the proto calls otherwise than the contract. */
-export const SANDBOX_LIMIT_NAMES: Readonly<Record<string, string>> = {
-  cpuMs: 'cpu_time',
-  wallMs: 'wall_time',
-  memoryMiB: 'memory_mib',
-  fileSizeMiB: 'file_size_mib',
-  outputKiB: 'output_kib',
-  diskMiB: 'disk_mib',
-};

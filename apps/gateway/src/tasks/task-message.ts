@@ -1,0 +1,47 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { taskName } from '@etude/contracts/ids';
+import type { TaskEvent, TaskRecord } from '@etude/contracts/task';
+import { timestampAt, toWire } from '../wire/messages.js';
+import { resumeToken } from '../wire/names.js';
+
+type EventInit = MessageInitShape<typeof TaskEventSchema>;
+
+/** "sum@3" to "skills/sum/versions/3". */
+function skillVersionName(skill: string | null): string {
+  const at = skill?.lastIndexOf('@') ?? -1;
+  return skill === null || at < 0 ? '' : `skills/${skill.slice(0, at)}/versions/${skill.slice(at + 1)}`;
+}
+
+/** A task as callers see it, its spec with the defaults that apply. */
+export function taskMessage(record: TaskRecord): MessageInitShape<typeof TaskSchema> {
+  const { id, revision, result } = record;
+  const shown = result && { ...result, skill: skillVersionName(result.skill) };
+  return toWire(TaskSchema, { ...record, name: taskName(id), etag: String(revision), result: shown });
+}
+
+/** Kinds of events whose message has another name. */
+const CASES = {
+  state: 'stateChanged',
+  worker: 'workerChanged',
+  attempt_started: 'attemptStarted',
+  step: 'stepFinished',
+  attempt_finished: 'attemptFinished',
+} as const;
+
+export interface StoredEvent {
+  readonly id: string;
+  readonly event: TaskEvent;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** @param task the finished task; asked for with the `finished` event only */
+export function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {
+  const told = { resumeToken: resumeToken(taskId, id), time: timestampAt(at) };
+  if (event.type === 'finished') return { ...told, event: { case: 'finished', value: task ? { task: taskMessage(task) } : {} } };
+  const name = CASES[event.type];
+  const { message } = TaskEventSchema.field[name];
+  const shown = 'skill' in event ? { ...event, skill: skillVersionName(event.skill) } : event;
+  return { ...told, event: { case: name, value: message && toWire(message, shown) } } as EventInit;
+}

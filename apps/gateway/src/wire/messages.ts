@@ -1,0 +1,276 @@
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  fromJson,
+  type JsonValue,
+  type MessageInitShape,
+  ScalarType,
+  toJson,
+} from '@bufbuild/protobuf';
+import {
+  durationFromMs,
+  FeatureSet_FieldPresence,
+  ListValueSchema,
+  type Timestamp,
+  timestampFromMs,
+  ValueSchema,
+} from '@bufbuild/protobuf/wkt';
+import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
+import { millisecondsOf } from '@etude/contracts/sandbox-wire';
+import { z } from 'zod';
+import { invalidField, joinPath, refuseAny, snakeCase, unwrapped, type Violation, violationsOf } from './validation.js';
+
+/**
+ * The one mapping between messages of `etude.v1` and objects of the contracts, by their descriptors: `camelCase` is `snake_case`, an enum is
+ * the word behind its prefix, a time or duration is a number of ms, bytes are base64, and an object with a `kind` is the oneof `kind`.
+ */
+
+/** Keys of the contracts that the proto calls otherwise. */
+const NAMES: Readonly<Record<string, string>> = {
+  attemptsMax: 'attempts',
+  stepsMax: 'steps',
+  wallMs: 'wall_time',
+  cpuMs: 'cpu_time',
+  ttlMs: 'ttl',
+  modelTokensMax: 'model_tokens',
+  costUsdMax: 'cost_usd',
+  memoryMiB: 'memory_mib',
+  fileSizeMiB: 'file_size_mib',
+  outputKiB: 'output_kib',
+  diskMiB: 'disk_mib',
+  contentBase64: 'content',
+  at: 'time',
+  createdAt: 'create_time',
+  updatedAt: 'update_time',
+  endedAt: 'end_time',
+  verifiedAt: 'verify_time',
+  lastUsedAt: 'last_use_time',
+  requestedAt: 'request_time',
+  finishedAt: 'finish_time',
+  failedAt: 'fail_time',
+};
+
+const fieldsByKey = new WeakMap<DescMessage, Map<string, DescField | undefined>>();
+
+/** The field of a message that a key of the contracts stands for. */
+function fieldFor(desc: DescMessage, key: string): DescField | undefined {
+  const fields = fieldsByKey.get(desc) ?? new Map<string, DescField | undefined>();
+  fieldsByKey.set(desc, fields);
+  if (!fields.has(key)) {
+    const name = NAMES[key] ?? snakeCase(key);
+    fields.set(
+      key,
+      desc.fields.find((field) => field.name === name),
+    );
+  }
+  return fields.get(key);
+}
+
+/** A message that is one of several others has nothing but a oneof. */
+const oneofOf = ({ oneofs: [oneof], fields }: DescMessage) =>
+  oneof !== undefined && oneof.fields.length === fields.length ? oneof : undefined;
+
+const isOf = (field: DescField, name: string) => field.message?.typeName === `google.protobuf.${name}`;
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** What a oneof is set to. */
+interface Chosen {
+  readonly case?: string;
+  readonly value?: Values;
+}
+
+/** What is stored as a message. Keys that the message has no field for are left out, and so is what is null. */
+export function toWire<D extends DescMessage>(desc: D, value: object): MessageInitShape<D> {
+  return messageOf(desc, value as Values) as MessageInitShape<D>;
+}
+
+function messageOf(desc: DescMessage, value: Values): object {
+  const oneof = oneofOf(desc);
+  const member = oneof?.fields.find(({ name }) => name === value[oneof.localName]);
+  if (oneof !== undefined && member?.message !== undefined)
+    return { [oneof.localName]: { case: member.localName, value: messageOf(member.message, value) } };
+  const init: Record<string, unknown> = {};
+  for (const [key, one] of Object.entries(value)) {
+    const field = fieldFor(desc, key);
+    if (field === undefined || one === undefined || (one === null && !isOf(field, 'Value'))) continue;
+    init[field.localName] = fieldValue(field, one);
+  }
+  return init;
+}
+
+function fieldValue(field: DescField, value: unknown): unknown {
+  if (field.fieldKind === 'list') return (value as readonly unknown[]).map((one) => wireValue(field, one));
+  if (field.fieldKind !== 'map') return wireValue(field, value);
+  return Object.fromEntries(Object.entries(value as object).map(([key, one]) => [key, wireValue(field, one)]));
+}
+
+function wireValue(field: DescField, value: unknown): unknown {
+  if (field.message) return wireMessage(field, field.message, value);
+  if (field.enum) return field.enum.values.find(({ localName }) => localName.toLowerCase() === String(value).toLowerCase())?.number;
+  if (field.scalar === ScalarType.INT64) return BigInt(Math.round(Number(value)));
+  return field.scalar === ScalarType.BYTES ? Buffer.from(String(value), 'base64') : value;
+}
+
+function wireMessage(field: DescField, desc: DescMessage, value: unknown): unknown {
+  if (isOf(field, 'Timestamp')) return timestampAt(Number(value));
+  if (isOf(field, 'Duration')) return durationFromMs(Number(value));
+  if (isOf(field, 'Value')) return fromJson(ValueSchema, value as JsonValue);
+  if (isOf(field, 'ListValue')) return fromJson(ListValueSchema, value as JsonValue);
+  return isOf(field, 'Struct') ? value : messageOf(desc, value as Values);
+}
+
+/** 0001-01-01 and the end of 9999: the first and last time of a Timestamp. */
+const TIME_MIN_MS = -62_135_596_800_000;
+const TIME_MAX_MS = 253_402_300_799_999;
+
+/** Of ms since 1970. Imported records may hold any number: it becomes the nearest time that a Timestamp has. */
+export function timestampAt(ms: number): Timestamp {
+  return timestampFromMs(Number.isNaN(ms) ? 0 : Math.trunc(Math.min(TIME_MAX_MS, Math.max(TIME_MIN_MS, ms))));
+}
+
+interface WireOptions {
+  /** Path of the message in the request. */
+  readonly root?: string;
+  /** What is wrong with it already. */
+  readonly found?: readonly Violation[];
+}
+
+/**
+ * A message as a schema has it. Zero and empty are left out where the schema has a default and the proto can't tell them from unset.
+ *
+ * @throws EtudeError INVALID_ARGUMENT with one violation per wrong field, each at the path that the caller wrote
+ */
+export function fromWire<S extends z.ZodType>(schema: S, desc: DescMessage, message: object, options: WireOptions = {}): z.output<S> {
+  const { data, found } = readWire(schema, desc, message, options);
+  refuseAny(found);
+  return data as z.output<S>;
+}
+
+/** What is wrong with a message, one violation per field. */
+export const wrongInWire = (schema: z.ZodType, desc: DescMessage, message: object, root: string): readonly Violation[] =>
+  readWire(schema, desc, message, { root }).found;
+
+function readWire(schema: z.ZodType, desc: DescMessage, message: object, { root = '', found = [] }: WireOptions) {
+  const reader = new MessageReader([...found]);
+  const parsed = schema.safeParse(reader.object(schema, desc, message as Values, root));
+  const seen = new Set(reader.found.map(({ field }) => field));
+  const wrong = parsed.success
+    ? []
+    : violationsOf(parsed.error, schema, (path) => pathOf(desc, message, path, root)).filter(({ field }) => !seen.has(field));
+  return { data: parsed.data, found: [...reader.found, ...wrong] };
+}
+
+/** Reads messages by the schemas of their fields, and notes what no schema would see. */
+class MessageReader {
+  constructor(readonly found: Violation[]) {}
+
+  object(schema: z.ZodType, desc: DescMessage, message: Values, at: string): Values | undefined {
+    const plain = unwrapped(schema);
+    if (plain instanceof z.ZodDiscriminatedUnion) return this.#oneof(plain, desc, message, at);
+    const given: Record<string, unknown> = {};
+    for (const [key, type] of Object.entries(plain instanceof z.ZodObject ? (plain.shape as Record<string, z.ZodType>) : {})) {
+      const field = fieldFor(desc, key);
+      const value = field && this.#field(type, field, message[field.localName], joinPath(at, field.name));
+      if (value !== undefined) given[key] = value;
+    }
+    return given;
+  }
+
+  #oneof(union: z.ZodDiscriminatedUnion, desc: DescMessage, message: Values, at: string): Values | undefined {
+    const [oneof] = desc.oneofs;
+    const member = message[oneof?.localName ?? ''] as Chosen;
+    const field = oneof?.fields.find(({ localName }) => localName === member.case);
+    if (field?.message === undefined || member.value === undefined) {
+      this.#say(at, `is required; set one of ${desc.fields.map(({ name }) => name).join(', ')}`);
+      return undefined;
+    }
+    const kind = union.def.discriminator;
+    const option = union.options
+      .map((one) => unwrapped(one as z.ZodType) as z.ZodObject)
+      .find(({ shape }) => literalOf(shape[kind]) === field.name);
+    return { ...(option && this.object(option, field.message, member.value, joinPath(at, field.name))), [kind]: field.name };
+  }
+
+  #field(type: z.ZodType, field: DescField, value: unknown, at: string): unknown {
+    const inner = unwrapped(type);
+    const isOptional = type.safeParse(undefined).success;
+    if (field.fieldKind === 'list') {
+      const list = value as readonly unknown[];
+      const element = inner instanceof z.ZodArray ? (inner.element as z.ZodType) : inner;
+      return list.length === 0 && isOptional ? undefined : list.map((one, index) => this.#value(element, field, one, joinPath(at, index)));
+    }
+    if (value === undefined && !isOptional && isOf(field, 'Value')) this.#say(at, 'is required; write null as null_value');
+    if (value === undefined || field.fieldKind === 'map') return value;
+    const read = this.#value(inner, field, value, at);
+    const isUnset = field.presence === FeatureSet_FieldPresence.IMPLICIT && (read === 0 || read === '' || read === false);
+    return isUnset && isOptional ? undefined : read;
+  }
+
+  #value(type: z.ZodType, field: DescField, value: unknown, at: string): unknown {
+    if (field.message) return this.#message(type, field, field.message, value, at);
+    // A number without a name goes on as text, which the schema refuses.
+    if (field.enum)
+      return value === 0 ? undefined : (field.enum.value[value as number]?.localName.toLowerCase() ?? `unknown value ${String(value)}`);
+    if (field.scalar === ScalarType.INT64) return Number(value);
+    return field.scalar === ScalarType.BYTES ? Buffer.from(value as Uint8Array).toString('base64') : value;
+  }
+
+  #message(type: z.ZodType, field: DescField, desc: DescMessage, value: unknown, at: string): unknown {
+    if (isOf(field, 'Duration')) return millisecondsOf(value as Parameters<typeof millisecondsOf>[0]);
+    if (isOf(field, 'Struct')) {
+      if (type instanceof z.ZodRecord && hasUnnameable(value)) this.#say(`${at}.${UNNAMEABLE}`, 'is no name of an argument');
+      return value;
+    }
+    if (!isOf(field, 'Value') && !isOf(field, 'ListValue')) return this.object(type, desc, value as Values, at);
+    try {
+      return toJson(desc, value as never);
+    } catch {
+      this.#say(at, 'must be JSON: every value set, numbers finite');
+      return undefined;
+    }
+  }
+
+  #say(field: string, description: string): void {
+    this.found.push({ field, description });
+  }
+}
+
+const literalOf = (schema: unknown) => (schema instanceof z.ZodLiteral ? schema.value : undefined);
+
+/** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
+function pathOf(desc: DescMessage, message: object, path: readonly PropertyKey[], root: string): string {
+  let at = root;
+  let type: DescMessage | undefined = desc;
+  let value: unknown = message;
+  for (const key of path) {
+    if (typeof key === 'number') {
+      at = joinPath(at, key);
+      value = (value as readonly unknown[] | undefined)?.[key];
+      continue;
+    }
+    const oneof: DescOneof | undefined = type && oneofOf(type);
+    const member: Chosen | undefined = oneof && ((value as Values | undefined)?.[oneof.localName] as Chosen);
+    const chosen: DescField | undefined = oneof?.fields.find(({ localName }) => localName === member?.case);
+    if (chosen) {
+      at = joinPath(at, chosen.name);
+      type = chosen.message;
+      value = member?.value;
+    }
+    if (key === oneof?.localName) continue;
+    const field: DescField | undefined = type && fieldFor(type, String(key));
+    at = joinPath(at, field?.name ?? (type ? snakeCase(String(key)) : JSON.stringify(key)));
+    value = field && (value as Values | undefined)?.[field.localName];
+    type = field?.fieldKind === 'map' ? undefined : field?.message;
+  }
+  return at;
+}
+
+/** The word of an enum's value; undefined where it is unspecified. @throws EtudeError INVALID_ARGUMENT for a number without a name */
+export function wordOf(desc: DescEnum, value: number, field: string): string | undefined {
+  const known = desc.value[value];
+  if (known === undefined) throw invalidField(field, `must be one of ${desc.values.map(({ name }) => name).join(', ')}; it is ${value}`);
+  return value === 0 ? undefined : known.localName.toLowerCase();
+}
