@@ -1,17 +1,9 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { Candidate, Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
+import { candidateLists } from '../candidate-lists.js';
+import type { Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
-import { compareCodePoints, decodeText } from './record-payload.js';
-import {
-  countedIn,
-  denseOf,
-  type PointVectors,
-  requireVector,
-  type SparseVector,
-  surplusOf,
-  weightName,
-  type WordedCounts,
-} from './point-vectors.js';
+import { decodeText } from './record-points.js';
+import { countedIn, denseOf, type PointVectors, type SparseVector, surplusOf, weightName, type WordedCounts } from './point-vectors.js';
 import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
@@ -39,7 +31,6 @@ export async function searchCandidates(
   { vector, text, limit }: Pick<StoreQuery, 'vector' | 'text' | 'limit'>,
   must: readonly Condition[],
 ): Promise<Candidates> {
-  if (vector !== null) requireVector(vector, deps.model);
   const dense = denseOf([vector], deps.model);
   const asked = deps.vectors.ofQuery(text);
   if (limit <= 0 || (dense.length === 0 && asked === null)) return { dense: [], words: [] };
@@ -54,11 +45,9 @@ export async function searchCandidates(
   const ofWords = dense.length === 0 || asked === null ? [] : (lists.shift() ?? []);
   const cosines = new Map([...ofWords, ...byVector].map(({ id, score }) => [id, cosineOf(score)]));
   const bm25s = new Map(byWords.map((point) => [point.id, bm25Of(point, surplus)]));
-  const candidateOf = (point: ScoredPoint) => toCandidate(point, cosines.get(point.id) ?? 0, bm25s.get(point.id) ?? 0);
-  const words = ordered(byWords.map(candidateOf), ({ bm25 }) => bm25, limit);
-  const inWords = new Set(words.map(nameOf));
-  const near = ordered(byVector.map(candidateOf), ({ cosine }) => cosine, limit);
-  return { words, dense: near.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
+  const records = new Map([...byWords, ...byVector].map((point) => [point.id, rankedPart(point)]));
+  const near = byVector.map(({ id }) => id);
+  return candidateLists({ records, near, bm25s, cosineOf: (id) => cosines.get(id) ?? 0 }, limit);
 }
 
 /** With what the weight of each word is too much; of a tenant with many records that is known for a while. */
@@ -117,23 +106,11 @@ function rounded(value: number): number {
   return Math.round(value * PRECISION) / PRECISION;
 }
 
-function toCandidate({ payload }: ScoredPoint, cosine: number, bm25: number): Candidate {
+function rankedPart({ payload }: ScoredPoint) {
   return {
     kind: payload['kind'] as RecordKind,
     key: decodeText(String(payload['key'])),
     createdAt: Number(payload['created_at']),
     worth: Number(payload['worth']),
-    cosine,
-    bm25,
   };
-}
-
-function nameOf({ kind, key }: Candidate): string {
-  return `${kind} ${key}`;
-}
-
-function ordered(candidates: Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
-  return candidates
-    .toSorted((a, b) => valueOf(b) - valueOf(a) || b.createdAt - a.createdAt || compareCodePoints(a.key, b.key))
-    .slice(0, limit);
 }

@@ -14,13 +14,12 @@ export const ANCHOR_WORD = 0;
 /** Names of all collections of one store. */
 export interface CollectionNames {
   readonly layers: Readonly<Record<MemoryLayer, string>>;
-  readonly parts: string;
   readonly meta: string;
 }
 
 export function collectionNames(prefix: string): CollectionNames {
   const layers = { episodic: `${prefix}_episodic`, semantic: `${prefix}_semantic`, procedural: `${prefix}_procedural` };
-  return { layers, parts: `${prefix}_parts`, meta: `${prefix}_meta` };
+  return { layers, meta: `${prefix}_meta` };
 }
 
 /** The named vector of a model; Qdrant takes neither all characters nor any length. */
@@ -36,25 +35,20 @@ const SEVERAL = { comparator: 'max_sim' } as const;
 const HNSW = { m: 0, payload_m: 16 };
 
 const exact = { type: 'keyword', enable_hnsw: false } as const;
-const OWNER_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
+/** All that filters look at: a server in strict mode, as Qdrant's cloud has it, refuses others. */
+const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
   tenant: { type: 'keyword', is_tenant: true },
   agent: exact,
   user: exact,
   kind: exact,
-};
-/** All that filters look at: a server in strict mode, as Qdrant's cloud has it, refuses others. */
-const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
-  ...OWNER_INDEXES,
   shown: { type: 'bool', enable_hnsw: false },
   worded: { type: 'bool', enable_hnsw: false },
-  cut: { type: 'bool', enable_hnsw: false },
   blank: exact,
   created_at: { type: 'integer', lookup: false, range: true, enable_hnsw: false },
   worth: { type: 'float', enable_hnsw: false },
   revision: { type: 'integer', lookup: true, range: false, enable_hnsw: false },
   ...Object.fromEntries(RECORD_FIELDS.map((field) => [`f.${field}`, exact])),
 };
-const PART_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = { ...OWNER_INDEXES, layer: exact, set: exact };
 
 interface Wanted {
   readonly name: string;
@@ -74,9 +68,8 @@ export async function ensureCollections(
     const name = names.layers[layer];
     if (await ensureCollection(server, { name, vectors, words: true, indexes: RECORD_INDEXES })) await putAnchor(server, name, layer);
   };
-  const parts = { name: names.parts, vectors: {}, words: false, indexes: PART_INDEXES };
   // An index takes a server several writes to disk, one after the other within a collection.
-  await Promise.all([...LAYERS.map(ofLayer), ensureCollection(server, parts)]);
+  await Promise.all(LAYERS.map(ofLayer));
 }
 
 export function vectorParams(dimension: number): Schemas['VectorParams'] {

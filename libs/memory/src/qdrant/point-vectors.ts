@@ -1,7 +1,7 @@
 import type { IndexedText, StoreOptions } from '../record-store.js';
+import { requireVector } from '../vector-models.js';
 import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
 import type { Point, TenantPoints } from './tenant-points.js';
-import { EtudeError } from '@etude/contracts/errors';
 import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
 import { createHmac } from 'node:crypto';
 
@@ -97,15 +97,6 @@ export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Mode
   });
 }
 
-/** @throws EtudeError EMBEDDING_LENGTH_WRONG */
-export function requireVector(vector: Float32Array, { name, dimension }: Model): void {
-  if (vector.length === dimension && vector.every(Number.isFinite)) return;
-  throw new EtudeError(
-    'EMBEDDING_LENGTH_WRONG',
-    `a vector for ${name} has ${vector.length} numbers instead of ${dimension} finite ones; check the embedder's settings`,
-  );
-}
-
 /** Estimated, half of what Qdrant takes. */
 const BYTES_MAX = 16 * 1024 * 1024;
 const BYTES_PER_CHAR = 3;
@@ -120,13 +111,13 @@ export function* insertRequests<T extends { readonly point: Pick<Point, 'payload
   let some: T[] = [];
   let bytes = 0;
   for (const each of points) {
-    if (bytes > BYTES_MAX) {
+    const more = bytesOf(each.point);
+    if (some.length > 0 && bytes + more > BYTES_MAX) {
       yield some;
-      some = [];
-      bytes = 0;
+      [some, bytes] = [[], 0];
     }
     some.push(each);
-    bytes += bytesOf(each.point);
+    bytes += more;
   }
   if (some.length > 0) yield some;
 }

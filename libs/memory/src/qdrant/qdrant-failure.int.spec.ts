@@ -31,7 +31,7 @@ describe('a Qdrant that cannot be reached', () => {
     const refused = openQdrantStore(options(`http://user:secret@${at}`));
     await expect(refused).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
-      message: expect.stringMatching(/ECONNREFUSED.*check that it runs/s),
+      message: expect.stringMatching(/check that it runs.*ECONNREFUSED/s),
     });
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(`http://${at}`) });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('secret') });
@@ -82,11 +82,11 @@ describe('a Qdrant whose answers are all wrong', () => {
       /no room/,
       1,
     ],
-    [503, error('starting'), 'MEMORY_UNAVAILABLE', /failed with 503 \(starting\)/, 4],
-    [500, error('panicked'), 'MEMORY_UNAVAILABLE', /failed with 500 \(panicked\)/, 4],
-    [502, '<html>bad gateway</html>', 'MEMORY_UNAVAILABLE', /failed with 502/, 4],
+    [503, error('starting'), 'MEMORY_UNAVAILABLE', /failed; see its log \(503: starting\)/, 4],
+    [500, error('panicked'), 'MEMORY_UNAVAILABLE', /failed; see its log \(500: panicked\)/, 4],
+    [502, '<html>bad gateway</html>', 'MEMORY_UNAVAILABLE', /failed; see its log \(502/, 4],
     [429, error('slow down'), 'MEMORY_UNAVAILABLE', /given too much to do/, 4],
-    [400, error('Wrong input'), 'INTERNAL', /refused it with 400: Wrong input/, 1],
+    [400, error('Wrong input'), 'INTERNAL', /refused it \(400: Wrong input\)/, 1],
   ])('answers %i %j as %s', async (status, body, code, message, asked) => {
     const proxy = await answering({ status, body });
     const refused = openQdrantStore(options(proxy.url, { apiKey: KEY }));
@@ -191,20 +191,6 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     await expect(store.write('acme', [searchable({}, 'word', 1)])).rejects.toMatchObject({ code: 'MEMORY_FULL' });
     proxy.misbehave(() => null);
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
-  });
-
-  it('leaves parts without a record where a write dies between them, and they are removed later', async () => {
-    const body = JSON.stringify('x'.repeat(600_000));
-    let now = Date.now();
-    const again = await openQdrantStore({ ...options(proxy.url), now: () => now });
-    onTestFinished(() => again.close());
-    proxy.misbehave(({ path }) => (path.includes('_semantic/points') ? { status: 507 } : null));
-    await expect(again.write('acme', [searchable({ body }, 'word', 1)])).rejects.toMatchObject({ code: 'MEMORY_FULL' });
-    proxy.misbehave(() => null);
-    expect(await again.reconcile()).toMatchObject({ repaired: [], problems: [], checked: { parts: 8 } });
-    now += 3_600_000;
-    expect(await again.reconcile()).toMatchObject({ repaired: ['1 contents of tenant acme that belong to no record were removed'] });
-    expect(await again.reconcile()).toMatchObject({ repaired: [], problems: [], checked: { parts: 0 } });
   });
 
   it('names no tenant of whom it counts nothing', async () => {

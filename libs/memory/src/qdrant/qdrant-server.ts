@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { QdrantClient } from '@qdrant/js-client-rest';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -108,13 +108,14 @@ function trust(path: string): void {
 }
 
 /** What became of a request, and whether asking again may help. */
-export interface Failure {
+interface Failure {
   readonly error: EtudeError;
   readonly retry: boolean;
   /** Where the server says when. */
   readonly afterMs?: number;
 }
 
+/** What Qdrant's client or `fetch` may throw. */
 interface Thrown {
   readonly name?: string;
   readonly message?: string;
@@ -125,90 +126,82 @@ interface Thrown {
   readonly retry_after?: number;
   readonly code?: string;
   readonly cause?: unknown;
+  readonly errors?: readonly unknown[];
+}
+
+interface Reply {
+  readonly status: number;
+  readonly said: string;
+}
+
+interface Known {
+  readonly is: (reply: Reply) => boolean;
+  readonly code: ErrorCode;
+  readonly text: string;
+  readonly retry?: boolean;
 }
 
 const NO_ROOM = /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|out of disk|storage size limit/i;
-/** Of a model that was dropped meanwhile. */
+/** The vectors of a model that was dropped meanwhile. */
 const NO_VECTOR = /not existing vector name/i;
 const NO_COLLECTION = /collection .*(?:doesn't exist|not found)/i;
-const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/;
-const NOT_TLS = /^(?:ERR_SSL|EPROTO)/;
-/** Gateways and servers that start, stop or are busy. */
+/** Gateways, and servers that start, stop or are busy. */
 const PASSING = new Set([408, 425, 500, 502, 503, 504]);
 const SAID_CHARS_MAX = 300;
 
+const UNAVAILABLE = 'MEMORY_UNAVAILABLE';
+const isFull = ({ status, said }: Reply) => status === 507 || NO_ROOM.test(said);
+const isMissing = ({ status, said }: Reply) => status === 404 || (status === 400 && NO_VECTOR.test(said));
+/** The first that fits. Texts stand behind "Qdrant at ADDRESS was asked to ...", before what it said. */
+const REPLIES: readonly Known[] = [
+  { is: isFull, code: 'MEMORY_FULL', text: 'and has no room left; free space on its disk. Nothing of this write was kept, repeat it then' },
+  { is: ({ status }) => status === 401 || status === 403, code: UNAVAILABLE, text: 'and refused our API key; check ETUDE_QDRANT_API_KEY' },
+  { is: ({ status }) => status === 429, code: UNAVAILABLE, text: 'and is given too much to do; try again later', retry: true },
+  { is: ({ said }) => NO_COLLECTION.test(said), code: UNAVAILABLE, text: 'and has lost a collection; restore it from a snapshot' },
+  { is: isMissing, code: 'NOT_FOUND', text: 'and found nothing' },
+  { is: ({ status }) => PASSING.has(status), code: UNAVAILABLE, text: 'and failed; see its log', retry: true },
+  { is: () => true, code: 'INTERNAL', text: 'and refused it' },
+];
+
+/** By the code of the innermost cause; the last fits any. Only that one may pass by itself. */
+const BROKEN: ReadonlyArray<readonly [code: RegExp, text: string]> = [
+  [/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/, 'but its certificate is not trusted; check ETUDE_QDRANT_CA_PATH'],
+  [/^(?:ERR_SSL|EPROTO)/, 'but does not speak TLS there; check "http" and "https" and the port in ETUDE_QDRANT_URL'],
+  [/^/, 'but cannot be reached; check that it runs and that its address is right'],
+];
+
 /**
- * What Qdrant's client threw, as an error that names the server and the way out. The key is never in it: it is taken from
- * what the server said too.
+ * What Qdrant's client threw, as an error that names the server and the way out. The key is never in it, also where the server
+ * repeats it.
  *
  * @param where the server's address, without credentials
  */
-export function failureOf(thrown: unknown, what: string, where: string, secret: string | null): Failure {
+function failureOf(thrown: unknown, what: string, where: string, secret: string | null): Failure {
   if (thrown instanceof EtudeError) return { error: thrown, retry: false };
   const failure = thrown as Thrown;
   const hide = (text: string) => (secret ? text.replaceAll(secret, '***') : text);
-  const asked = `Qdrant at ${where} was asked to ${what}`;
-  if (failure.name === 'QdrantClientTimeoutError' || failure.name === 'TimeoutError') {
-    return unavailable(`${asked} and did not answer in time; see whether it is overloaded, or raise the time limit`, thrown);
-  }
-  if (failure.name === 'QdrantClientResourceExhaustedError') return ofStatus({ ...failure, status: 429 }, asked, hide, thrown);
-  if (typeof failure.status === 'number') return ofStatus(failure, asked, hide, thrown);
-  return ofConnection(failure, asked, hide, thrown);
-}
-
-function ofStatus(failure: Thrown, asked: string, hide: (text: string) => string, cause: unknown): Failure {
-  const { status = 0, headers, retry_after: told } = failure;
-  const said = hide(saidBy(failure)).slice(0, SAID_CHARS_MAX);
-  if (status === 507 || NO_ROOM.test(said)) {
-    const message = `${asked} and has no room left; free space on its disk. Nothing of this write was kept, and it can be repeated (${status}: ${said})`;
-    return { error: new EtudeError('MEMORY_FULL', message, {}, { cause }), retry: false };
-  }
-  if (status === 401 || status === 403) {
-    const hint = 'give the key that it was started with, one that may read and write these collections (ETUDE_QDRANT_API_KEY)';
-    return unavailable(`${asked} and refused our API key (${status}: ${said}); ${hint}`, cause);
-  }
-  if (status === 429) {
-    const seconds = told ?? Number(headers?.get('retry-after'));
-    const afterMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
+  const made = (code: ErrorCode, message: string, retry: boolean, afterMs?: number): Failure => {
     const details = afterMs === undefined ? {} : { retryAfterMs: afterMs };
-    const error = new EtudeError('MEMORY_UNAVAILABLE', `${asked} and is given too much to do (429: ${said}); try again later`, details, {
-      cause,
-    });
-    return { error, retry: true, ...(afterMs === undefined ? {} : { afterMs }) };
-  }
-  if (status === 404 && NO_COLLECTION.test(said)) {
-    return unavailable(
-      `${asked} and has lost a collection (${said}); restore it from a snapshot, or restart the services to make it anew`,
-      cause,
-    );
-  }
-  if (status === 404 || (status === 400 && NO_VECTOR.test(said)))
-    return { error: new EtudeError('NOT_FOUND', `${asked} and found nothing (${said})`, {}, { cause }), retry: false };
-  if (PASSING.has(status)) {
-    return { ...unavailable(`${asked} and failed with ${status} (${said}); see its log`, cause), retry: true };
-  }
-  return { error: new EtudeError('INTERNAL', `${asked} and refused it with ${status}: ${said}`, {}, { cause }), retry: false };
-}
-
-function ofConnection(failure: Thrown, asked: string, hide: (text: string) => string, cause: unknown): Failure {
-  const { code, message } = innermost(failure);
-  const why = hide(code ? `${code}: ${message}` : message);
-  if (CERTIFICATE.test(code)) {
-    const hint =
-      'name the file of the authority that signed it (ETUDE_QDRANT_CA_PATH), or an address that the certificate is for (ETUDE_QDRANT_URL)';
-    return unavailable(`${asked}, but its certificate is not trusted (${why}); ${hint}`, cause);
-  }
-  if (NOT_TLS.test(code)) {
-    return unavailable(`${asked}, but does not speak TLS there (${why}); check "http" and "https" and the port in its address`, cause);
-  }
-  return {
-    ...unavailable(`${asked}, but cannot be reached (${why}); check that it runs and that its address is right`, cause),
-    retry: true,
+    const error = new EtudeError(code, `Qdrant at ${where} was asked to ${what} ${message}`, details, { cause: thrown });
+    return { error, retry, ...(afterMs === undefined ? {} : { afterMs }) };
   };
+  if (failure.name === 'QdrantClientTimeoutError' || failure.name === 'TimeoutError')
+    return made('MEMORY_UNAVAILABLE', 'and did not answer in time; see whether it is overloaded, or raise the time limit', false);
+  const status = failure.name === 'QdrantClientResourceExhaustedError' ? 429 : failure.status;
+  if (typeof status === 'number') {
+    const reply = { status, said: hide(saidBy(failure)).slice(0, SAID_CHARS_MAX) };
+    const { code, text, retry = false } = REPLIES.find(({ is }) => is(reply))!;
+    return made(code, `${text} (${status}: ${reply.said})`, retry, status === 429 ? waitOf(failure) : undefined);
+  }
+  const { code, message } = innermost(failure);
+  const at = BROKEN.findIndex(([broken]) => broken.test(code));
+  const why = hide(code ? `${code}: ${message}` : message);
+  return made(UNAVAILABLE, `${BROKEN[at]![1]} (${why})`, at === BROKEN.length - 1);
 }
 
-function unavailable(message: string, cause: unknown): Failure {
-  return { error: new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause }), retry: false };
+function waitOf({ headers, retry_after: told }: Thrown): number | undefined {
+  const seconds = told ?? Number(headers?.get('retry-after'));
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
 }
 
 function saidBy({ data, statusText, message }: Thrown): string {
@@ -218,8 +211,7 @@ function saidBy({ data, statusText, message }: Thrown): string {
 
 /** fetch says "fetch failed" and has the reason below, maybe several levels. */
 function innermost(thrown: Thrown): { code: string; message: string } {
-  const causes = (thrown as { errors?: readonly unknown[] }).errors;
-  const next = (thrown.cause ?? causes?.[0]) as Thrown | undefined;
-  if (next !== undefined && next !== null && typeof next === 'object') return innermost(next);
+  const next = (thrown.cause ?? thrown.errors?.[0]) as Thrown | null | undefined;
+  if (next && typeof next === 'object') return innermost(next);
   return { code: typeof thrown.code === 'string' ? thrown.code : '', message: thrown.message ?? 'no reason given' };
 }

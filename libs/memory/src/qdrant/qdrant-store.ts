@@ -1,24 +1,21 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import type { Owners, RecordFilter, RecordStore, StoredRecord, StoreOptions } from '../record-store.js';
-import { BodyParts } from './body-parts.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Owners, RecordStore, StoredRecord, StoreOptions, StoreReport } from '../record-store.js';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import { searchCandidates } from './candidate-search.js';
-import { type CollectionNames, collectionNames, vectorName } from './collections.js';
+import { ANCHOR_TENANT, type CollectionNames, collectionNames, LAYERS, vectorName } from './collections.js';
 import { denseOf, PointVectors, WordedCounts } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
-import { filterConditions, is, partsIn, recordId, revisionIn } from './record-payload.js';
-import { RecordReader } from './record-reader.js';
+import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
 import { RecordWrites } from './record-writes.js';
 import { requireServer, StoreModels } from './store-models.js';
-import { purge, reconcile, sizeOf, tenantsOf } from './store-upkeep.js';
-import { TenantPoints } from './tenant-points.js';
+import { type Condition, type Conditions, TenantPoints } from './tenant-points.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Collections are named after it: several stores can share a server. */
   readonly collectionPrefix: string;
-  /** ms since 1970; for tests. */
-  readonly now?: () => number;
 }
 
 const PREFIX = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
@@ -35,7 +32,7 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   await requireServer(server);
   const models = new StoreModels(server, names);
   const secret = await models.open(options.model);
-  return storeOn({ server, names, models, secret, model: options.model, now: options.now ?? Date.now });
+  return storeOn({ server, names, models, secret, model: options.model });
 }
 
 interface Opened {
@@ -44,92 +41,72 @@ interface Opened {
   readonly models: StoreModels;
   readonly secret: string;
   readonly model: StoreOptions['model'];
-  readonly now: () => number;
 }
 
-/** What of one tenant is looked at. */
-interface TenantStore {
-  readonly points: TenantPoints;
-  readonly parts: BodyParts;
-  readonly reader: RecordReader;
-}
-
-function storeOn({ server, names, models, secret, model, now }: Opened): RecordStore {
-  const worded = new WordedCounts(now);
-  /** Parts belong to the tenant: every reader of a record may read its parts. */
-  const through = (points: TenantPoints): TenantStore => {
-    const parts = new BodyParts(TenantPoints.of(server, points.tenant), names.parts, now);
-    return { points, parts, reader: new RecordReader(points, names, parts) };
-  };
-  const seenBy = (scope: ReadScope) => through(TenantPoints.seenBy(server, scope));
-  const ownedBy = (owners: Owners) => through(TenantPoints.ownedBy(server, owners));
+function storeOn({ server, names, models, secret, model }: Opened): RecordStore {
+  const worded = new WordedCounts(Date.now);
+  const { layers } = names;
+  const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
+  const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);
   return {
     name: 'qdrant',
     async write(tenant, changes) {
-      const { points, parts } = ownedBy({ tenant });
-      const deps = { points, names, parts, vectors: vectorsOf(points), model, models: () => models.list() };
-      return new RecordWrites(deps).write(changes);
+      const points = owned({ tenant });
+      return new RecordWrites({ points, names, vectors: vectorsOf(points), model, models: () => models.list() }).write(changes);
     },
-    load: async (scope, layer, kind, keys) => seenBy(scope).reader.load(layer, kind, keys),
-    async find(scope, layer, filter, { order, limit, afterKey }) {
+    load: async (scope, layer, kind, keys) => loadRecords(seen(scope), layers[layer], kind, keys),
+    async find(scope, layer, filter, { order, ...page }) {
       const must = filterConditions(filter);
-      const { reader } = seenBy(scope);
-      return order === 'newest' ? reader.newest(layer, must, limit) : reader.byKey(layer, must, limit, afterKey);
+      const points = seen(scope);
+      return order === 'newest' ? newestRecords(points, layers[layer], must, page.limit) : recordsByKey(points, layers[layer], must, page);
     },
     async search(scope, layer, query) {
       const must = filterConditions({ ...query, shown: query.shown ?? true });
-      const { points } = seenBy(scope);
+      const points = seen(scope);
       return searchCandidates({ points, names, vectors: vectorsOf(points), model, worded }, layer, query, must);
     },
     async *each(owners, layer, filter) {
-      yield* ownedBy(owners).reader.each(layer, { must: filterConditions(filter) });
+      yield* eachRecord(owned(owners), layers[layer], { must: filterConditions(filter) });
     },
-    count: async (owners, layer, filter) => ownedBy(owners).points.count(names.layers[layer], { must: filterConditions(filter) }),
-    remove: async (owners, layer, filter) => removeRecords(ownedBy(owners), names, layer, filter, now),
+    count: async (owners, layer, filter) => owned(owners).count(layers[layer], { must: filterConditions(filter) }),
+    remove: async (owners, layer, filter) => removeRecords(owned(owners), layers[layer], filterConditions(filter)),
     purge: () => purge(server, names),
-    tenants: () => tenantsOf(server, Object.values(names.layers)),
+    tenants: () => tenantsOf(server, Object.values(layers)),
     models: () => models.list(),
     addModel: (added) => models.add(added),
     setModelReady: (name) => models.setReady(name),
     dropModel: (name) => models.drop(name),
     async *withoutVectors(owners, layer, name) {
-      const { reader } = ownedBy(owners);
+      const points = owned(owners);
       await models.require(name);
-      yield* reader.each(layer, { must: [is('worded', true)], mustNot: [{ has_vector: vectorName(name) }, is('blank', name)] });
+      yield* eachRecord(points, layers[layer], withoutVectors(name));
     },
     async setVectors(tenant, record, name, vectors) {
-      const { points } = ownedBy({ tenant });
-      return setVectors(points, names.layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
+      const points = owned({ tenant });
+      return setVectors(points, layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
     },
-    reconcile: () => reconcile({ server, names, model: model.name, now, partsOf: (points) => new BodyParts(points, names.parts, now) }),
-    size: () => sizeOf(server, names),
+    reconcile: () => reconcile(server, names, model.name),
+    size: async () => ({ diskBytes: null, memoryBytes: null }),
     check: () => models.check(),
     close: () => server.close(),
   };
 }
 
-async function removeRecords(
-  { points, parts }: TenantStore,
-  names: CollectionNames,
-  layer: MemoryLayer,
-  filter: RecordFilter,
-  now: () => number,
-): Promise<number> {
-  const collection = names.layers[layer];
-  const must = filterConditions(filter);
+async function removeRecords(points: TenantPoints, collection: string, must: readonly Condition[]): Promise<number> {
   let removed = 0;
   // Always from the start: what was written meanwhile is removed as well.
   for (;;) {
-    const { points: found } = await points.scroll(collection, { must }, { limit: REMOVED_PER_REQUEST, payload: ['parts'] });
-    if (found.length === 0) break;
+    const { points: found } = await points.scroll(collection, { must }, { limit: REMOVED_PER_REQUEST, payload: ['revision'] });
+    if (found.length === 0) return removed;
     await points.delete(collection, { must: [{ has_id: found.map(({ id }) => id) }, ...must] });
-    await parts.drop(found.flatMap(({ payload }) => partsIn(payload)?.set ?? []));
     removed += found.length;
   }
-  if (Object.entries(filter).every(([name, value]) => name === 'kinds' || value === undefined))
-    await new BodyParts(points, names.parts, now).dropOf([is('layer', layer), ...must]);
-  return removed;
+}
+
+/** Points with words that have no vectors of the model, nor the note that it found no direction in them. */
+function withoutVectors(model: string) {
+  return { must: [is('worded', true)], mustNot: [{ has_vector: vectorName(model) }, is('blank', model)] };
 }
 
 /** False where the record is no longer at that revision. */
@@ -156,4 +133,86 @@ async function setVectors(
   }
   const after = await points.scroll(collection, { must }, { limit: 1, payload: ['revision'] });
   return after.points.some(({ payload }) => revisionIn(payload) === revision);
+}
+
+const TENANTS_PER_REQUEST = 10_000;
+
+/** By name, all that have a point in these collections. Not within one tenant: for maintenance of the whole store. */
+async function tenantsOf(server: QdrantServer, collections: readonly string[]): Promise<string[]> {
+  const tenants = new Set<string>();
+  for (const collection of collections) {
+    for (let limit = TENANTS_PER_REQUEST; ; limit *= 10) {
+      const request = { key: 'tenant', limit, exact: true };
+      const { hits } = await server.ask(`name the tenants in ${collection}`, (client) => client.facet(collection, request));
+      // The index may keep the names of deleted tenants.
+      for (const { value, count } of hits) if (count > 0 && value !== ANCHOR_TENANT) tenants.add(String(value));
+      if (hits.length < limit) break;
+    }
+  }
+  return [...tenants].toSorted();
+}
+
+/** A point is written whole or not at all, so only vectors can be missing. */
+async function reconcile(server: QdrantServer, { layers }: CollectionNames, model: string): Promise<StoreReport> {
+  const checked = { records: 0, vectors: 0, texts: 0 };
+  const problems: string[] = [];
+  for (const tenant of await tenantsOf(server, Object.values(layers))) {
+    const points = TenantPoints.of(server, tenant);
+    for (const layer of LAYERS) {
+      const count = (conditions: Conditions = {}) => points.count(layers[layer], conditions);
+      checked.records += await count();
+      checked.vectors += await count({ must: [{ has_vector: vectorName(model) }] });
+      checked.texts += await count({ must: [is('worded', true)] });
+      const without = await count(withoutVectors(model));
+      if (without > 0) problems.push(withoutVectorsText(without, tenant, layer, model));
+    }
+  }
+  return { checked, repaired: [], problems };
+}
+
+function withoutVectorsText(count: number, tenant: string, layer: MemoryLayer, model: string): string {
+  return `${count} records of tenant ${tenant} in the ${layer} layer have no vectors of ${model}; run \`etude memory reembed\``;
+}
+
+const VACUUM_WAIT_MS = 60_000;
+const VACUUM_LOOK_MS = 100;
+/** Qdrant doesn't start at once, and is at rest before. */
+const VACUUM_REST_LOOKS = 5;
+/** Qdrant's own values, and the least that it takes. */
+const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };
+const VACUUM_AT_ONCE = { deleted_threshold: 0.0001, vacuum_min_vector_number: 100 };
+
+/**
+ * Deleted points stay in their segments until these are written anew. Qdrant does so on its own once a fifth of a segment is
+ * deleted; here it is told to do so at once, and waited for.
+ */
+async function purge(server: QdrantServer, names: CollectionNames): Promise<string[]> {
+  const collections = Object.values(names.layers);
+  const done = await Promise.all(collections.map((collection) => vacuum(server, collection)));
+  const slow = collections.filter((_collection, i) => !done[i]);
+  return [
+    `deleted points were taken out of every answer, and ${collections.length} collections were told to write segments with more than 100 points anew without them`,
+    ...(slow.length === 0
+      ? ['Qdrant says that it has done so']
+      : [`Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and goes on by itself`]),
+    'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of what was deleted until Qdrant writes over them; nothing that it answers shows them',
+  ];
+}
+
+/** Whether it was done in time. */
+async function vacuum(server: QdrantServer, collection: string): Promise<boolean> {
+  const configure = (optimizers_config: typeof VACUUM_USUAL) =>
+    server.ask(`clean ${collection}`, (client) => client.updateCollection(collection, { optimizers_config }));
+  await configure(VACUUM_AT_ONCE);
+  try {
+    const deadline = performance.now() + VACUUM_WAIT_MS;
+    for (let rested = 0; performance.now() < deadline; await sleep(VACUUM_LOOK_MS)) {
+      const { status, optimizer_status } = await server.ask(`tell about ${collection}`, (client) => client.getCollection(collection));
+      rested = status === 'green' && optimizer_status === 'ok' ? rested + 1 : 0;
+      if (rested === VACUUM_REST_LOOKS) return true;
+    }
+    return false;
+  } finally {
+    await configure(VACUUM_USUAL);
+  }
 }

@@ -1,20 +1,7 @@
 import type { Change, StoreOptions, VectorModel } from '../record-store.js';
-import type { BodyParts } from './body-parts.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { denseOf, insertRequests, type PointVectors } from './point-vectors.js';
-import {
-  contentOf,
-  hasMark,
-  is,
-  markOf,
-  marksIn,
-  ownerPayload,
-  type PartSet,
-  partsIn,
-  recordId,
-  revisionIn,
-  STATE,
-} from './record-payload.js';
+import { contentOf, hasMark, is, markOf, marksIn, ownerPayload, recordId, revisionIn, STATE } from './record-points.js';
 import type { Conditions, FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -30,7 +17,6 @@ type Swap = Exclude<Change, Insert>;
 export interface WriteDeps {
   readonly points: TenantPoints;
   readonly names: CollectionNames;
-  readonly parts: BodyParts;
   readonly vectors: PointVectors;
   readonly model: StoreOptions['model'];
   /** All that records may have vectors of. */
@@ -40,13 +26,11 @@ export interface WriteDeps {
 const INSERTS_PER_REQUEST = 1_000;
 const STATES_PER_REQUEST = 1_000;
 
-/** A change on its way: its point, its content, and the mark that says who made it. */
+/** An insert on its way: its point, and the mark that says who made it. */
 interface Prepared {
   readonly at: number;
   readonly id: string;
   readonly writer: string;
-  readonly content: string;
-  readonly parts: PartSet | null;
   readonly point: Point;
 }
 
@@ -144,41 +128,34 @@ export class RecordWrites {
     );
     const states = new Map(found.map(({ id, payload }) => [id, payload]));
     const answers = run.map(() => false);
-    const unused: string[] = [];
-    for (const { at, id, writer, content, parts } of prepared) {
+    for (const { at, id, writer } of prepared) {
       const state = states.get(id);
       // Gone already: it was inserted, then somebody removed it.
       const taken = state === undefined || hasMark(state, 1, writer);
       answers[at] = taken;
-      const change = run[at];
-      if (taken && change !== undefined) await this.#deps.parts.complete(change.record, content, state === undefined ? null : parts);
-      if ((!taken || state === undefined) && parts !== null) unused.push(parts.set);
       if (taken && state !== undefined && this.#states.has(`${layer} ${id}`)) this.#states.set(`${layer} ${id}`, state);
     }
-    await this.#deps.parts.drop(unused);
     return answers;
   }
 
   async #prepareInsert(at: number, id: string, change: Insert): Promise<Prepared> {
     const writer = randomUUID();
-    const content = contentOf(change.record);
-    const kept = await this.#deps.parts.keep(change.record, content, writer);
     const vector = this.#vectorOf(change);
-    const payload = { ...ownerPayload(change.record), ...kept, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
-    return { at, id, writer, content, parts: kept.parts, point: { id, payload, vector } };
+    const content = await contentOf(change.record);
+    const payload = { ...ownerPayload(change.record), content, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
+    return { at, id, writer, point: { id, payload, vector } };
   }
 
   async #swap(change: Swap): Promise<boolean> {
     const { record, revision } = change;
-    const { points, names, parts } = this.#deps;
+    const { points, names } = this.#deps;
     const id = this.#idOf(change);
     const place = `${record.layer} ${id}`;
     const before = this.#states.get(place) ?? null;
     if (before === null || revisionIn(before) !== revision) return false;
     const writer = randomUUID();
-    const content = contentOf(record);
-    const kept = await parts.keep(record, content, writer);
-    const payload = { ...ownerPayload(record), ...kept, revision: revision + 1, ...markOf(revision + 1, writer) };
+    const content = await contentOf(record);
+    const payload = { ...ownerPayload(record), content, revision: revision + 1, ...markOf(revision + 1, writer) };
     const unchanged = { must: [{ has_id: [id] }, is('revision', revision)] };
     const collection = names.layers[record.layer];
     let stale: readonly string[] = [];
@@ -193,12 +170,7 @@ export class RecordWrites {
     }
     const after = (await this.#statesOf(record.layer, [id]))[0]?.payload ?? null;
     const taken = after !== null && hasMark(after, revision + 1, writer);
-    if (taken) {
-      await deleteStale(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
-      await parts.complete(record, content, kept.parts);
-    }
-    const unused = taken ? partsIn(before) : kept.parts;
-    if (unused !== null) await parts.drop([unused.set]);
+    if (taken) await deleteStale(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
     this.#states.set(place, after);
     return taken;
   }

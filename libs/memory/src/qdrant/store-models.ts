@@ -1,9 +1,9 @@
-import { embedderSetting } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
 import { type CollectionNames, dropVector, ensureCollections, ensureMetaCollection, ensureVector, pointId } from './collections.js';
-import { decodeText, encodeText } from './record-payload.js';
+import { requireOtherReady, requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
+import { decodeText, encodeText } from './record-points.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 /** Of what is in the collections. A store of another one is refused. */
@@ -24,19 +24,19 @@ export async function requireServer(server: QdrantServer): Promise<void> {
   throw new EtudeError('MEMORY_VERSION', message);
 }
 
-/** Whatever else serves HTTP there answers anything. */
+/** Another server may answer anything. */
 async function versionOf(server: QdrantServer): Promise<string> {
-  const told: unknown = await server
+  const told = await server
     .ask('tell its version', (client) => client.versionInfo())
     .catch((error: unknown) => {
       if (errorCode(error) === 'NOT_FOUND') return null;
       throw error;
     });
-  const version = typeof told === 'object' && told !== null && 'version' in told ? told.version : null;
+  const version: unknown = typeof told === 'object' ? told?.version : null;
   if (typeof version === 'string' && /^\d+\.\d+/.test(version)) return version;
   throw new EtudeError(
     'MEMORY_UNAVAILABLE',
-    `what answers at ${server.where} tells no version, so it is no Qdrant; check the address and its port, 6333 as a rule (ETUDE_QDRANT_URL)`,
+    `the server at ${server.where} tells no version, so it is no Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
   );
 }
 
@@ -55,7 +55,7 @@ export class StoreModels {
     await ensureMetaCollection(this.#server, this.#names);
     const secret = await this.#begin(model);
     const models = await this.list();
-    this.#requireModel(model, models);
+    requireReadable(models, model, this.#where);
     await ensureCollections(this.#server, this.#names, models);
     for (const each of models) await this.#ensureVectors(each);
     return secret;
@@ -102,13 +102,7 @@ export class StoreModels {
   /** @throws EtudeError MEMORY_VERSION */
   async add(model: Model): Promise<void> {
     await this.#insert(this.#idOf(model.name), payloadOf(model, 'building'));
-    const known = (await this.list()).find(({ name }) => name === model.name);
-    if (known !== undefined && known.dimension !== model.dimension) {
-      throw new EtudeError(
-        'MEMORY_VERSION',
-        `${model.name} is known with ${known.dimension} numbers a vector, not ${model.dimension}; drop it first`,
-      );
-    }
+    requireSameDimension(await this.require(model.name), model, this.#where);
     await this.#ensureVectors(model);
   }
 
@@ -120,10 +114,7 @@ export class StoreModels {
 
   /** @throws EtudeError FAILED_PRECONDITION */
   async drop(name: string): Promise<void> {
-    const others = (await this.list()).filter((model) => model.name !== name);
-    if (!others.some(({ state }) => state === 'ready')) {
-      throw new EtudeError('FAILED_PRECONDITION', `${name} is the only model that searches can use; make another one ready first`);
-    }
+    requireOtherReady(await this.list(), name);
     for (const collection of Object.values(this.#names.layers)) await dropVector(this.#server, collection, name);
     const request = { points: [this.#idOf(name)], wait: true };
     await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.delete(this.#names.meta, request));
@@ -131,24 +122,11 @@ export class StoreModels {
 
   /** @throws EtudeError NOT_FOUND */
   async require(name: string): Promise<VectorModel> {
-    const known = (await this.list()).find((model) => model.name === name);
-    if (known === undefined)
-      throw new EtudeError('NOT_FOUND', `there are no vectors of ${name}; see \`etude memory stats\` for the models that there are`);
-    return known;
+    return storedModel(await this.list(), name, this.#where);
   }
 
-  #requireModel(model: Model, models: readonly VectorModel[]): void {
-    const known = models.find(({ name }) => name === model.name);
-    if (known?.dimension === model.dimension && known.state === 'ready') return;
-    const has = models.map(({ name, dimension, state }) => `${name} (${dimension} numbers, ${state})`).join(', ');
-    const settings = models
-      .flatMap(({ name, dimension, state }) => (state === 'ready' ? [embedderSetting(name, dimension)] : []))
-      .join(' or ');
-    throw new EtudeError(
-      'MEMORY_VERSION',
-      `the memory ${this.#names.meta} on Qdrant at ${this.#server.where} has vectors of ${has}, and the embedder is ${model.name} (${model.dimension}); ` +
-        `start the services with the embedder that it has (${settings} for every one of them), and move to the other one with \`etude memory reembed\` from there`,
-    );
+  get #where(): string {
+    return `the memory ${this.#names.meta} on Qdrant at ${this.#server.where}`;
   }
 
   async #ensureVectors(model: Model): Promise<void> {

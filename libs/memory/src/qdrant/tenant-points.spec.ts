@@ -2,6 +2,7 @@ import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Proxy, type SeenRequest, startProxy } from '../../test/misbehaving-proxy.js';
+import { seenBy } from '../tenant-view.js';
 import { QdrantServer } from './qdrant-server.js';
 import { type Condition, type Conditions, TenantPoints } from './tenant-points.js';
 
@@ -101,7 +102,7 @@ describe('points of a tenant', () => {
     await fc.assert(
       fc.asyncProperty(scope, conditions, async (seen, asked) => {
         proxy.misbehave(answered);
-        await call(TenantPoints.seenBy(server, seen), asked);
+        await call(new TenantPoints(server, seenBy(seen)), asked);
         const [request] = proxy.seen;
         const body: unknown = JSON.parse(request?.body ?? '');
         const filters = filtersIn(body).filter((filter) => !ofAnchor(filter));
@@ -118,8 +119,7 @@ describe('points of a tenant', () => {
   });
 
   it('are not asked for of several owners without an agent and a user', () => {
-    for (const scope of SCOPES_WITHOUT_TENANT)
-      expect(() => TenantPoints.seenBy(server, scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    for (const scope of SCOPES_WITHOUT_TENANT) expect(() => seenBy(scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
     expect(proxy.seen).toEqual([]);
   });
 

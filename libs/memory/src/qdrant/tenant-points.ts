@@ -1,8 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Schemas } from '@qdrant/js-client-rest';
-import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireScope } from '@etude/domain/retrieval/scopes';
-import type { Owners } from '../record-store.js';
+import { ownedBy, type TenantView } from '../tenant-view.js';
 import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
 
@@ -54,15 +52,6 @@ export interface Search {
 
 type Filter = Schemas['Filter'];
 
-/** What of a tenant is looked at. */
-interface View {
-  readonly tenant: string;
-  /** null: any */
-  readonly agents: readonly string[] | null;
-  /** null: any. In the list, `NOBODY`: of nobody in particular. */
-  readonly users: readonly string[] | null;
-}
-
 /** The user field of records without a user; no user has this name. */
 export const NOBODY = '';
 
@@ -70,8 +59,7 @@ const WORDED: Condition = { key: 'worded', match: { value: true } };
 const DURABLE = { wait: true, ordering: 'strong' } as const;
 
 /**
- * The only way to points of a tenant: it alone holds the server for data, and puts the tenant into every request, with the agents and
- * users of its view.
+ * The only way to a tenant's points. It puts the tenant into every request, with the agents and users of its view.
  *
  * @throws EtudeError TENANT_MISSING without a tenant; nothing is asked then
  * Not in it: what a record is.
@@ -81,33 +69,25 @@ export class TenantPoints {
   readonly #server: QdrantServer;
   readonly #view: readonly Condition[];
 
-  /** A reader's view: a user sees what is theirs and what is nobody's. */
-  static seenBy(server: QdrantServer, scope: ReadScope): TenantPoints {
-    const { tenant, agent, user, also = [] } = requireScope(scope);
-    const agents = agent === null ? null : [agent, ...also];
-    return new TenantPoints(server, { tenant, agents, users: typeof user === 'string' ? [NOBODY, user] : null });
-  }
-
-  /** Exactly what these owners have. */
-  static ownedBy(server: QdrantServer, owners: Owners): TenantPoints {
-    const { tenant } = requireScope({ tenant: owners?.tenant, agent: null });
-    const { agent, user } = owners;
-    return new TenantPoints(server, {
-      tenant,
-      agents: agent === undefined ? null : [agent],
-      users: user === undefined ? null : [user ?? NOBODY],
-    });
-  }
-
   /** All of a tenant. */
   static of(server: QdrantServer, tenant: string): TenantPoints {
-    return TenantPoints.ownedBy(server, { tenant });
+    return new TenantPoints(server, ownedBy({ tenant }));
   }
 
-  private constructor(server: QdrantServer, { tenant, agents, users }: View) {
+  constructor(server: QdrantServer, { tenant, agents, users }: TenantView) {
     this.tenant = tenant;
     this.#server = server;
-    this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users)];
+    this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users?.map((user) => user ?? NOBODY) ?? null)];
+  }
+
+  /** All points that meet the conditions, a page at a time. */
+  async *pages(collection: string, conditions: Conditions, { limit, payload }: Page): AsyncGenerator<FoundPoint[]> {
+    for (let from: Pick<Page, 'offset'> = {}; ;) {
+      const { points, next } = await this.scroll(collection, conditions, { limit, ...from, ...(payload === undefined ? {} : { payload }) });
+      yield points;
+      if (next === null) return;
+      from = { offset: next };
+    }
   }
 
   /** In the order of ids, or of `orderBy`; `next` is where to go on, null at the end or where there is an order. */
@@ -221,12 +201,6 @@ function conditionOf(key: 'agent' | 'user', values: readonly string[] | null): C
   return values === null ? [] : [{ key, match: { any: values } }];
 }
 
-function foundPoint({
-  id,
-  payload,
-}: {
-  id: string | number;
-  payload?: Record<string, unknown> | { [key: string]: unknown } | null;
-}): FoundPoint {
-  return { id: String(id), payload: payload ?? {} };
+function foundPoint({ id, payload }: { id: string | number; payload?: object | null }): FoundPoint {
+  return { id: String(id), payload: (payload ?? {}) as Payload };
 }

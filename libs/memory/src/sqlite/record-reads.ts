@@ -1,4 +1,5 @@
-import type { Candidate, Candidates, Owners, RecordFilter, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
+import { candidateLists } from '../candidate-lists.js';
+import type { Candidates, Owners, RecordFilter, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { cosinesOf, nearest } from './nearest-records.js';
 import {
   filterCondition,
@@ -120,23 +121,9 @@ export function searchRecords(rows: TenantRows, layer: MemoryLayer, query: Store
   const unknown = ids.filter((id) => !cosines.has(id));
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
   const loaded = loadCandidates(rows, [...cosines.keys(), ...unknown]);
-  const candidates = new Map(
-    loaded.map(({ id, kind, ...row }) => {
-      const found = { kind: kindName(kind), ...row, cosine: cosines.get(id) ?? known.get(id) ?? 0, bm25: bm25s.get(id) ?? 0 };
-      return [id, found] as const;
-    }),
-  );
-  const words = ordered(bm25s.keys(), candidates, 'bm25', limit);
-  const inWords = new Set(words);
-  const dense = ordered(cosines.keys(), candidates, 'cosine', limit);
-  return { words, dense: dense.map((candidate) => (inWords.has(candidate) ? candidate : { ...candidate, bm25: 0 })) };
-}
-
-function ordered(ids: Iterable<number>, candidates: ReadonlyMap<number, Candidate>, by: 'cosine' | 'bm25', limit: number): Candidate[] {
-  return [...ids]
-    .flatMap((id) => candidates.get(id) ?? [])
-    .toSorted((a, b) => b[by] - a[by] || b.createdAt - a.createdAt || Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
-    .slice(0, limit);
+  const records = new Map(loaded.map(({ id, kind, ...row }) => [id, { kind: kindName(kind), ...row }]));
+  const cosineOf = (id: number) => cosines.get(id) ?? known.get(id) ?? 0;
+  return candidateLists({ records, near: cosines.keys(), bm25s, cosineOf }, limit);
 }
 
 interface CandidateRow {

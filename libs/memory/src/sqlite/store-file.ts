@@ -6,6 +6,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Owners, StoreOptions } from '../record-store.js';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import { isBeingRewritten } from './file-rewrite.js';
 import { isBusy, memoryError } from './sqlite-errors.js';
 import { checkIdentity, ensureSchema } from './store-schema.js';
@@ -89,11 +90,11 @@ export class StoreFile {
 
   /** One snapshot for everything that `work` reads. */
   async read<T>(scope: ReadScope, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(TenantRows.seenBy(this.#prepare, scope)));
+    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, seenBy(scope))));
   }
 
   async readOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(TenantRows.ownedBy(this.#prepare, owners)));
+    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, ownedBy(owners))));
   }
 
   /** All or nothing, and on disk when it returns. `work` may run again when the lock was busy. */
@@ -102,7 +103,7 @@ export class StoreFile {
   }
 
   async writeOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(TenantRows.ownedBy(this.#prepare, owners)));
+    return this.#patiently('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners))));
   }
 
   async readWhole<T>(work: (file: WholeFile) => T): Promise<T> {

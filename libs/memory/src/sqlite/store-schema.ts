@@ -1,6 +1,6 @@
 import { RECORD_TEXTS_MAX, type StoreOptions, type VectorModel } from '../record-store.js';
+import { requireReadable } from '../vector-models.js';
 import { CODE_BITS } from './vector-code.js';
-import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 import { MEMORY_FILE, memoryFileTrouble } from '@etude/contracts/memory-file';
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
@@ -102,48 +102,11 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
   if (trouble !== null) throw new EtudeError('MEMORY_VERSION', trouble);
   if (applicationId !== APPLICATION_ID)
     throw new EtudeError('MEMORY_UNAVAILABLE', `${path} is a database of another program; name another path for the memory file`);
-  requireModel(modelsIn(db), model, path);
+  requireReadable(db.prepare(MODELS).all() as unknown as VectorModel[], model, `the memory file ${path}`);
 }
 
-/** @throws EtudeError MEMORY_VERSION */
-export function requireModel(stored: readonly VectorModel[], { name, dimension }: Model, path: string): void {
-  const known = stored.find((model) => model.name === name);
-  if (known?.state === 'ready' && known.dimension === dimension) return;
-  if (known?.state === 'building' && known.dimension === dimension) {
-    throw new EtudeError(
-      'MEMORY_VERSION',
-      `the memory file ${path} has vectors of ${name} for a part of its records only; finish "etude memory reembed", and use ${listed(stored)} until then`,
-    );
-  }
-  throw new EtudeError(
-    'MEMORY_VERSION',
-    `the memory file ${path} has vectors of ${listed(stored)}, but ${name} (${dimension} dimensions) is configured; vectors of two models ` +
-      `cannot be compared. Start the services with the embedder that the file has (${settings(stored)} for every one of them), and move to ${name} with "etude memory reembed" from there`,
-  );
-}
-
-function listed(stored: readonly VectorModel[]): string {
-  return stored
-    .filter(({ state }) => state === 'ready')
-    .map(({ name, dimension }) => `${name} (${dimension} dimensions)`)
-    .join(' and ');
-}
-
-function settings(stored: readonly VectorModel[]): string {
-  return stored
-    .filter(({ state }) => state === 'ready')
-    .map(({ name, dimension }) => embedderSetting(name, dimension))
-    .join(' or ');
-}
-
-function modelsIn(db: DatabaseSync): VectorModel[] {
-  const rows = db.prepare('SELECT name, dimension, ready FROM model').all();
-  return rows.map(({ name, dimension, ready }) => ({
-    name: String(name),
-    dimension: Number(dimension),
-    state: ready === 1 ? 'ready' : 'building',
-  }));
-}
+/** Every vector model of the file, as `VectorModel` with its number. */
+export const MODELS = "SELECT id, name, dimension, iif(ready = 1, 'ready', 'building') AS state FROM model";
 
 function createOnce(db: DatabaseSync, { name, dimension }: Model): void {
   db.exec('BEGIN IMMEDIATE');

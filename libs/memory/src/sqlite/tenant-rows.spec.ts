@@ -1,6 +1,7 @@
 import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import { TenantRows } from './tenant-rows.js';
 
 function prepared() {
@@ -34,8 +35,8 @@ describe('TenantRows', () => {
   it('finds nothing of a tenant, an agent or a user that it does not know', () => {
     const prepare = prepared();
     TenantRows.writtenBy(prepare, 'acme').run('INSERT INTO thing VALUES (:tenant, 1, 0, 1)');
-    const seen = (scope: Parameters<typeof TenantRows.seenBy>[1]) => {
-      const rows = TenantRows.seenBy(prepare, scope);
+    const seen = (scope: Parameters<typeof seenBy>[0]) => {
+      const rows = new TenantRows(prepare, seenBy(scope));
       return rows.all(`SELECT n FROM thing WHERE tenant = :tenant${rows.within}`).length;
     };
     expect(seen({ tenant: 'acme', agent: null })).toBe(1);
@@ -47,10 +48,10 @@ describe('TenantRows', () => {
   it('is not to be had without a tenant', () => {
     const prepare = prepared();
     for (const scope of SCOPES_WITHOUT_TENANT) {
-      expect(() => TenantRows.seenBy(prepare, scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+      expect(() => new TenantRows(prepare, seenBy(scope))).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
     }
     const owners = undefined as unknown as { tenant: string };
-    expect(() => TenantRows.ownedBy(prepare, owners)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(() => new TenantRows(prepare, ownedBy(owners))).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
     expect(() => TenantRows.writtenBy(prepare, '')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
   });
 });

@@ -1,9 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireOwn, requireScope } from '@etude/domain/retrieval/scopes';
+import { requireOwn } from '@etude/domain/retrieval/scopes';
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Owners } from '../record-store.js';
+import { ownedBy, type TenantView } from '../tenant-view.js';
 
 export type Value = string | number | null | Uint8Array;
 export type Values = Readonly<Record<string, Value>>;
@@ -15,15 +14,6 @@ const NO_USER = 0;
 /** What agents of the view are bound by, with their place behind it. */
 const AGENT = 'scopeAgent';
 const USER = 'scopeUser';
-
-/** What of a tenant is looked at. */
-interface View {
-  readonly tenant: string;
-  /** null: any */
-  readonly agents: readonly string[] | null;
-  /** null: any. In the list, null: of nobody in particular. */
-  readonly users: ReadonlyArray<string | null> | null;
-}
 
 export interface OwnerNumbers {
   readonly agent: number;
@@ -46,27 +36,12 @@ export class TenantRows {
   /** To append to a WHERE: the agent and the users of the view, where it names them. */
   readonly within: string;
 
-  /** A reader's view: a user sees what is theirs and what is nobody's. */
-  static seenBy(prepare: Prepare, scope: ReadScope): TenantRows {
-    const { tenant, agent, user, also = [] } = requireScope(scope);
-    const agents = agent === null ? null : [agent, ...also];
-    return new TenantRows(prepare, { tenant, agents, users: typeof user === 'string' ? [null, user] : null }, false);
+  /** Gives a new tenant its number. */
+  static writtenBy(prepare: Prepare, tenant: string): TenantRows {
+    return new TenantRows(prepare, ownedBy({ tenant }), true);
   }
 
-  /** Exactly what these owners have. */
-  static ownedBy(prepare: Prepare, owners: Owners): TenantRows {
-    const { tenant } = requireScope({ tenant: owners?.tenant, agent: null });
-    const agents = owners.agent === undefined ? null : [owners.agent];
-    return new TenantRows(prepare, { tenant, agents, users: owners.user === undefined ? null : [owners.user] }, false);
-  }
-
-  /** Gives a tenant that is new its number. */
-  static writtenBy(prepare: Prepare, name: string): TenantRows {
-    const { tenant } = requireScope({ tenant: name, agent: null });
-    return new TenantRows(prepare, { tenant, agents: null, users: null }, true);
-  }
-
-  private constructor(prepare: Prepare, view: View, writing: boolean) {
+  constructor(prepare: Prepare, view: TenantView, writing = false) {
     this.#prepare = prepare;
     this.#name = view.tenant;
     const known = numberOf(prepare('SELECT id FROM tenant WHERE name = ?').get(view.tenant));

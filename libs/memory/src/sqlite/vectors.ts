@@ -1,7 +1,8 @@
 import type { StoreOptions, VectorModel } from '../record-store.js';
+import { requireOtherReady, requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
 import type { StoreFile, WholeFile } from './store-file.js';
-import { codeTable, createVectors, dropVectors, requireModel, TEXTS_MAX, vectorTable } from './store-schema.js';
+import { codeTable, createVectors, dropVectors, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -30,18 +31,12 @@ export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX)
 /**
  * Null for a text that has no direction, such as one without a word in it.
  *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for what is no number
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite
  */
-export function vectorBytes(vector: Float32Array | null, { name, dimension }: StoreOptions['model']): VectorBytes | null {
+export function vectorBytes(vector: Float32Array | null, model: StoreOptions['model']): VectorBytes | null {
   if (vector === null) return null;
-  let squares = 0;
-  for (let i = 0; i < vector.length; i += 1) squares += (vector[i] ?? 0) ** 2;
-  if (vector.length !== dimension || !Number.isFinite(squares)) {
-    throw new EtudeError(
-      'EMBEDDING_LENGTH_WRONG',
-      `a vector of ${vector.length} numbers was given instead of ${dimension} finite ones of ${name}; check the embedder's settings`,
-    );
-  }
+  requireVector(vector, model);
+  const squares = vector.reduce((sum, value) => sum + value ** 2, 0);
   if (squares === 0) return null;
   const scale = 1 / Math.sqrt(squares);
   const direction = Math.abs(squares - 1) < UNIT_ERROR ? vector : vector.map((value) => value * scale);
@@ -130,49 +125,46 @@ function embeddedBy(rows: TenantRows, record: number): number[] {
     .map(({ model }) => model);
 }
 
-interface ModelRow {
+interface ModelRow extends VectorModel {
   readonly id: number;
-  readonly name: string;
-  readonly dimension: number;
-  readonly ready: number;
 }
+
+const DIMENSION_MAX = 8_192;
 
 /** The vector models of a file, and the number of each. */
 export class VectorModels {
   readonly #file: StoreFile;
+  readonly #where: string;
 
   constructor(file: StoreFile) {
     this.#file = file;
+    this.#where = `the memory file ${file.path}`;
   }
 
   async list(): Promise<readonly VectorModel[]> {
     const models = await this.#file.readWhole(modelRows);
-    return models.map(modelOf);
+    return models.map(({ id: _id, ...model }) => model);
   }
 
-  async add({ name, dimension }: StoreOptions['model']): Promise<void> {
+  async add(model: StoreOptions['model']): Promise<void> {
+    const { name, dimension } = model;
     await this.#file.writeWhole((file) => {
-      const known = modelRows(file).find((model) => model.name === name);
-      if (known?.dimension === dimension) return;
-      if (known !== undefined) {
+      const known = modelRows(file).find((row) => row.name === name);
+      if (known !== undefined) return requireSameDimension(known, model, this.#where);
+      if (!Number.isInteger(dimension) || dimension < 1 || dimension > DIMENSION_MAX)
         throw new EtudeError(
-          'MEMORY_VERSION',
-          `the memory file ${this.#file.path} has vectors of ${name} with ${known.dimension} dimensions, and ${dimension} were asked for; ` +
-            'give the other embedder another name, or drop the old vectors first',
+          'INVALID_ARGUMENT',
+          `vectors of ${name} would have ${dimension} dimensions; 1 to ${DIMENSION_MAX} can be kept`,
         );
-      }
-      if (!Number.isInteger(dimension) || dimension < 1 || dimension > 8_192) {
-        throw new EtudeError('INVALID_ARGUMENT', `vectors of ${name} would have ${dimension} dimensions; 1 to 8,192 can be kept`);
-      }
       file.run('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, BigInt(dimension));
-      const id = modelRows(file).find((model) => model.name === name)?.id ?? 0;
-      file.exec(createVectors(id));
+      file.exec(createVectors(storedModel(modelRows(file), name, this.#where).id));
     });
   }
 
   async setReady(name: string): Promise<void> {
     await this.#file.writeWhole((file) => {
-      if (file.run('UPDATE model SET ready = 1 WHERE name = ?', name) === 0) throw this.#unknown(name);
+      storedModel(modelRows(file), name, this.#where);
+      file.run('UPDATE model SET ready = 1 WHERE name = ?', name);
     });
   }
 
@@ -181,12 +173,7 @@ export class VectorModels {
       const models = modelRows(file);
       const known = models.find((model) => model.name === name);
       if (known === undefined) return;
-      if (known.ready === 1 && models.filter(({ ready }) => ready === 1).length === 1) {
-        throw new EtudeError(
-          'FAILED_PRECONDITION',
-          `the vectors of ${name} are the only ones that are searched; make those of another model ready first`,
-        );
-      }
+      requireOtherReady(models, name);
       file.exec(dropVectors(known.id));
       file.run('DELETE FROM embedding WHERE model = ?', BigInt(known.id));
       file.run('DELETE FROM model WHERE id = ?', BigInt(known.id));
@@ -195,29 +182,21 @@ export class VectorModels {
 
   /** Within a transaction on a tenant's rows. @throws EtudeError MEMORY_VERSION where it was dropped meanwhile */
   numberOf(rows: TenantRows, model: StoreOptions['model']): number {
-    return this.find(rows, model.name, (stored) => {
-      requireModel(stored, model, this.#file.path);
-    }).id;
+    const stored = this.#stored(rows);
+    requireReadable(stored, model, this.#where);
+    return storedModel(stored, model.name, this.#where).id;
   }
 
   /** @throws EtudeError NOT_FOUND */
-  find(rows: TenantRows, name: string, check: (stored: readonly VectorModel[]) => void = () => undefined): ModelRow {
-    const models = rows.all<ModelRow>('SELECT id, name, dimension, ready FROM model WHERE :tenant IS NOT NULL');
-    check(models.map(modelOf));
-    const known = models.find((model) => model.name === name);
-    if (known === undefined) throw this.#unknown(name);
-    return known;
+  find(rows: TenantRows, name: string): ModelRow {
+    return storedModel(this.#stored(rows), name, this.#where);
   }
 
-  #unknown(name: string): EtudeError {
-    return new EtudeError('NOT_FOUND', `the memory file ${this.#file.path} has no vectors of a model ${name}; add it first`);
+  #stored(rows: TenantRows): ModelRow[] {
+    return rows.all<ModelRow>(`${MODELS} WHERE :tenant IS NOT NULL`);
   }
 }
 
 function modelRows(file: WholeFile): ModelRow[] {
-  return file.all<ModelRow>('SELECT id, name, dimension, ready FROM model ORDER BY id');
-}
-
-function modelOf({ name, dimension, ready }: ModelRow): VectorModel {
-  return { name, dimension, state: ready === 1 ? 'ready' : 'building' };
+  return file.all<ModelRow>(`${MODELS} ORDER BY id`);
 }

@@ -1,0 +1,201 @@
+import { compareKeys } from '../candidate-lists.js';
+import { type MemoryRecord, RECORD_FIELDS, type RecordFilter, type RecordKind, type StoredRecord } from '../record-store.js';
+import { pointId } from './collections.js';
+import { type Condition, type Conditions, type FoundPoint, NOBODY, type Payload, type TenantPoints } from './tenant-points.js';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+
+export const recordId = (tenant: string, kind: RecordKind, key: string): string => pointId(tenant, kind, key);
+
+/**
+ * Everything of a record but its content and revision: what filters look at, and what a candidate needs. Absent values are
+ * null, which takes away what an earlier revision had.
+ */
+export function ownerPayload(record: MemoryRecord): Payload {
+  const { kind, key, scope, createdAt, worth, shown, fields } = record;
+  const f = Object.fromEntries(
+    RECORD_FIELDS.flatMap((field) => {
+      const value = fields[field];
+      if (value === undefined) return [];
+      return [[field, typeof value === 'string' ? encodeText(value) : value.map(encodeText)]];
+    }),
+  );
+  return { kind, key: encodeText(key), agent: scope.agent, user: scope.user ?? NOBODY, created_at: createdAt, worth, shown, f };
+}
+
+/** A longer content is packed: a request to Qdrant has at most 32 MiB. */
+const PLAIN_CHARS_MAX = 256 * 1024;
+const PACKED = '\u0002';
+const zipped = promisify(gzip);
+const unzipped = promisify<Buffer, Buffer>(gunzip);
+
+/** A record as text, in two parts: JSON of all but the body, in one line, then the body as it is. */
+export async function contentOf({ body, ...rest }: MemoryRecord): Promise<string> {
+  const text = encodeText(`${JSON.stringify(rest)}\n${body}`);
+  return text.length <= PLAIN_CHARS_MAX ? text : PACKED + (await zipped(text)).toString('base64');
+}
+
+async function recordOf({ payload }: FoundPoint): Promise<StoredRecord> {
+  const stored = String(payload['content']);
+  const plain = stored.startsWith(PACKED) ? (await unzipped(Buffer.from(stored.slice(PACKED.length), 'base64'))).toString() : stored;
+  const text = decodeText(plain);
+  const end = text.indexOf('\n');
+  const rest = JSON.parse(text.slice(0, end)) as Omit<MemoryRecord, 'body'>;
+  return { ...rest, body: text.slice(end + 1), revision: revisionIn(payload) };
+}
+
+/** How many writers a point remembers by their marks; see `markOf`. */
+const MARKS = 8;
+const MARK_NAMES = Array.from({ length: MARKS }, (_, i) => `by${i}`);
+
+/** The names in a payload that say who wrote which revision. */
+export const STATE = ['revision', ...MARK_NAMES] as const;
+
+/**
+ * The writer of a revision leaves its mark in a place that is used again eight revisions later. So it learns that its write took
+ * place, also when others wrote since.
+ */
+export function markOf(revision: number, writer: string): Payload {
+  return { [`by${revision % MARKS}`]: writer };
+}
+
+export function hasMark(payload: Payload, revision: number, writer: string): boolean {
+  return payload[`by${revision % MARKS}`] === writer;
+}
+
+export function marksIn(payload: Payload): Payload {
+  return Object.fromEntries(MARK_NAMES.flatMap((name) => (payload[name] === undefined ? [] : [[name, payload[name]]])));
+}
+
+export function revisionIn(payload: Payload): number {
+  return typeof payload['revision'] === 'number' ? payload['revision'] : 0;
+}
+
+/** Begins texts that are stored as JSON of themselves. */
+const MARK = '\u0001';
+
+/**
+ * A text as Qdrant can keep it: JSON of the same in ASCII where it has half a surrogate pair, which Qdrant refuses, or begins
+ * with our mark. Equal texts stay equal and different ones different, so it serves in filters too.
+ */
+export function encodeText(text: string): string {
+  return text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
+}
+
+export function decodeText(stored: string): string {
+  return stored.startsWith(MARK) ? (JSON.parse(stored.slice(MARK.length)) as string) : stored;
+}
+
+/** A filter as conditions of Qdrant; `TenantPoints` adds its view to them. */
+export function filterConditions({ kinds, where = {}, shown, createdSince, createdBefore, worthMin }: RecordFilter): Condition[] {
+  return [
+    ...(kinds === undefined ? [] : [anyOf('kind', kinds)]),
+    ...(shown === undefined ? [] : [is('shown', shown)]),
+    ...RECORD_FIELDS.flatMap((field) => {
+      const value = where[field];
+      if (value === undefined) return [];
+      return [anyOf(`f.${field}`, (typeof value === 'string' ? [value] : value).map(encodeText))];
+    }),
+    ...rangeOf('created_at', { gte: createdSince, lt: createdBefore }),
+    ...rangeOf('worth', { gte: worthMin }),
+  ];
+}
+
+export function is(key: string, value: string | number | boolean): Condition {
+  return { key, match: { value } };
+}
+
+/** No point meets it where there are no values. */
+function anyOf(key: string, values: readonly string[]): Condition {
+  return values.length === 0 ? { has_id: [] } : { key, match: { any: values } };
+}
+
+/** JSON has no infinity, and a range without a bound lets everything through. */
+function rangeOf(key: string, range: { gte?: number | undefined; lt?: number | undefined }): Condition[] {
+  const bounded = Object.fromEntries(Object.entries(range).filter(([, value]) => Number.isFinite(value)));
+  return Object.keys(bounded).length === 0 ? [] : [{ key, range: bounded }];
+}
+
+const RECORDS_PER_PAGE = 64;
+const KEYS_PER_PAGE = 2_000;
+const RECORD = ['content', 'revision'];
+const NAME = ['key', 'created_at'];
+
+interface Named {
+  readonly id: string;
+  readonly key: string;
+  readonly createdAt: number;
+}
+
+/** The records with these keys, in the order of the keys. */
+export function loadRecords(points: TenantPoints, collection: string, kind: RecordKind, keys: readonly string[]): Promise<StoredRecord[]> {
+  const ids = [...new Set(keys.map((key) => recordId(points.tenant, kind, key)))];
+  return recordsOf(points, collection, ids, []);
+}
+
+/** Newest first, then by key descending. */
+export async function newestRecords(points: TenantPoints, collection: string, must: readonly Condition[], limit: number) {
+  if (limit <= 0) return [];
+  const orderBy = { key: 'created_at', direction: 'desc' } as const;
+  const named = (await points.scroll(collection, { must }, { limit, payload: NAME, orderBy })).points.map(namedPoint);
+  const oldest = named.at(-1)?.createdAt;
+  if (oldest === undefined) return [];
+  // Qdrant orders by time alone, so it may have left out the wrong ones of the oldest time.
+  const younger = named.filter(({ createdAt }) => createdAt > oldest);
+  const isWhole = named.length < limit;
+  const tied = isWhole ? [] : await allNamed(points, collection, [...must, { key: 'created_at', range: { gte: oldest, lte: oldest } }]);
+  const best = (isWhole ? named : [...younger, ...tied])
+    .toSorted((a, b) => b.createdAt - a.createdAt || compareKeys(b.key, a.key))
+    .slice(0, limit);
+  return recordsOf(points, collection, idsOf(best), must);
+}
+
+/** By key. Qdrant can't order by key, so all keys are read. */
+export async function recordsByKey(
+  points: TenantPoints,
+  collection: string,
+  must: readonly Condition[],
+  { limit, afterKey }: { readonly limit: number; readonly afterKey?: string },
+): Promise<StoredRecord[]> {
+  if (limit <= 0) return [];
+  const after = afterKey === undefined ? null : Buffer.from(afterKey);
+  const named = (await allNamed(points, collection, must)).map(({ id, key }) => ({ id, bytes: Buffer.from(key) }));
+  const page = named
+    .filter(({ bytes }) => after === null || Buffer.compare(bytes, after) > 0)
+    .toSorted((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .slice(0, limit);
+  return recordsOf(points, collection, idsOf(page), must);
+}
+
+export async function* eachRecord(
+  points: TenantPoints,
+  collection: string,
+  conditions: Conditions,
+): AsyncGenerator<readonly StoredRecord[]> {
+  for await (const page of points.pages(collection, conditions, { limit: RECORDS_PER_PAGE, payload: RECORD }))
+    if (page.length > 0) yield await Promise.all(page.map(recordOf));
+}
+
+async function allNamed(points: TenantPoints, collection: string, must: readonly Condition[]): Promise<Named[]> {
+  const named: Named[] = [];
+  for await (const page of points.pages(collection, { must }, { limit: KEYS_PER_PAGE, payload: NAME })) named.push(...page.map(namedPoint));
+  return named;
+}
+
+async function recordsOf(points: TenantPoints, collection: string, ids: readonly string[], must: readonly Condition[]) {
+  const records: StoredRecord[] = [];
+  for (let from = 0; from < ids.length; from += RECORDS_PER_PAGE) {
+    const wanted = ids.slice(from, from + RECORDS_PER_PAGE);
+    const conditions = { must: [{ has_id: wanted }, ...must] };
+    const { points: found } = await points.scroll(collection, conditions, { limit: wanted.length, payload: RECORD });
+    const byId = new Map(found.map((point) => [point.id, point]));
+    records.push(...(await Promise.all(wanted.flatMap((id) => byId.get(id) ?? []).map(recordOf))));
+  }
+  return records;
+}
+
+const idsOf = (named: ReadonlyArray<{ readonly id: string }>) => named.map(({ id }) => id);
+
+function namedPoint({ id, payload }: FoundPoint): Named {
+  return { id, key: decodeText(String(payload['key'])), createdAt: Number(payload['created_at']) };
+}

@@ -1,0 +1,54 @@
+import type { StoreOptions, VectorModel } from './record-store.js';
+import { embedderSetting } from '@etude/contracts/embedder-names';
+import { EtudeError } from '@etude/contracts/errors';
+
+type Model = StoreOptions['model'];
+
+/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite */
+export function requireVector(vector: Float32Array, { name, dimension }: Model): void {
+  if (vector.length === dimension && vector.every(Number.isFinite)) return;
+  throw new EtudeError(
+    'EMBEDDING_LENGTH_WRONG',
+    `a vector for ${name} has ${vector.length} numbers instead of ${dimension} finite ones; check the embedder's settings`,
+  );
+}
+
+/**
+ * Whether a store can be read with this model: its vectors are there, complete, and of this dimension.
+ *
+ * @param where names the store in the message
+ * @throws EtudeError MEMORY_VERSION with the way out
+ */
+export function requireReadable(stored: readonly VectorModel[], { name, dimension }: Model, where: string): void {
+  const known = stored.find((model) => model.name === name);
+  if (known?.state === 'ready' && known.dimension === dimension) return;
+  const ready = stored.filter(({ state }) => state === 'ready');
+  const has = ready.map((model) => `${model.name} (${model.dimension} dimensions)`).join(' and ');
+  const settings = ready.map((model) => embedderSetting(model.name, model.dimension)).join(' or ');
+  const message =
+    known?.state === 'building' && known.dimension === dimension
+      ? `${where} has vectors of ${name} for a part of its records only; finish "etude memory reembed", and use ${has} until then`
+      : `${where} has vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start the services with the embedder ` +
+        `that it has (${settings} for every one of them), and move to ${name} with "etude memory reembed" from there`;
+  throw new EtudeError('MEMORY_VERSION', message);
+}
+
+/** @throws EtudeError NOT_FOUND */
+export function storedModel<M extends { readonly name: string }>(stored: readonly M[], name: string, where: string): M {
+  const known = stored.find((model) => model.name === name);
+  if (known !== undefined) return known;
+  throw new EtudeError('NOT_FOUND', `${where} has no vectors of ${name}; see \`etude memory stats\` for the models that it has`);
+}
+
+/** @throws EtudeError MEMORY_VERSION where the store has the model with another dimension */
+export function requireSameDimension(known: Model, { name, dimension }: Model, where: string): void {
+  if (known.dimension === dimension) return;
+  const message = `${where} has vectors of ${name} with ${known.dimension} dimensions, not ${dimension}; drop them first, or rename the embedder`;
+  throw new EtudeError('MEMORY_VERSION', message);
+}
+
+/** @throws EtudeError FAILED_PRECONDITION where searches would have no vectors without this model */
+export function requireOtherReady(stored: readonly VectorModel[], name: string): void {
+  if (stored.some((model) => model.name !== name && model.state === 'ready')) return;
+  throw new EtudeError('FAILED_PRECONDITION', `${name} is the only model that searches can use; make another one ready first`);
+}
