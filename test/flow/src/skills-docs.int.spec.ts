@@ -92,14 +92,3 @@ it('names no page and no heading that is not there', () => {
   expect(links.length).toBeGreaterThan(10);
   expect(links.filter(({ path, anchor }) => isBroken(path, anchor))).toEqual([]);
 });
-
-const proto = (name: string) => readFileSync(join(root, 'proto', 'etude', 'v1', `${name}.proto`), 'utf8');
-
-it('says where each call about skills is, and what each setting does', () => {
-  const calls = [...proto('skills').matchAll(/^ {2}rpc (\w+)/gm)].map(([, call = '']) => call);
-  const settings = /^message ProceduralMemorySettings \{([^}]*)\}/m.exec(proto('agents'))?.[1] ?? '';
-  const fields = [...settings.matchAll(/(\w+) = \d+;/g)].map(([, field = '']) => field);
-  expect(calls.length).toBeGreaterThan(20);
-  expect(fields.length).toBeGreaterThan(5);
-  expect([...calls, ...fields].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
-});
