@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { type Half, halfOf } from '@etude/domain/evaluation/retrieval/metrics';
+import { type Half, halfOf } from './retrieval/metrics.js';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { round, summaryLine } from './figures.js';

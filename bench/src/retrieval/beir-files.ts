@@ -2,14 +2,8 @@ import { createReadStream, existsSync, mkdirSync, renameSync, rmSync, writeFileS
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { EtudeError } from '@etude/contracts/errors';
-import {
-  type BeirDocument,
-  type Place,
-  parseDocumentLine,
-  parseJudgementLine,
-  parseQueryLine,
-} from '@etude/domain/evaluation/retrieval/beir';
-import type { Relevance } from '@etude/domain/evaluation/retrieval/metrics';
+import { type BeirDocument, type Place, parseDocumentLine, parseJudgementLine, parseQueryLine } from './beir.js';
+import type { Relevance } from './metrics.js';
 import type { Origin, TestSet } from './test-set.js';
 
 const CORPUS = 'corpus.jsonl';

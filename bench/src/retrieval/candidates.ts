@@ -1,4 +1,4 @@
-import type { BeirDocument } from '@etude/domain/evaluation/retrieval/beir';
+import type { BeirDocument } from './beir.js';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { searchableText } from '@etude/domain/retrieval/entries';
 import type { Candidates, Change, RecordStore } from '@etude/memory/record-store';

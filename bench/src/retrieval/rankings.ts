@@ -1,4 +1,4 @@
-import { type RetrievalFigures, retrievalFigures } from '@etude/domain/evaluation/retrieval/metrics';
+import { type RetrievalFigures, retrievalFigures } from './metrics.js';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import { rankCandidates } from '@etude/memory/layers/memory-search';
 import type { Answer } from './candidates.js';

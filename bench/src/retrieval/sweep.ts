@@ -1,4 +1,4 @@
-import { halfOf } from '@etude/domain/evaluation/retrieval/metrics';
+import { halfOf } from './metrics.js';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { Answer } from './candidates.js';
 import { figuresOf } from './rankings.js';

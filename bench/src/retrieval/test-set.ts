@@ -1,4 +1,4 @@
-import type { BeirDocument, BeirJudgement, BeirQuery } from '@etude/domain/evaluation/retrieval/beir';
+import type { BeirDocument, BeirJudgement, BeirQuery } from './beir.js';
 
 /** A labelled set in memory; ids are unique, and each judgement names a query and a document that there are. */
 export interface TestSet {

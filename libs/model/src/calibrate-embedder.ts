@@ -4,10 +4,10 @@ import {
   type CosineAnchors,
   countRight,
   fitCalibration,
+  type LabelledPair,
   quantile,
   type ScoredPair,
 } from '@etude/domain/retrieval/calibration';
-import type { LabelledPair } from '@etude/domain/retrieval/pairs/near-tasks';
 
 export type Right = ReturnType<typeof countRight>;
 

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { BUILT_IN_PAIRS } from '@etude/domain/retrieval/pairs/reworded-tasks';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { calibrateEmbedder } from '../src/calibrate-embedder.js';
-import { readPairs } from '../src/calibrate-main.js';
+import { builtInPairs, readPairs } from '../src/calibration-pairs.js';
 
 async function pairsFile(content: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'pairs-'));
@@ -14,7 +14,7 @@ async function pairsFile(content: string): Promise<string> {
   return join(dir, 'pairs.jsonl');
 }
 
-const report = (pairs = BUILT_IN_PAIRS) => calibrateEmbedder(pairs, { embedder: new LexicalEmbedder() }, new AbortController().signal);
+const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, { embedder: new LexicalEmbedder() }, new AbortController().signal);
 
 describe('calibrating an embedder', () => {
   it('finds settings that judge at least as many pairs right as those in use', async () => {
@@ -24,6 +24,11 @@ describe('calibrating an embedder', () => {
     expect(fitted?.kinds).toBeGreaterThanOrEqual(heldOut?.kinds ?? 0);
     expect(cosines.words?.p50).toBeGreaterThan(cosines.no?.p50 ?? 1);
     expect(cosines.unrelated?.pairs).toBeGreaterThan(1_000);
+  });
+
+  it('finds every near task judged right by the lexical embedder', async () => {
+    const near = readPairs(fileURLToPath(new URL('../pairs/near-tasks.jsonl', import.meta.url)));
+    expect((await report(near)).now).toMatchObject({ pairs: near.length, sameness: near.length });
   });
 
   it('fits nothing without pairs of every kind', async () => {
@@ -42,7 +47,7 @@ describe('calibrating an embedder', () => {
     ['{"a":"x","b":"y","same":"no"}\n{"a":"x"', 'line 2: not JSON'],
     ['{"a":"x","b":"y","same":"maybe"}', 'line 1: same'],
     ['{"a":"","b":"y","same":"no"}', 'line 1: a'],
-    ['\n', 'no pair'],
+    ['\n', 'has no pair'],
   ])('refuses %j', async (content, message) => {
     const path = await pairsFile(content);
     expect(() => readPairs(path)).toThrow(message);

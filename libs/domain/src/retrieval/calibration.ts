@@ -1,4 +1,9 @@
-import type { LabelledPair } from './pairs/near-tasks.js';
+/** Two texts and how they belong together, judged by people: nearly the same words, the same task in other words, or neither. */
+export interface LabelledPair {
+  readonly a: string;
+  readonly b: string;
+  readonly same: 'words' | 'task' | 'no';
+}
 
 /** Raw cosines of one model, strictly rising, and what they mean. */
 export interface CosineAnchors {

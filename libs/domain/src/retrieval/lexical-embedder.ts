@@ -8,7 +8,7 @@ const PLACES = 2;
 /** Of a longer text, the beginning stands for the whole. */
 const TEXT_CHARS_MAX = 16_000;
 
-/** (raw cosine, calibrated), fitted on `pairs/near-tasks.ts`. */
+/** (raw cosine, calibrated), fitted on `libs/model/pairs/near-tasks.jsonl`. */
 const ANCHORS: ReadonlyArray<readonly [number, number]> = [
   [0.15, 0],
   [0.5, 0.5],

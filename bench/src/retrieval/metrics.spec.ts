@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ndcgAt, recallAt, reciprocalRank, retrievalFigures } from './metrics.js';
+import { halfOf, ndcgAt, recallAt, reciprocalRank, retrievalFigures } from './metrics.js';
 
 const relevance = new Map([
   ['a', 3],
@@ -60,5 +60,15 @@ describe('retrievalFigures', () => {
     expect(figures).toMatchObject({ queries: 3, mrr: 0.5 });
     expect(figures.recall100).toBeCloseTo(2 / 3);
     expect(figures.ndcg10).toBeCloseTo((1 + 1 / Math.log2(3)) / 3);
+  });
+});
+
+describe('halfOf', () => {
+  it('parts any ids into two halves of about one size, always the same', () => {
+    const halves = Array.from({ length: 1_000 }, (_, i) => halfOf(`q${i}`));
+    const chosen = halves.filter((half) => half === 'choose').length;
+    expect(chosen).toBeGreaterThan(450);
+    expect(chosen).toBeLessThan(550);
+    expect([halfOf('a'), halfOf('b'), halfOf('c')]).toEqual(['report', 'choose', 'choose']);
   });
 });
