@@ -10,19 +10,6 @@ export function recordStoreFindingConformance(opened: OpenStore): void {
 }
 
 function finding(opened: OpenStore): void {
-  it('finds the newest first, then by key descending', async () => {
-    const { store } = await opened();
-    const ages = { a: 1, b: 3, c: 2, d: 3 };
-    await store.write(
-      'acme',
-      Object.entries(ages).map(([key, createdAt]) => insert(recordOf({ key, createdAt }))),
-    );
-    const newest = async (limit: number) => store.find(ACME, 'semantic', {}, { order: 'newest', limit });
-    expect((await newest(10)).map(({ key }) => key)).toEqual(['d', 'b', 'c', 'a']);
-    expect((await newest(2)).map(({ key }) => key)).toEqual(['d', 'b']);
-    expect(await newest(0)).toEqual([]);
-  });
-
   it('pages by key in the order of code points', async () => {
     const { store } = await opened();
     const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];
@@ -77,22 +64,6 @@ function finding(opened: OpenStore): void {
     const found = async (where: object) => (await keysFound(store, { where })).length;
     expect([await found({ status: 'candidate' }), await found({ fingerprint: 'f1' })]).toEqual([0, 0]);
     expect([await found({ status: 'active' }), await found({ fingerprint: 'f2' }), await found({ fingerprint: 'f3' })]).toEqual([1, 1, 1]);
-  });
-
-  it('filters by kind, age, worth and whether it is shown', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      insert(recordOf({ key: 'a', createdAt: 10, worth: 0.2 })),
-      insert(recordOf({ key: 'b', createdAt: 20, worth: 0.7, shown: false })),
-      insert(recordOf({ key: 'c', createdAt: 30, worth: 0.7, kind: 'summary' })),
-    ]);
-    expect(await keysFound(store, { kinds: ['fact'] })).toEqual(['a', 'b']);
-    expect(await keysFound(store, { kinds: ['summary', 'fact'] })).toEqual(['a', 'b', 'c']);
-    expect(await keysFound(store, { kinds: [] })).toEqual([]);
-    expect(await keysFound(store, { shown: false })).toEqual(['b']);
-    expect(await keysFound(store, { createdSince: 20 })).toEqual(['b', 'c']);
-    expect(await keysFound(store, { createdBefore: 20 })).toEqual(['a']);
-    expect(await keysFound(store, { worthMin: 0.7 })).toEqual(['b', 'c']);
   });
 
   it('comes by every record once, beyond any page', async () => {

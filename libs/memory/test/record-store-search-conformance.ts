@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Change, StoreQuery } from '../src/record-store.js';
+import type { StoreQuery } from '../src/record-store.js';
 import { RecordModel } from './record-model.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, BETA, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
@@ -44,52 +44,6 @@ function lists(opened: OpenStore): void {
     expect(dense).toHaveLength(10);
   });
 
-  it('knows the cosine of what only words found', async () => {
-    const { store } = await opened();
-    const close = Array.from({ length: 5 }, (_, i) => searchable({ key: `close${i}` }, 'apple', 1));
-    await store.write('acme', [...close, searchable({ key: 'worded' }, 'pear', 2), searchable({ key: 'blind' }, 'pear pear')]);
-    const { dense, words: found } = await store.search(
-      ACME,
-      'semantic',
-      query({ vector: vectorOf({ 1: 1, 2: 1 }), text: 'pear', limit: 2 }),
-    );
-    expect(dense).toHaveLength(2);
-    expect(found.map(({ key }) => key)).toEqual(['blind', 'worded']);
-    expect(found.map(({ cosine }) => cosine)).toEqual([0, expect.closeTo(0.7071, 3)]);
-    const only = await store.search(ACME, 'semantic', query({ text: 'pear' }));
-    expect(only.dense).toEqual([]);
-    expect(only.words.map(({ cosine }) => cosine)).toEqual([0, 0]);
-  });
-
-  it('says how well the words fit, also in the dense list', async () => {
-    const { store } = await opened();
-    await store.write('acme', [searchable({ key: 'a' }, 'apple tree', 1), searchable({ key: 'b' }, 'pear', 2)]);
-    const { dense, words: found } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'apple' }));
-    expect(found).toHaveLength(1);
-    expect(dense.map(({ bm25 }) => bm25)).toEqual([found[0]?.bm25, 0]);
-  });
-
-  it('says in the dense list how well the words fit of those in the list of words alone', async () => {
-    const { store } = await opened();
-    await store.write('acme', [searchable({ key: 'near' }, 'apple tree pear plum', 1), searchable({ key: 'far' }, 'apple', 2)]);
-    const asked = query({ vector: vectorOf({ 1: 1 }), text: 'apple', limit: 1 });
-    const { dense, words: found } = await store.search(ACME, 'semantic', asked);
-    expect(found.map(({ key }) => key)).toEqual(['far']);
-    expect(dense).toMatchObject([{ key: 'near', bm25: 0 }]);
-  });
-
-  it('orders equal ones by age, newest first, then by key', async () => {
-    const { store } = await opened();
-    const ages = { b: 1, a: 1, c: 5, d: 3 };
-    await store.write(
-      'acme',
-      Object.entries(ages).map(([key, createdAt]) => searchable({ key, createdAt }, 'same', 1)),
-    );
-    const found = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'same' }));
-    expect(found.dense.map(({ key }) => key)).toEqual(['c', 'd', 'a', 'b']);
-    expect(found.words.map(({ key }) => key)).toEqual(['c', 'd', 'a', 'b']);
-  });
-
   it('answers nothing for nothing', async () => {
     const { store } = await opened();
     const nothing = { dense: [], words: [] };
@@ -100,10 +54,6 @@ function lists(opened: OpenStore): void {
     expect(await store.search(ACME, 'episodic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
     expect(await store.search(BETA, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
   });
-}
-
-function of(key: string, agent: string, user: string | null): Change {
-  return searchable({ key, scope: { tenant: 'acme', agent, user } }, 'csv', 1);
 }
 
 function filters(opened: OpenStore): void {
@@ -143,27 +93,6 @@ function filters(opened: OpenStore): void {
     await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a' }), revision: 3 }]);
     expect(await found({})).toEqual([1, 1]);
     expect(await found({ worthMin: 0.8 })).toEqual([0, 0]);
-  });
-
-  it('shows a user what is theirs and what is nobody’s, of the agent that is asked for', async () => {
-    const { store } = await opened();
-    await store.write('acme', [of('a', 'coder', null), of('b', 'coder', 'ann'), of('c', 'coder', 'bob'), of('d', 'tester', 'ann')]);
-    const seen = async (scope: { agent: string | null; user?: string | null }) => {
-      const reader = { tenant: 'acme', ...scope };
-      const { dense, words: worded } = await store.search(reader, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }));
-      const listed = await store.find(reader, 'semantic', {}, { order: 'key', limit: 10 });
-      const loaded = await store.load(reader, 'semantic', 'fact', ['a', 'b', 'c', 'd']);
-      const keys = [dense, worded, listed, loaded].map((list) => list.map(({ key }) => key).join(''));
-      expect(new Set(keys).size).toBe(1);
-      return keys[0];
-    };
-    expect(await seen({ agent: null })).toBe('abcd');
-    expect(await seen({ agent: null, user: null })).toBe('abcd');
-    expect(await seen({ agent: 'coder' })).toBe('abc');
-    expect(await seen({ agent: null, user: 'ann' })).toBe('abd');
-    expect(await seen({ agent: 'coder', user: 'ann' })).toBe('ab');
-    expect(await seen({ agent: 'coder', user: 'nobody' })).toBe('a');
-    expect(await seen({ agent: 'nobody' })).toBe('');
   });
 }
 

@@ -2,20 +2,19 @@ import type { Change, RecordStore, StoredRecord } from '../record-store.js';
 import { factRecord, knownFact, LAYER } from './fact-records.js';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
-/** Where failures that nobody waits for are told. */
+/** Logs a failure that no caller waits for. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
-const WAITING_MAX = 10_000;
 const ATTEMPTS_MAX = 5;
 
-/** Counts that facts were shown, behind the caller's back and many at once. What cannot be counted is lost, and logged. */
+type Counts = Map<string, number>;
+
+/** Counts how often facts were shown, behind the caller's back and many at once. A count that fails is lost, and logged. */
 export class AccessCounts {
   readonly #store: RecordStore;
   readonly #log: LogFailure;
-  /** By reader, then by id: how often. */
-  #waiting = new Map<string, { scope: ReadScope; counts: Map<string, number> }>();
-  #size = 0;
-  #lost = 0;
+  /** By reader, then by fact. */
+  #waiting = new Map<string, { scope: ReadScope; counts: Counts }>();
   #timer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> = Promise.resolve();
 
@@ -28,13 +27,7 @@ export class AccessCounts {
     const name = JSON.stringify([scope.tenant, scope.agent, scope.user ?? null]);
     const { counts } = this.#waiting.get(name) ?? { counts: new Map<string, number>() };
     this.#waiting.set(name, { scope, counts });
-    for (const id of ids) {
-      if (!counts.has(id) && this.#size >= WAITING_MAX) this.#lost += 1;
-      else {
-        this.#size += counts.has(id) ? 0 : 1;
-        counts.set(id, (counts.get(id) ?? 0) + 1);
-      }
-    }
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_DELAY_MS).unref();
   }
 
@@ -49,31 +42,22 @@ export class AccessCounts {
   async #writeAll(): Promise<void> {
     const readers = [...this.#waiting.values()];
     this.#waiting = new Map();
-    this.#size = 0;
-    let reason: unknown = 'too many waited';
-    for (const { scope, counts } of readers) {
-      try {
-        this.#lost += await this.#write(scope, counts);
-      } catch (error) {
-        this.#lost += counts.size;
-        reason = error;
-      }
-    }
-    if (this.#lost > 0) this.#log('accesses of facts were not counted', { facts: this.#lost, reason });
-    this.#lost = 0;
+    for (const { scope, counts } of readers)
+      await this.#write(scope, counts).catch((reason: unknown) =>
+        this.#log('accesses of facts were not counted', { facts: counts.size, reason }),
+      );
   }
 
-  /** How many were changed by others again and again. */
-  async #write(scope: ReadScope, counts: ReadonlyMap<string, number>): Promise<number> {
+  async #write(scope: ReadScope, counts: Counts): Promise<void> {
     let left = [...counts.keys()];
     for (let attempt = 0; attempt < ATTEMPTS_MAX && left.length > 0; attempt += 1) {
       const records = await this.#store.load(scope, LAYER, 'fact', left);
       const changes = records.map((record) => counted(record, counts.get(record.key) ?? 0));
       const done = await this.#store.write(scope.tenant, changes);
-      // A store with transactions has written nothing then, one without what stood before: that is read anew and not counted twice.
+      // A store without transactions has written the changes before a stale one: those are not counted twice.
       left = records.filter((_, at) => done[at] !== true).map(({ key }) => key);
     }
-    return left.length;
+    if (left.length > 0) throw new Error(`${left.length} facts were changed by others ${ATTEMPTS_MAX} times`);
   }
 }
 

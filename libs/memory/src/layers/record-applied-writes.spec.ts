@@ -37,17 +37,6 @@ function layersOver(store: RecordStore) {
 }
 
 describe('applied writes', () => {
-  it('take each write once and say so', async () => {
-    const { writes } = layersOver(modelStore());
-    for (const [i, write] of WRITES.entries()) {
-      expect(await writes.wasApplied('acme', `w${i}`)).toBe(false);
-      expect(await writes.apply('acme', `w${i}`, write)).toMatchObject({ applied: true });
-      expect(await writes.wasApplied('acme', `w${i}`)).toBe(true);
-      expect(await writes.wasApplied('beta', `w${i}`)).toBe(false);
-      expect(await writes.apply('acme', `w${i}`, write)).toMatchObject({ applied: false });
-    }
-  });
-
   it('answer a stored skill again, for what follows it', async () => {
     const { writes } = layersOver(modelStore());
     const first = await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) });
@@ -76,14 +65,6 @@ describe('applied writes', () => {
       'summary',
       'reflection',
     ]);
-  });
-
-  it('count a use once when many processes apply it at the same time', async () => {
-    const store = modelStore();
-    await layersOver(store).procedural.store(skillOf({ status: 'active' }));
-    const applied = await Promise.all(Array.from({ length: 20 }, () => layersOver(store).writes.apply('acme', 'use', skillUseOf())));
-    expect(applied.filter((each) => each.applied)).toHaveLength(1);
-    expect(await layersOver(store).procedural.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
   });
 
   it('lose none of many uses that come at once', async () => {

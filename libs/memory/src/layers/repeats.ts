@@ -14,7 +14,7 @@ const KEY_CHARS_MAX = 1_024;
 
 /**
  * The note that a write was applied. Its place is behind what the write changes, in the same list: where a crash came between,
- * the repeat finds the write among those that the changed record has taken (`stored-body.ts`), and adds the note.
+ * the repeat finds the write among those that the changed record has taken (`StoredBody`), and adds the note.
  */
 export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
   const record = {
@@ -49,7 +49,7 @@ export const REQUEST = 'request.';
 
 export interface RequestClaim {
   readonly layer: MemoryLayer;
-  /** Whose the record will be; the claim goes where it is erased with them. */
+  /** The owner of the record that the request makes. The claim is erased with the owner. */
   readonly scope: Scope;
   /** Unique within the tenant, across its agents and users. */
   readonly requestId: string;
@@ -62,68 +62,67 @@ export interface RequestClaim {
 }
 
 export interface ClaimedRequest {
-  /** Somebody claimed the same before; whether they got to the end is what `earlierResult` says. */
+  /** Somebody claimed the same before; `earlierResult` says whether they finished. */
   readonly isRepeat: boolean;
   /** Of the first claim. */
   readonly note: string;
 }
 
 /**
- * Takes a request id for one content of one owner, before anything is written; the same again may go on. Why before: of two that
- * come at once only one goes on, and nothing of the one that was there is read for the other.
+ * Takes a request id for one content of one owner, before anything is written. The same request may go on. Why before: of two that
+ * come at once only one goes on, and the loser reads nothing of the winner's.
  *
- * @throws EtudeError ALREADY_EXISTS where it was used for something else, or by somebody else
+ * @throws EtudeError ALREADY_EXISTS where another request or owner used the id
  */
-export async function claimRequest(
-  store: RecordStore,
-  { layer, scope, requestId, digest, at, note = '' }: RequestClaim,
-): Promise<ClaimedRequest> {
-  const whole = requireScope(wholeTenant(scope));
-  const change = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
-  const record = { ...change.record, sources: note === '' ? [digest] : [digest, note] };
-  const [isTaken] = await store.write(scope.tenant, [{ ...change, record }]);
-  if (isTaken) return { isRepeat: false, note };
-  const [known] = await store.load(whole, layer, 'applied', [record.key]);
-  if (known?.sources[0] === digest) return { isRepeat: true, note: known.sources[1] ?? '' };
-  throw usedForAnother(requestId);
+export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<ClaimedRequest> {
+  requireScope(wholeTenant(claim.scope));
+  const { note = '' } = claim;
+  if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
+  const known = await earlierRequest(store, claim);
+  if (known === null) throw usedForAnother(claim.requestId);
+  return { isRepeat: true, note: known };
 }
 
 /**
- * What an earlier request with this id noted, without claiming it; null where there was none.
+ * The note of an earlier request with this id, without claiming it; null where there was none.
  *
  * @throws EtudeError ALREADY_EXISTS as `claimRequest`
  */
 export async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
-  const { layer, scope, requestId, digest, at } = claim;
-  const { record } = markApplied(layer, scope, `${REQUEST}${requestId}`, at);
-  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
-  if (known === undefined || known === null) return null;
-  if (known.sources[0] !== digest) throw usedForAnother(requestId);
-  return known.sources[1] ?? '';
+  const known = await readNote(store, claim, claim.requestId);
+  if (known === null) return null;
+  if (known.digest !== claim.digest) throw usedForAnother(claim.requestId);
+  return known.text;
 }
 
-/** Of a request that does several things, one of them; empty is all of it. No request id has a space in it, so no claim is called so. */
-const resultKey = (requestId: string, part: string) => `${REQUEST}${requestId} ${part}`;
+/** A part of a request; empty for all of it. A request id has no space, so no claim has this key. */
+const resultKey = (requestId: string, part: string) => `${requestId} ${part}`;
 
-/**
- * Notes what a claimed request came to, once all of it is written. It stands beside the claim, so that of one that died on its way
- * there is none. What was noted first stays.
- */
+/** Notes the result of a claimed request, once all of it is written. The first result stays. */
 export async function noteResult(
   store: RecordStore,
-  { layer, scope, requestId, digest, at }: RequestClaim,
+  claim: RequestClaim,
   { part = '', result }: { readonly part?: string; readonly result: string },
 ): Promise<void> {
-  const change = markApplied(layer, scope, resultKey(requestId, part), at);
-  await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, result] } }]);
+  await insertNote(store, claim, resultKey(claim.requestId, part), result);
 }
 
-/** What the request came to before; null where it has not come to its end. */
+/** The result of the same request; null where it has not finished. */
 export async function earlierResult(store: RecordStore, claim: RequestClaim, part = ''): Promise<string | null> {
-  const { layer, scope, requestId, digest, at } = claim;
-  const { record } = markApplied(layer, scope, resultKey(requestId, part), at);
-  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [record.key]);
-  return known?.sources[0] === digest ? (known.sources[1] ?? null) : null;
+  const known = await readNote(store, claim, resultKey(claim.requestId, part));
+  return known?.digest === claim.digest ? known.text : null;
+}
+
+/** Whether the key was free. */
+async function insertNote(store: RecordStore, { layer, scope, digest, at }: RequestClaim, key: string, text: string): Promise<boolean> {
+  const change = markApplied(layer, scope, `${REQUEST}${key}`, at);
+  const [done = false] = await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, text] } }]);
+  return done;
+}
+
+async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key: string) {
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [markerKey(`${REQUEST}${key}`)]);
+  return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
 }
 
 const usedForAnother = (requestId: string) =>
@@ -180,18 +179,8 @@ export class RecordAppliedWrites implements AppliedWrites {
   }
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for a kind that is not known */
 function scopeOf(write: MemoryWrite): Scope {
-  switch (write.kind) {
-    case 'skill':
-      return write.skill.scope;
-    case 'transition':
-      return write.transition.scope;
-    case 'episode':
-      return write.episode.scope;
-    case 'skill_use':
-      return write.scope;
-    default:
-      throw new EtudeError('INVALID_ARGUMENT', 'a write to memory is of an unknown kind; upgrade this service');
-  }
+  if (write.kind === 'skill_use') return write.scope;
+  if (write.kind === 'skill') return write.skill.scope;
+  return write.kind === 'episode' ? write.episode.scope : write.transition.scope;
 }

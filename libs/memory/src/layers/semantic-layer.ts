@@ -12,7 +12,7 @@ import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { AccessCounts, type LogFailure } from './fact-access.js';
-import { type JudgeFigures, PairJudge } from './fact-judge.js';
+import { PairJudge } from './fact-judge.js';
 import { factOfRecord, factRecord, historyOf, knownFact, LAYER, RELATED_MIN } from './fact-records.js';
 import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, mergeDuplicates, type MergeReport, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
@@ -143,11 +143,6 @@ export class RecordSemanticLayer implements SemanticLayer {
   async close(): Promise<void> {
     await this.#judge?.settle();
     await this.#access.flush();
-  }
-
-  /** What the judge was asked; null without one. */
-  get judged(): JudgeFigures | null {
-    return this.#judge?.figures ?? null;
   }
 
   /** One after the other for each owner: in one process nobody is in another's way. */

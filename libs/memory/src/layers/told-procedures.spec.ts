@@ -71,13 +71,6 @@ describe('a procedure that is told', () => {
     expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
   });
 
-  it('is the version that is there where its words are the same', async () => {
-    const { tell, versions } = await layerWith();
-    await tell('Throw the bow line first.');
-    await tell('Throw the bow line first.');
-    expect(await versions()).toHaveLength(1);
-  });
-
   it('is the version that is there where its words were told before there were versions', async () => {
     const {
       history: _history,
@@ -177,10 +170,4 @@ it('holds words that are those of a marked procedure of the tenant, whatever the
     status: 'candidate',
     untrusted: expect.arrayContaining([expect.stringContaining('marked skill of this tenant')]),
   });
-});
-
-it('takes words that others told as well', async () => {
-  const { tell } = await layerWith();
-  await tell('Throw the bow line first.');
-  expect(await tell('Throw the bow line first.', 'other')).toMatchObject({ status: 'active' });
 });

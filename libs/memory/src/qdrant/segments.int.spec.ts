@@ -81,9 +81,4 @@ describeOnQdrant({ name: 'records in a segment that was written anew' }, (server
     expect(found).toHaveLength(4);
     expect(Math.min(...found.map(({ bm25 }) => bm25))).toBeGreaterThan(0.000_1);
   });
-
-  it('name no tenant once they are deleted', async () => {
-    await store.remove({ tenant: 'acme' }, 'semantic', {});
-    expect(await store.tenants()).toEqual([]);
-  });
 });

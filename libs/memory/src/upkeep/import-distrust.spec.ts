@@ -15,7 +15,6 @@ import { insertsOf } from '../layers/indexed-texts.js';
 import { mendDocuments } from '../layers/documents.js';
 import { factRecord } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
-import { bodyOf } from '../layers/records.js';
 import { guardedStore } from './erasure-marks.js';
 import type { ImportOptions } from './import-lines.js';
 import type { Proposal, ProposeSkill } from './imported-skill.js';
@@ -140,21 +139,6 @@ describe('what an import believes of a line', () => {
     const fields = { ...skill.fields, name: 'other', status: 'active' };
     expect(await taken([lineOf(skill, { key: 'zzz', shown: true, fields })])).toMatchObject({ added: 1, refused: [] });
     expect(await store.load(ALL, 'procedural', 'skill', ['zzz', skill.key])).toMatchObject([skill]);
-  });
-
-  it('is neither what search shows nor how it ranks', async () => {
-    const line = lineOf(factRecord(factOf(), []), { title: 'other', text: 'other', worth: 1, sources: ['other'], createdAt: 0 });
-    expect(await taken([line])).toMatchObject({ added: 1, refused: [] });
-    const [stored] = await store.load(ALL, 'semantic', 'fact', ['fact-1']);
-    expect(stored).toMatchObject(factRecord(factOf(), []));
-  });
-
-  it('completes a body that leaves out what has a default', async () => {
-    const { id, scope, text, createdAt } = factOf({ category: 'general' });
-    expect(await taken([lineOf(factRecord(factOf(), []), { body: bodyOf({ id, scope, text, createdAt }) })])).toMatchObject({ added: 1 });
-    const [stored] = await store.load(ALL, 'semantic', 'fact', [id]);
-    expect(stored).toMatchObject({ worth: 1, sources: [`facts/${id}`], title: 'general' });
-    expect(JSON.parse(stored?.body ?? '')).toMatchObject({ value: { confidence: 1, support: 1 } });
   });
 });
 
@@ -372,13 +356,5 @@ describe('packed lines', () => {
     const bomb = gzipSync(Buffer.alloc(65 * MIB)).toString('base64');
     const reasons = await reasonsOf(...[line.packed.slice(0, 40), bomb].map((packed) => JSON.stringify({ ...line, packed })), factLine({}));
     expect(reasons).toEqual(['cannot be unpacked', `unpacks to more than ${64 * MIB} bytes`]);
-  });
-
-  it('are unpacked beside what others do', async () => {
-    let turns = 0;
-    const timer = setInterval(() => (turns += 1), 1);
-    await taken(Array.from({ length: 20 }, (_, i) => long(`t${i}`, 2)));
-    clearInterval(timer);
-    expect(turns).toBeGreaterThanOrEqual(20);
   });
 });

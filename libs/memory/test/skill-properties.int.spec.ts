@@ -1,0 +1,224 @@
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { archiveSkill, restoreSkill } from '@etude/domain/skills/life/decisions';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
+import { decideAtOnce } from '@etude/domain/testing/decisions-property';
+import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
+import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
+import { seesNothingOfOthers, STEPS } from '@etude/domain/testing/unseen-skills-property';
+import * as fc from 'fast-check';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
+import type { RecordStore } from '../src/record-store.js';
+import { recordUpkeep } from '../src/upkeep/record-upkeep.js';
+import { describeOnQdrant } from './describe-on-qdrant.js';
+import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
+import { modelStore } from './model-store.js';
+import { openOnQdrant } from './qdrant-under-test.js';
+import type { StoreUnderTest } from './record-store-conformance.js';
+import { temporaryStore } from './temporary-store.js';
+
+const timeout = 240_000;
+const OWNER = { tenant: 'acme', agent: 'coder' };
+const RACERS = 50;
+const ADDED_MAX = 7;
+const BACK = 12;
+const BACK_MAX = 3;
+
+type Open = () => Promise<Pick<StoreUnderTest, 'store' | 'second' | 'close'>>;
+
+/** How often each property is tried, and how many turns it has at most: a server takes ten times as long as a file. */
+interface Runs {
+  readonly life: number;
+  readonly unseen: number;
+  readonly decisions: number;
+  readonly turnsMax: number;
+  readonly decisionsMax?: number;
+}
+
+type Call = typeof TURNS extends fc.Arbitrary<Array<Array<infer T>>> ? T : never;
+const PLAIN: Call = {
+  what: 'register',
+  owner: 0,
+  name: 'one',
+  letter: 'a',
+  place: 0,
+  version: 1,
+  to: 'candidate',
+  proof: 'none',
+  mode: 'automatic',
+  untrusted: false,
+  passes: true,
+  finds: false,
+  stale: false,
+  wrongDigest: false,
+  twice: false,
+  death: null,
+};
+/** Make one skill active, so that every run looks at one. */
+const FIRST_TURNS: ReadonlyArray<readonly Call[]> = [[PLAIN], [{ ...PLAIN, what: 'admit' }]];
+
+/** A skill becomes active with the signed proof for its digest, and no other way. */
+function provenLife(open: Open, numRuns: number, turnsMax = Infinity): void {
+  it('reaches no active skill without the signed proof for its digest', { timeout }, async () => {
+    let active = 0;
+    const property = fc.asyncProperty(TURNS, async (turns) => {
+      const { store, close } = await open();
+      try {
+        const lived = await liveThrough(registryOver(store, { proofChecker: SIGNER }), [...FIRST_TURNS, ...turns.slice(0, turnsMax)]);
+        active += lived.active;
+      } finally {
+        await close();
+      }
+    });
+    await fc.assert(property, { numRuns });
+    expect(active).toBeGreaterThanOrEqual(numRuns);
+  });
+}
+
+function unseenSkills(open: Open, numRuns: number, stepsMax: number): void {
+  it("shows a user nothing that another user's private skills change", { timeout }, async () => {
+    const seen = { answers: 0, unseen: 0 };
+    const property = fc.asyncProperty(STEPS, async (steps) => {
+      const [whole, without] = [await open(), await open()];
+      try {
+        const counted = await seesNothingOfOthers(registryOver(whole.store), registryOver(without.store), steps.slice(0, stepsMax));
+        seen.answers += counted.answers;
+        seen.unseen += counted.unseen;
+      } finally {
+        await whole.close();
+        await without.close();
+      }
+    });
+    await fc.assert(property, { numRuns });
+    expect(Math.min(seen.answers, seen.unseen)).toBeGreaterThan(numRuns);
+  });
+}
+
+async function twoRegistries(open: Open) {
+  const { store, second, close } = await open();
+  const registries: readonly [RecordProceduralLayer, RecordProceduralLayer] = [
+    registryOver(store),
+    registryOver(await second(LEXICAL_MODEL)),
+  ];
+  return { registries, close };
+}
+
+async function expectHeld(raced: ReadonlyArray<PromiseSettledResult<unknown>>, namesMax: number): Promise<void> {
+  const refusals = raced.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
+  expect(refusals.filter((message) => !message.includes(`max_skills is ${namesMax}`))).toEqual([]);
+  expect(refusals).toHaveLength(raced.length - namesMax);
+}
+
+/** Skills with code and procedures in words count alike; so does what is restored. */
+function room(open: Open): void {
+  it('holds fifty that are added at once over two connections to what an agent may have', { timeout }, async () => {
+    const { registries, close } = await twoRegistries(open);
+    onTestFinished(close);
+    const add = (i: number) => {
+      const registry = registries[i % 2 === 0 ? 0 : 1];
+      const limit = { namesMax: ADDED_MAX };
+      if (i % 5 === 0) return registry.storeProcedure(`w${i}`, { ...OWNER, user: null }, `skill_${i}`, `Do ${i}.`, limit);
+      return registry.store(skillOf({ name: `skill_${i}` }), limit);
+    };
+    await expectHeld(await Promise.allSettled(Array.from({ length: RACERS }, (_, i) => add(i))), ADDED_MAX);
+    expect(await registries[0].countNames(OWNER, RACERS)).toBe(ADDED_MAX);
+  });
+
+  it('holds what is restored at once over two connections to what an agent may have', { timeout }, async () => {
+    const { registries, close } = await twoRegistries(open);
+    onTestFinished(close);
+    const stored = [];
+    for (let i = 0; i < BACK; i += 1) stored.push(await registries[0].store(skillOf({ name: `skill_${i}` }), { setAside: 'imported' }));
+    const decision = { by: 'ann', reason: '', at: 9, namesMax: BACK_MAX };
+    await expectHeld(
+      await Promise.allSettled(stored.map((skill, i) => restoreSkill(registries[i % 2 === 0 ? 0 : 1], [skill], decision))),
+      BACK_MAX,
+    );
+    expect(await registries[0].countNames(OWNER, BACK)).toBe(BACK_MAX);
+  });
+}
+
+function skillProperties(open: Open, { life, unseen, decisions, turnsMax, decisionsMax }: Runs): void {
+  provenLife(open, life, turnsMax);
+  unseenSkills(open, unseen, turnsMax);
+  room(open);
+
+  it('leaves one version active, and what is in use able to run, when two decide at once', { timeout }, async () => {
+    const limits = decisionsMax === undefined ? {} : { turnsMax: decisionsMax };
+    const { inUse } = await decideAtOnce(() => twoRegistries(open), { numRuns: decisions, ...limits });
+    expect(inUse).toBeGreaterThan(0);
+  });
+}
+
+describe('skills in SQLite', () => {
+  skillProperties(() => temporaryStore({ model: LEXICAL_MODEL }), { life: 25, unseen: 12, decisions: 60, turnsMax: Infinity });
+});
+
+/** Without transactions: of every third list of changes only a beginning is written. */
+function torn(store: RecordStore): RecordStore {
+  let writes = 0;
+  const write: RecordStore['write'] = async (tenant, changes) => {
+    writes += 1;
+    if (writes % 3 !== 0 || changes.length < 2) return store.write(tenant, changes);
+    const done = await store.write(tenant, changes.slice(0, 1));
+    return [...done, ...changes.slice(1).map(() => false)];
+  };
+  return { ...store, write };
+}
+
+const inArray = (store: RecordStore) => ({ store, second: async () => store, close: async () => undefined });
+
+describe('skills in a store without transactions', () => {
+  provenLife(async () => inArray(torn(modelStore())), 30);
+  unseenSkills(async () => inArray(modelStore()), 40, Infinity);
+
+  it('wait for the turn of a lost writer until that is over', async () => {
+    const store = modelStore();
+    let [now, writes] = [1_000_000, 0];
+    const dying: RecordStore['write'] = async (...args) => {
+      writes += 1;
+      // The first writer takes its turn, and dies.
+      if (writes === 2 || writes === 3) throw new Error('killed');
+      return store.write(...args);
+    };
+    const registry = registryOver({ ...store, write: dying }, { clock: { now: () => now } });
+    await expect(registry.store(skillOf({ name: 'lost' }), { namesMax: 1 })).rejects.toThrow('killed');
+    const next = registry.store(skillOf({ name: 'next' }), { namesMax: 1 });
+    expect(await Promise.race([next, sleep(100, 'waiting')])).toBe('waiting');
+    now += 10_001;
+    expect(await next).toMatchObject({ version: 1 });
+  });
+});
+
+/** Lets somebody else write after its reads, and is killed after its own write. */
+function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): RecordStore {
+  const write: RecordStore['write'] = async (...args) => {
+    await meanwhile();
+    await store.write(...args);
+    throw new Error('killed');
+  };
+  return { ...store, write };
+}
+
+describeOnQdrant({ name: 'skills' }, (server) => {
+  const open = openOnQdrant(server, LEXICAL_MODEL);
+  skillProperties(open, { life: 6, unseen: 3, decisions: 6, turnsMax: 24, decisionsMax: 4 });
+
+  it('are reconciled where a writer was killed behind its writes', { timeout }, async () => {
+    const { store, close } = await open();
+    onTestFinished(close);
+    const registry = registryOver(store);
+    const base = await storeAt(registry, skillOf({ name: 'base', status: 'active' }));
+    const top = await storeAt(registry, skillOf({ name: 'top', status: 'verified', dependencies: [dependencyOn(base)] }));
+    const killed = killedWriter(store, () => archiveSkill(registry, [base], { by: 'ann', reason: '', at: NEW_YEAR + 1 }));
+    await expect(registryOver(killed).move([moveOf(top, 'active')])).rejects.toThrow('killed');
+    const upkeep = recordUpkeep({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 20 } });
+    const statusOfTop = async () => (await registry.versions(SCOPE, 'top')).map(({ status }) => status);
+    expect(await statusOfTop()).toEqual(['active']);
+    expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('skill top@1')]);
+    expect(await statusOfTop()).toEqual(['deprecated']);
+    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
+  });
+});
