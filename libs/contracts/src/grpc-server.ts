@@ -60,7 +60,8 @@ function served(call: AnyCall): ServedCall {
   return { metadata: call.metadata, signal: gone.signal, deadlineMs: deadline instanceof Date ? deadline.getTime() : deadline };
 }
 
-const CUT_WAIT_MS = 20;
+/** How long the reset of a cancelled stream may follow its end: at most 28 ms in 200 calls on two cores with eight busy processes. */
+const CUT_WAIT_MS = 50;
 
 /** The status that gRPC sends, with `google.rpc.Status` in its trailers. */
 export function statusOf(whole: EtudeError): Error & { code: number; details: string; metadata: Metadata } {
@@ -75,15 +76,24 @@ function throwIfRefused(request: object): void {
   if (refusal) throw refusal;
 }
 
-/** @throws EtudeError CANCELLED where the caller is gone: an upload that was cut is no upload that has ended */
-async function* checked(call: ServerReadableStream<object, object>): AsyncIterable<object> {
+/**
+ * The requests of a stream, until its end.
+ *
+ * @throws EtudeError CANCELLED where the caller cancelled: a cut upload must never count as a complete one
+ */
+async function* checked(call: ServerReadableStream<object, object>, signal: AbortSignal): AsyncIterable<object> {
   for await (const request of call as AsyncIterable<object>) {
     throwIfRefused(request);
     yield request;
   }
-  // A client of grpc-js that cancels a call first ends its requests as if they were all, and resets the stream with its next frame.
-  if (!call.cancelled) await once(call, 'cancelled', { signal: AbortSignal.timeout(CUT_WAIT_MS) }).catch(() => undefined);
-  if (call.cancelled) throw new EtudeError('CANCELLED', 'The caller ended the call before its last request.');
+  // A call cancelled by Node's HTTP/2 first ends its requests as if they were complete. The reset follows in a later packet.
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) return resolve();
+    // After a stall, timers run before sockets are read, and the reset may be in the socket: so one more turn of the event loop.
+    setTimeout(() => setImmediate(resolve), CUT_WAIT_MS);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  signal.throwIfAborted();
 }
 
 /** Pulls answers no faster than the caller reads, so that a slow one costs the memory of one message. */
@@ -120,7 +130,7 @@ export function addService<S extends DescService, C>(
     const run = (call: AnyCall, request: object, context: ServedCall) => {
       const opened = settings.open(context, method);
       if (request !== call) throwIfRefused(request);
-      return handle(request === call ? checked(call as ServerReadableStream<object, object>) : request, opened);
+      return handle(request === call ? checked(call as ServerReadableStream<object, object>, context.signal) : request, opened);
     };
     const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
       const context = served(call);
