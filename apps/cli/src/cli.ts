@@ -14,8 +14,8 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { CliError, EXIT, explain } from './errors.js';
 import { Output } from './output.js';
-import { keyPath } from './stack/home.js';
-import { readStackState } from './stack/stack-state.js';
+import { keyPath } from './home/home.js';
+import { readStackState } from './home/stack-state.js';
 
 const port = z.coerce.number().int().min(1).max(65_535);
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findStack } from '../src/stack/stack-state.js';
+import { findStack } from '../src/home/stack-state.js';
 import { etude } from './etude.js';
 
 describe('demo', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findStack } from '../src/stack/stack-state.js';
+import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 

@@ -8,7 +8,7 @@ import { freePort } from '@etude/test-support/ports';
 import { writeSqliteFile } from '@etude/test-support/sqlite-file';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findStack } from '../src/stack/stack-state.js';
+import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, isAlive, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Cli } from '../cli.js';
 import { EXIT } from '../errors.js';
-import { readKeys } from '../stack/home.js';
+import { readKeys } from '../home/home.js';
 import { createKey } from './admin.command.js';
 
 function keysOf() {

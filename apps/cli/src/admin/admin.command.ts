@@ -11,7 +11,7 @@ import { addNoun, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { firstLine, plural, table } from '../output.js';
-import { addKey, keysPath, readKeys, type Role } from '../stack/home.js';
+import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
 import { SCRIPTED, when } from '../tasks/task-lines.js';
 
 interface ConsolidateOptions {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { memoryPath } from '../stack/home.js';
+import { memoryPath } from '../home/home.js';
 
 type Where = { readonly settings: Pick<Cli['settings'], 'environment'>; readonly root: string };
 

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { asCalled, type Cli } from '../cli.js';
 import { chooseEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { isClusterGiven, memoryPath, memoryTrouble } from '../stack/home.js';
+import { isClusterGiven, memoryPath, memoryTrouble } from '../home/home.js';
 
 /** One thing that a stack uses, as it is on this machine. */
 export interface Finding {

@@ -7,7 +7,7 @@ import { integer } from '../options.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { recordEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { readStackState } from '../stack/stack-state.js';
+import { readStackState } from '../home/stack-state.js';
 
 export interface ReembedOptions {
   readonly to?: string;

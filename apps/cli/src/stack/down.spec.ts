@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { figuresOf, poolFigures, stateText } from './down.js';
-import { StackState } from './stack-state.js';
+import { StackState } from '../home/stack-state.js';
 
 it('reads what a controller tells, and leaves out what it does not', () => {
   expect(figuresOf('# HELP etude_sandbox_warm x\netude_sandbox_warm 3\netude_sandbox_claims_waiting 1e+1\n')).toEqual({

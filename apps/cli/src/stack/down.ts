@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cli, commandLine } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural, table } from '../output.js';
-import { memoryPath } from './home.js';
-import { findStack, type StackState } from './stack-state.js';
+import { memoryPath } from '../home/home.js';
+import { findStack, type StackState } from '../home/stack-state.js';
 
 /** Sandboxes of a controller, now. */
 export interface PoolFigures {

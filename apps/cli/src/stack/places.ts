@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
-import { logPath } from './home.js';
+import { logPath } from '../home/home.js';
 import type { Program } from './managed-process.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;

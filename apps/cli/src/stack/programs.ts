@@ -4,10 +4,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { ensureProofKeys, keysPath, logPath, memoryPath, qdrantPath, redisPath } from './home.js';
+import { SERVICE_NODE_ARGS } from '../machine/bench.js';
+import { ensureProofKeys, keysPath, logPath, memoryPath, qdrantPath, redisPath } from '../home/home.js';
 import type { Program } from './managed-process.js';
 import { clusterProgram, type ClusterReady, kubernetesSettings, type QdrantPlace, qdrantSettings } from './places.js';
-import type { StackOptions } from './stack-state.js';
+import type { StackOptions } from '../home/stack-state.js';
 
 export interface Endpoints {
   readonly redisPort: number;
@@ -129,12 +130,6 @@ export function qdrantProgram({ options, endpoints, environment }: ProgramContex
 
 export const sandboxClusterProgram = (options: StackOptions, environment: ProgramContext['environment']): Program =>
   clusterProgram({ ...options, environment: inherited(environment, false), tied });
-
-/**
- * V8's young generation, in MiB: services that mostly wait keep about 20 MiB less each than with its default, and allocate
- * too little for the more frequent collections to show.
- */
-export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
 
 /** Services that start beside a cluster, which keeps a machine of two processors busy for a while. */
 const READY_BESIDE_CLUSTER_MS = 180_000;

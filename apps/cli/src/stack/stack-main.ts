@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { type Report, StackOptions } from './stack-state.js';
+import { type Report, StackOptions } from '../home/stack-state.js';
 import { supervise } from './supervisor.js';
 
 const REPORT_FD = 3;

@@ -6,7 +6,7 @@ import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
 import { integer } from '../options.js';
 import { down, status } from './down.js';
-import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from './stack-state.js';
+import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { type AskedFor, up, type UpOptions } from './up.js';
 
 export const SANDBOX_FLAG: Flag = {

@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CliError, EXIT } from '../errors.js';
-import { logPath } from './home.js';
-import { Report, type StackOptions } from './stack-state.js';
+import { logPath } from '../home/home.js';
+import { Report, type StackOptions } from '../home/stack-state.js';
 
 /** The supervisor stops its processes within this time; then the whole group is killed. */
 const STOP_TIMEOUT_MS = 30_000;

@@ -12,7 +12,7 @@ import {
   scriptedModelProgram,
   servicePrograms,
 } from './programs.js';
-import { holdStack, removeStackState, type Report, type StackOptions, type StackState, writeStackState } from './stack-state.js';
+import { holdStack, removeStackState, type Report, type StackOptions, type StackState, writeStackState } from '../home/stack-state.js';
 
 /** Two stacks that start at once hardly take ports from each other more often. */
 const TRIES_MAX = 5;

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings } from '../cli.js';
 import { Output } from '../output.js';
-import { StackState } from './stack-state.js';
+import { StackState } from '../home/stack-state.js';
 import { noteFirstCluster, unapplied } from './up.js';
 
 function told(environment: Readonly<Record<string, string>>, sandbox: 'local' | 'kubernetes' = 'kubernetes'): string {

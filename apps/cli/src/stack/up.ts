@@ -6,10 +6,10 @@ import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
-import { ensureLocalKey, isClusterGiven, memoryPath, memoryTrouble } from './home.js';
+import { ensureLocalKey, isClusterGiven, memoryPath, memoryTrouble } from '../home/home.js';
 import { checkScript, modelName, type ModelSettings, modelUrl, watchModel } from './model.js';
 import { requireQdrant } from './places.js';
-import { findStack, type MemoryAdapter, type SandboxDriver, type StackOptions, type StackState } from './stack-state.js';
+import { findStack, type MemoryAdapter, type SandboxDriver, type StackOptions, type StackState } from '../home/stack-state.js';
 import { startStack } from './start-stack.js';
 
 /** Of a start that compiles Kubernetes: what would else look like hanging is announced. */
