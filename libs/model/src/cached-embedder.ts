@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
-import { abortError } from './transport.js';
+import { abortError } from './http-client.js';
 
 export interface CacheLimits {
   readonly entriesMax: number;

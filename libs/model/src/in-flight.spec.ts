@@ -1,33 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { InFlight } from './transport.js';
+import { InFlight } from './http-client.js';
 
 const never = () => new AbortController().signal;
 
 describe('InFlight', () => {
-  it('lets the next in line in when one leaves', async () => {
+  it('runs the next in line when one ends, and none that gave up waiting', async () => {
     const places = new InFlight(1);
     const order: string[] = [];
-    const leave = await places.enter(never());
-    const second = places.enter(never()).then((next) => (order.push('second'), next));
-    const third = places.enter(never()).then((next) => (order.push('third'), next));
-    leave();
-    leave();
-    (await second)();
-    (await third)();
-    expect(order).toEqual(['second', 'third']);
-  });
-
-  it('keeps no place for one who gave up waiting', async () => {
-    const places = new InFlight(1);
-    const leave = await places.enter(never());
+    const first = Promise.withResolvers<void>();
     const impatient = new AbortController();
-    const gone = places.enter(impatient.signal);
-    const patient = places.enter(never());
+    const calls = [
+      places.run(() => first.promise, never()),
+      places.run(async () => order.push('gone'), impatient.signal).catch((error: Error) => order.push(error.name)),
+      places.run(async () => order.push('second'), never()),
+      places.run(async () => order.push('third'), never()),
+    ];
     impatient.abort();
-    await expect(gone).rejects.toMatchObject({ name: 'AbortError' });
-    leave();
-    (await patient)();
-    (await places.enter(never()))();
-    await expect(places.enter(AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+    first.resolve();
+    await Promise.all(calls);
+    expect(order).toEqual(['AbortError', 'second', 'third']);
+    await expect(places.run(async () => {}, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
   });
 });

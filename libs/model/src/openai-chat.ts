@@ -1,7 +1,7 @@
 import { errorDetails } from '@etude/contracts/errors';
 import type { ChatMessage, ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
 import type OpenAI from 'openai';
-import { AnswerReader } from './answer-reader.js';
+import { readAnswer } from './answer-reader.js';
 import type { Answer } from './chat-answer.js';
 import { type ConnectionOptions, type Exchange, firstModel, OpenAiConnection } from './openai-connection.js';
 import { approximateTokens, callChars, requestChars } from './token-count.js';
@@ -62,11 +62,11 @@ export class OpenAiChatModel implements ChatModel {
     }
   }
 
-  async #ask(request: ChatRequest, model: string, dialect: Dialect, { client, signal, read }: Exchange): Promise<Answer> {
-    const response = await client.chat.completions.create(requestBody(request, model, dialect), { signal }).asResponse();
-    const reader = new AnswerReader(this.#options.answerBytesMax ?? 1024 * 1024, this.#connection.context);
-    await read(response, (text) => reader.push(text));
-    const answer = reader.end();
+  async #ask(request: ChatRequest, model: string, dialect: Dialect, { client, watch }: Exchange): Promise<Answer> {
+    const body = requestBody(request, model, dialect);
+    const response = await client.chat.completions.create(body, { signal: watch.signal }).asResponse();
+    const { answerBytesMax = 1024 * 1024 } = this.#options;
+    const answer = await readAnswer(watch.textOf(response), answerBytesMax, this.#connection.context, () => watch.complete());
     return response.headers.get('x-etude-scripted') === null ? answer : { ...answer, scripted: true };
   }
 

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import OpenAI, { APIConnectionError, APIError } from 'openai';
 import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 import { faultError, quoted, retryAfterMs, type ServerContext, serverName } from './server-errors.js';
-import { abortError, InFlight, type Progress, pumpBody, Transport } from './transport.js';
+import { abortError, type CallLimits, CallWatch, httpClient, InFlight } from './http-client.js';
 
 export interface ConnectionOptions {
   /** Up to and with `/v1`. */
@@ -23,19 +23,17 @@ export interface ConnectionOptions {
 const LIMITS: CallLimits = { idleTimeoutMs: 300_000, callTimeoutMs: 900_000 };
 const SETTINGS = { baseUrl: 'OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY', model: 'OPENAI_MODEL' };
 
-/** One HTTP exchange: send with `signal`, then `read` the body of the response, or its `text` up to so many characters. */
+/** One HTTP exchange: sent with the client and the watch's signal, read by the watch. */
 export interface Exchange {
   readonly client: OpenAI;
-  readonly signal: AbortSignal;
-  readonly read: (response: Response, push: (text: string) => Progress) => Promise<void>;
-  readonly text: (response: Response, charsMax: number) => Promise<string>;
+  readonly watch: CallWatch;
 }
 
 /** Calls of one OpenAI-compatible server: kept-alive connections, bounded, repeated in one place, with typed errors. */
 export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #client: OpenAI;
-  readonly #transport: Transport;
+  readonly #http: ReturnType<typeof httpClient>;
   readonly #inFlight: InFlight;
   readonly #limits: CallLimits;
   readonly #policy: RetryPolicy;
@@ -48,7 +46,7 @@ export class OpenAiConnection {
     this.#policy = { ...RETRY_POLICY, ...options.retry };
     this.#timers = options.timers;
     this.#inFlight = new InFlight(concurrency);
-    this.#transport = new Transport(options.proxyUrl);
+    this.#http = httpClient(baseUrl, options.proxyUrl);
     this.#client = new OpenAI({
       baseURL: baseUrl,
       apiKey: apiKey ?? 'none',
@@ -60,7 +58,7 @@ export class OpenAiConnection {
       logLevel: 'off',
       maxRetries: 0,
       timeout: this.#limits.callTimeoutMs + 60_000,
-      fetch: this.#transport.fetch,
+      fetch: this.#http.fetch,
       ...(apiKey ? {} : { defaultHeaders: { Authorization: null } }),
     });
   }
@@ -75,35 +73,22 @@ export class OpenAiConnection {
   }
 
   close(): void {
-    this.#transport.close();
+    this.#http.close();
   }
 
   /** The same without repeating it. */
   async once<T>(exchange: (exchange: Exchange) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const leave = await this.#inFlight.enter(signal);
-    const watch = new CallWatch(signal, this.#limits);
-    try {
-      return await exchange(this.#exchange(watch));
-    } catch (error) {
-      if (signal.aborted) throw abortError(signal);
-      throw this.#typed(error, watch.expired);
-    } finally {
-      watch.end();
-      leave();
-    }
-  }
-
-  #exchange(watch: CallWatch): Exchange {
-    const read = (response: Response, push: (text: string) => Progress) => {
-      watch.touch();
-      return pumpBody(this.#transport.bodyOf(response), watch, push);
-    };
-    const text = async (response: Response, charsMax: number) => {
-      let whole = '';
-      await read(response, (part) => ((whole += part).length > charsMax ? 'full' : 'more'));
-      return whole;
-    };
-    return { client: this.#client, signal: watch.signal, read, text };
+    return this.#inFlight.run(async () => {
+      const watch = new CallWatch(signal, this.#limits);
+      try {
+        return await exchange({ client: this.#client, watch });
+      } catch (error) {
+        if (signal.aborted) throw abortError(signal);
+        throw this.#typed(error, watch.expired);
+      } finally {
+        watch.end();
+      }
+    }, signal);
   }
 
   #typed(error: unknown, expired: CallWatch['expired']): unknown {
@@ -117,10 +102,11 @@ export class OpenAiConnection {
   }
 
   #unreachable(error: APIConnectionError): EtudeError {
-    const cause = error.cause as (Error & { reusedSocket?: boolean }) | undefined;
-    const why = quoted(cause?.message ?? error.message, this.context);
-    const details = cause?.reusedSocket ? { retryAfterMs: 0 } : {};
-    return new EtudeError('MODEL_UNAVAILABLE', `${serverName(this.context)} can't be reached: ${why}.`, details, { cause: error });
+    // fetch fails with "fetch failed"; the reason is below it.
+    const { cause } = (error.cause ?? {}) as Error;
+    const reason = (cause ?? error.cause ?? error) as Error & { code?: string };
+    const why = quoted(reason.code ? `${reason.code}: ${reason.message}` : reason.message, this.context);
+    return new EtudeError('MODEL_UNAVAILABLE', `${serverName(this.context)} can't be reached: ${why}.`, {}, { cause: error });
   }
 }
 
@@ -136,53 +122,6 @@ function faultOf(error: APIError) {
   };
 }
 
-export interface CallLimits {
-  /** Longest silence of the server, before and inside its answer. */
-  readonly idleTimeoutMs: number;
-  /** From the request to the end of its answer. */
-  readonly callTimeoutMs: number;
-}
-
-/** Ends one HTTP exchange when its caller aborts, the server falls silent, or it takes too long. */
-export class CallWatch {
-  /** Why the exchange was ended here; null where it was not, or by the caller. */
-  expired: 'idle' | 'call' | null = null;
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal;
-  readonly #idle: NodeJS.Timeout;
-  readonly #call: NodeJS.Timeout;
-  readonly #abort = () => this.#controller.abort(this.#caller.reason);
-
-  constructor(caller: AbortSignal, limits: CallLimits) {
-    this.#caller = caller;
-    this.#idle = setTimeout(() => this.#expire('idle'), limits.idleTimeoutMs);
-    this.#call = setTimeout(() => this.#expire('call'), limits.callTimeoutMs);
-    caller.addEventListener('abort', this.#abort, { once: true });
-    if (caller.aborted) this.#abort();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Bytes came. */
-  touch(): void {
-    this.#idle.refresh();
-  }
-
-  end(): void {
-    clearTimeout(this.#idle);
-    clearTimeout(this.#call);
-    this.#caller.removeEventListener('abort', this.#abort);
-  }
-
-  #expire(why: 'idle' | 'call'): void {
-    this.expired = why;
-    this.#controller.abort();
-  }
-}
-
-const LIST_CHARS_MAX = 4 * 1024 * 1024;
 const LIST_TIMEOUT_MS = 5_000;
 
 /**
@@ -193,23 +132,11 @@ const LIST_TIMEOUT_MS = 5_000;
  */
 export async function firstModel(connection: OpenAiConnection, signal: AbortSignal): Promise<string> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
-  const list = await connection.once(listed, bounded).catch(() => {
-    if (signal.aborted) throw abortError(signal);
-    return '';
-  });
-  return firstId(list) ?? 'default';
-}
-
-async function listed({ client, signal, text }: Exchange): Promise<string> {
-  return text(await client.models.list({ signal }).asResponse(), LIST_CHARS_MAX);
-}
-
-function firstId(text: string): string | null {
   try {
-    const { data } = JSON.parse(text) as { data?: Array<{ id?: unknown }> };
-    const id = Array.isArray(data) ? data[0]?.id : undefined;
-    return typeof id === 'string' && id !== '' ? id : null;
+    const page = await connection.once(async ({ client, watch }) => client.models.list({ signal: watch.signal }), bounded);
+    return page.data[0]?.id || 'default';
   } catch {
-    return null;
+    if (signal.aborted) throw abortError(signal);
+    return 'default';
   }
 }

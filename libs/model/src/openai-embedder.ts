@@ -3,7 +3,7 @@ import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, type Exchange, OpenAiConnection } from './openai-connection.js';
 import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-errors.js';
-import { abortError } from './transport.js';
+import { abortError, parsedJson } from './http-client.js';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
@@ -52,12 +52,14 @@ export class OpenAiEmbedder implements Embedder {
     this.#connection.close();
   }
 
-  async #ask(texts: readonly string[], { client, signal, text }: Exchange): Promise<Float32Array[]> {
+  async #ask(texts: readonly string[], { client, watch }: Exchange): Promise<Float32Array[]> {
     const { model, textCharsMax = 16_000 } = this.#options;
     // Servers refuse the empty text; a space means as little.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
-    const response = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal }).asResponse();
-    const vectors = readVectors(await text(response, ANSWER_CHARS_MAX), texts.length, this.#connection.context);
+    const response = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal: watch.signal }).asResponse();
+    let text = '';
+    for await (const part of watch.textOf(response)) if ((text += part).length > ANSWER_CHARS_MAX) break;
+    const vectors = readVectors(text, texts.length, this.#connection.context);
     vectors.forEach((vector) => this.#check(vector));
     return vectors;
   }
@@ -104,7 +106,7 @@ export function readVectors(answer: string, expected: number, context: ServerCon
 function itemsOf(answer: string, context: ServerContext): Item[] {
   if (answer.trim() === '')
     throw new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(context)} answered a request for embeddings with nothing.`);
-  const body = parsed(answer);
+  const body = parsedJson(answer);
   if (body === undefined) {
     throw new EtudeError(
       'MODEL_ANSWER_TRUNCATED',
@@ -126,12 +128,4 @@ function vectorOf(embedding: unknown): Float32Array | undefined {
   if (typeof embedding !== 'string') return undefined;
   const bytes = Buffer.from(embedding, 'base64');
   return Float32Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
