@@ -1,19 +1,12 @@
-import type { Owners, RecordKind, RecordStore, StoreReport } from './record-store.js';
-import type { EraseOptions } from './upkeep/erase-owned.js';
-import type { ExportOptions } from './upkeep/export-lines.js';
-import type { ImportOptions } from './upkeep/import-lines.js';
-import type { DocumentChunk, DocumentRecord, Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { RecordEpisodicLayer } from './layers/episodic-layer.js';
+import type { RecordProceduralLayer } from './layers/procedural-layer.js';
+import type { RecordAppliedWrites } from './layers/repeats.js';
+import type { RecordSemanticLayer } from './layers/semantic-layer.js';
+import type { RecordKind, RecordStore } from './record-store.js';
+import type { recordUpkeep } from './upkeep/record-upkeep.js';
+import type { Fact, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { Embedder } from '@etude/domain/ports/embedder';
-import type {
-  EpisodicMemory,
-  MemoryHit,
-  ProceduralMemory,
-  ReadScope,
-  SearchQuery,
-  SemanticMemory,
-  StoreSkillOptions,
-} from '@etude/domain/ports/memory';
+import type { MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
 
 /** A search as callers may narrow it; what is absent does not narrow. */
 export interface LayerQuery extends SearchQuery {
@@ -29,13 +22,6 @@ export interface LayerQuery extends SearchQuery {
   readonly rerank?: boolean;
 }
 
-export interface EpisodicLayer extends EpisodicMemory {
-  search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]>;
-  get(scope: ReadScope, id: string): Promise<Episode | Transition | null>;
-  /** Episodes in which the skill was used, newest first. */
-  bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]>;
-}
-
 export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
 
 export interface StoredFact {
@@ -45,55 +31,15 @@ export interface StoredFact {
   readonly replaced: readonly string[];
 }
 
-export interface SemanticLayer extends SemanticMemory {
-  /** Facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
-  search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]>;
-  /** Each `writeId` once. The same words reinforce; a new fact of the same subject supersedes. */
-  store(writeId: string, fact: Fact): Promise<StoredFact>;
-  get(scope: ReadScope, id: string): Promise<Fact | null>;
-  /** The fact and those that it took the place of, newest first. */
-  history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
-  /** @throws EtudeError NOT_FOUND */
-  update(scope: ReadScope, id: string, change: { readonly text?: string; readonly confidence?: number }): Promise<Fact>;
-  /** Adds one to each, behind the caller's back; lost counts are no error. */
-  countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
-  /** The same document again changes nothing; another content under its name replaces the old one, chunk by chunk. */
-  storeDocument(
-    document: DocumentRecord,
-    chunks: readonly DocumentChunk[],
-    signal?: AbortSignal,
-  ): Promise<'added' | 'replaced' | 'unchanged'>;
-  documents(scope: ReadScope, page: { readonly limit: number; readonly afterKey?: string }): Promise<readonly DocumentRecord[]>;
-  /** As it is stored, where nothing of it is missing and nothing of an older content left; else null. */
-  wholeDocument(scope: Scope, id: string): Promise<DocumentRecord | null>;
-  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
-  /** Brings together facts that were written in the same instant and did not see each other. `since`: only those made from then on. */
-  mergeDuplicates(
-    scope: ReadScope,
-    options?: { readonly since?: number; readonly signal?: AbortSignal },
-  ): Promise<{ readonly looked: number; readonly merged: number; readonly superseded: number; readonly problems: readonly string[] }>;
-  /** Writes what waits to be counted. */
-  close(): Promise<void>;
-}
-
-export interface ProceduralLayer extends ProceduralMemory {
-  /** `worthMin`: lowest success rate. */
-  search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']>;
-  /**
-   * A procedure in words, in use at once. Other words under its name are the next version, which goes on with its counts; where anybody
-   * decided on what has that name, and for words that are marked in the tenant, it is a candidate (`toldProcedure`). Starts at a success
-   * rate of 0.5.
-   * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that somebody took out of use, and for a new name
-   *   beyond `namesMax` (see `StoreSkillOptions`)
-   */
-  storeProcedure(
-    writeId: string,
-    scope: Skill['scope'],
-    name: string,
-    prompt: string,
-    options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
-  ): Promise<Skill>;
-}
+/** The calls of a class, which any object may answer. */
+type CallsOf<C> = Pick<C, keyof C>;
+export type EpisodicLayer = CallsOf<RecordEpisodicLayer>;
+export type SemanticLayer = CallsOf<RecordSemanticLayer>;
+export type ProceduralLayer = CallsOf<RecordProceduralLayer>;
+/** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
+export type AppliedWrites = CallsOf<RecordAppliedWrites>;
+/** Work on the memory of an owner, or on all of it. Every call can be repeated after a crash. */
+export type MemoryUpkeep = ReturnType<typeof recordUpkeep>;
 
 export interface RecallRequest {
   readonly context: string;
@@ -151,16 +97,6 @@ export interface AppliedWrite {
   readonly skill: Skill | null;
 }
 
-/** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
-export interface AppliedWrites {
-  /**
-   * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
-   *   skill of a new name beyond `namesMax`
-   */
-  apply(tenant: string, writeId: string, write: MemoryWrite, options?: Pick<StoreSkillOptions, 'namesMax'>): Promise<AppliedWrite>;
-  wasApplied(tenant: string, writeId: string): Promise<boolean>;
-}
-
 export interface MemoryStats {
   readonly adapter: string;
   readonly model: { readonly name: string; readonly dimension: number };
@@ -204,42 +140,4 @@ export interface ReembedReport {
   readonly embedded: number;
   readonly left: number;
   readonly state: 'running' | 'ready' | 'finished';
-}
-
-/** What is done to memory as a whole, or to what one owner has in it. Every act can be repeated after a crash. */
-export interface MemoryUpkeep {
-  stats(tenant: string): Promise<MemoryStats>;
-  /** Lowers what retrieval shows, never what is stored. */
-  archive(owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal): Promise<ArchiveReport>;
-  /** The way back, for all that is archived or for these ids. Answers how many. */
-  restore(owners: Owners, ids?: readonly string[]): Promise<number>;
-  /** JSON Lines: a header, then one record per line, lossless, in no order. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */
-  exportLines(owners: Owners, options?: ExportOptions): AsyncIterable<string>;
-  /** Lines of `exportLines`, of any adapter; owners other than `tenant` become it. The same lines again change nothing. */
-  importLines(tenant: string, lines: AsyncIterable<string>, options: ImportOptions): Promise<ImportReport>;
-  /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */
-  forbid(owners: Owners, at: number): Promise<void>;
-  /** From when on (ms since 1970) what these owners make is new to an erasure that begins now. */
-  newFrom(owners: Owners): Promise<number>;
-  /**
-   * Removed records by place, such as "memory.semantic.fact"; with each go its vectors, words and parts. Repeats until nothing is found.
-   * Asked again with the same `before`, it removes nothing that was made since.
-   */
-  erase(owners: Owners, options?: EraseOptions): Promise<Readonly<Record<string, number>>>;
-  /**
-   * Records made before `before` (or before the last erasure) that are left, by place. Vectors, words and parts without a record are
-   * not counted: only a crash leaves any, and `reconcile` removes those.
-   */
-  findErased(owners: Owners, before?: number): Promise<Readonly<Record<string, number>>>;
-  /**
-   * Fills the vectors of another model, for all tenants, while reads and writes go on; starts where it was stopped. `ready`: none
-   * is missing, services may be started with it. Runs again (or goes on with `follow`) for what services of the old model write.
-   */
-  reembed(
-    to: Embedder,
-    options: { readonly onProgress?: (progress: Progress) => void; readonly signal?: AbortSignal },
-  ): Promise<ReembedReport>;
-  /** Drops the vectors of a model that no service uses any more. */
-  dropModel(name: string): Promise<void>;
-  reconcile(): Promise<StoreReport>;
 }

@@ -1,13 +1,11 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { SCOPE } from '@etude/domain/testing/memory-records';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openMemory, type MemoryPlace } from '../src/open-memory.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { qdrantPlace } from './qdrant-under-test.js';
+import { startProcess } from './start-process.js';
 import { temporaryDirectory } from './temporary-memory.js';
 
 const ALL = { tenant: SCOPE.tenant, agent: null };
@@ -24,24 +22,15 @@ interface Telling {
   readonly at: number;
 }
 
-const file = (name: string) => new URL(name, import.meta.url).pathname;
-
-/** Ends with the process; `kill` after so many lines. */
-async function tell(place: MemoryPlace, tellings: readonly Telling[], killAfter = Number.POSITIVE_INFINITY): Promise<string[]> {
-  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
-  const args = [...flags, file('./facts-process.ts'), JSON.stringify(place), JSON.stringify(tellings)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    lines.push(line);
-    if (lines.length > killAfter) child.kill('SIGKILL');
-  });
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  await once(child, 'close');
-  expect(stderr).toBe('');
-  return lines.slice(1);
+/** Kills the process after so many facts, where that is asked for. Answers a line for each fact. */
+async function tell(place: MemoryPlace, tellings: readonly Telling[], killAfter?: number): Promise<string[]> {
+  const started = startProcess('tell', place, JSON.stringify(tellings));
+  if (killAfter === undefined) await started.ended();
+  else {
+    await started.printed(killAfter + 1);
+    await started.kill();
+  }
+  return started.lines.slice(1);
 }
 
 /** The tellings, dealt out to as many processes as there are. */

@@ -162,15 +162,6 @@ function changing(opened: OpenStore): void {
     expect([dense.length, words.length]).toEqual([1, 1]);
   });
 
-  it('counts revisions and refuses a stale one', async () => {
-    const { store } = await opened();
-    await store.write('acme', [searchable({}, 'old words', 1)]);
-    expect(await store.write('acme', [{ do: 'update', record: recordOf({ worth: 0.9 }), revision: 1 }])).toEqual([true]);
-    expect(await store.write('acme', [{ do: 'update', record: recordOf({ worth: 0.1 }), revision: 1 }])).toEqual([false]);
-    expect(await store.write('acme', [{ do: 'replace', record: recordOf({ worth: 0.1 }), indexed: [], revision: 3 }])).toEqual([false]);
-    expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toEqual([{ ...recordOf({ worth: 0.9 }), revision: 2 }]);
-  });
-
   it('loses no update of many at once', async () => {
     const { store, second } = await opened();
     const stores = [store, await second()];
@@ -234,14 +225,6 @@ function changing(opened: OpenStore): void {
     expect(answers).toEqual([true, true, true]);
     expect(await store.load(ACME, 'semantic', 'fact', ['a'])).toMatchObject([{ text: 'third', revision: 3 }]);
     expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'third', limit: 5 })).dense).toEqual([]);
-  });
-
-  it('takes a list of a thousand changes, and an empty one', async () => {
-    const { store } = await opened();
-    expect(await store.write('acme', [])).toEqual([]);
-    const many = Array.from({ length: 1_000 }, (_, i) => searchable({ key: `k${i}` }, `number ${i}`, i % 8));
-    expect(await store.write('acme', many)).toEqual(many.map(() => true));
-    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(1_000);
   });
 }
 

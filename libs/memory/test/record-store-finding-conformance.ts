@@ -83,6 +83,8 @@ function finding(opened: OpenStore): void {
         all.map(({ key }) => key),
       ),
     ).toHaveLength(2_500);
+    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(2_500);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
   });
 
   it('lets records be changed and removed while it comes by', async () => {

@@ -25,44 +25,6 @@ function owned(key: string, agent: string, user: string | null): Change {
 }
 
 function removing(opened: OpenStore): void {
-  it('removes exactly what these owners have', async () => {
-    const { store } = await opened();
-    const all = [owned('a', 'coder', null), owned('b', 'coder', 'ann'), owned('c', 'coder', 'bob'), owned('d', 'tester', 'ann')];
-    await store.write('acme', all);
-    expect(await store.count({ tenant: 'acme', user: 'ann' }, 'semantic', {})).toBe(2);
-    expect(await store.remove({ tenant: 'acme', agent: 'tester', user: 'ann' }, 'semantic', {})).toBe(1);
-    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['a', 'b', 'c']);
-    expect(await store.remove({ tenant: 'acme', user: 'ann' }, 'semantic', {})).toBe(1);
-    expect(await store.remove({ tenant: 'acme', user: null }, 'semantic', {})).toBe(1);
-    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['c']);
-    expect(await store.remove({ tenant: 'acme', agent: 'coder' }, 'semantic', {})).toBe(1);
-    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(0);
-    expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 9 })).toEqual({ dense: [], words: [] });
-  });
-
-  it('removes by filter, and only in the layer', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      searchable({ key: 'a', fields: { document: 'd1' } }, 'one', 1),
-      searchable({ key: 'b', fields: { document: 'd2' } }, 'two', 1),
-      searchable({ key: 'a', layer: 'episodic', kind: 'episode', fields: { document: 'd1' } }, 'three', 1),
-    ]);
-    expect(await store.remove({ tenant: 'acme' }, 'semantic', { where: { document: 'd1' } })).toBe(1);
-    expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['b']);
-    expect(await store.count({ tenant: 'acme' }, 'episodic', {})).toBe(1);
-  });
-
-  it('removes any number', async () => {
-    const { store } = await opened();
-    await store.write(
-      'acme',
-      Array.from({ length: 2_500 }, (_, i) => searchable({ key: `k${i}` }, `text ${i}`, i % 8)),
-    );
-    expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(2_500);
-    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
-    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
-
   it('says what it did to leave nothing behind', async () => {
     const { store } = await opened();
     await store.write('acme', [owned('a', 'coder', null), owned('b', 'coder', 'ann')]);

@@ -166,22 +166,6 @@ describe('erasing from a SQLite store', () => {
     await expect(store.write('acme', [secret(0)])).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
     lock.exec('ROLLBACK');
   });
-
-  it('lets timers fire while it rewrites and empties the file', async () => {
-    const { store, path } = await opened();
-    for (let i = 0; i < 40; i += 1)
-      await store.write(
-        'acme',
-        Array.from({ length: 60 }, (_, j) => movable(i, j)),
-      );
-    await store.remove(ANN, 'semantic', {});
-    // The sign beside the file is there before the rewrite begins and until it is over, and a timer sees it only if it fires in between.
-    let fired = 0;
-    const timer = setInterval(() => (fired += Number(existsSync(`${path}-rewriting`))), 1);
-    await store.purge();
-    clearInterval(timer);
-    expect(fired).toBeGreaterThan(0);
-  });
 });
 
 /** Of ever other lengths and in no order of keys; a third is ann's. */

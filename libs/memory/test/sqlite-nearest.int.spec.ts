@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Change } from '../src/record-store.js';
-import { ACME, BETA, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, BETA, insert, recordOf, vectorOf } from './record-store-samples.js';
 import { temporaryStore } from './temporary-store.js';
 
 const DIMENSION = 96;
@@ -93,13 +93,4 @@ it('fills more places than codes can be asked for, of records with several vecto
     expect(dense).toHaveLength(Math.min(limit, 2_000));
     expect(dense[0]).toMatchObject({ key: 'k2', cosine: expect.closeTo(1, 4) });
   }
-});
-
-it('compares all vectors where there are few', async () => {
-  const store = await opened();
-  const opposite = vectorOf({ 1: -1 }, DIMENSION);
-  const changes = Array.from({ length: 400 }, (_, i) => insert(recordAt(i), { text: 'near', vector: vectorOf({ 1: 1, 2: i }, DIMENSION) }));
-  await store.write('acme', [...changes, insert(recordAt(400), { text: 'far', vector: opposite }), searchable({ key: 'none' }, 'none')]);
-  const { dense } = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }, DIMENSION), text: 'near', limit: 401 });
-  expect(dense.map(({ key }) => key)).toEqual(Array.from({ length: 401 }, (_, i) => `k${i}`));
 });

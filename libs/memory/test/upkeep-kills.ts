@@ -1,59 +1,17 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ImportReport, Memory } from '../src/memory.js';
 import { LAYERS } from '../src/upkeep/owned-records.js';
 import { type MemoryPlace, openMemory } from '../src/open-memory.js';
+import { startProcess } from './start-process.js';
 import { temporaryDirectory } from './temporary-memory.js';
 import { exportOf, linesOf, live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 const TIMEOUT_MS = 240_000;
 const ALL = { tenant: TENANT, agent: null };
-
-interface Started {
-  readonly lines: string[];
-  /** Resolves once so many lines were printed, or the process ended. */
-  printed(count: number): Promise<void>;
-  kill(): Promise<void>;
-  /** @throws what it wrote where it failed */
-  ended(): Promise<void>;
-}
-
-const file = (name: string) => new URL(name, import.meta.url).pathname;
-
-function start(role: string, place: MemoryPlace, ...args: string[]): Started {
-  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
-  const all = [...flags, file('./upkeep-process.ts'), role, JSON.stringify(place), ...args];
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'pipe'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const lines: string[] = [];
-  const reader = createInterface({ input: child.stdout });
-  reader.on('line', (line) => lines.push(line));
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const exit = once(child, 'close');
-  return {
-    lines,
-    async printed(count) {
-      while (lines.length < count && child.exitCode === null) await Promise.race([once(reader, 'line'), exit]);
-    },
-    async kill() {
-      child.kill('SIGKILL');
-      await exit;
-      expect(stderr).toBe('');
-    },
-    async ended() {
-      const [code] = await exit;
-      expect({ code: code as number, stderr }).toEqual({ code: 0, stderr: '' });
-    },
-  };
-}
 
 async function open(at: MemoryPlace, embedder: Embedder = new LexicalEmbedder()): Promise<Memory> {
   const memory = await openMemory({ store: at, embedder });
@@ -100,7 +58,7 @@ export function upkeepUnderKills(name: string, place: () => MemoryPlace, { recor
 async function answeredWrites(at: MemoryPlace): Promise<number> {
   const answered: string[] = [];
   for (let round = 0; round < 3; round += 1) {
-    const writers = ['a', 'b'].map((writer) => start('write', at, 'bob', `${writer}${round}`));
+    const writers = ['a', 'b'].map((writer) => startProcess('write', at, 'bob', `${writer}${round}`));
     await Promise.all(writers.map((writer) => writer.printed(3 + round)));
     await Promise.all(writers.map((writer) => writer.kill()));
     answered.push(...writers.flatMap(({ lines }) => lines.slice(1)));
@@ -116,12 +74,12 @@ async function answeredWrites(at: MemoryPlace): Promise<number> {
 
 async function leftByErasure(at: MemoryPlace, records: number): Promise<number[]> {
   const memory = await filled(at, records);
-  const writers = ['bob', 'bob', 'eve'].map((user, i) => start('write', at, user, `w${i}`));
+  const writers = ['bob', 'bob', 'eve'].map((user, i) => startProcess('write', at, user, `w${i}`));
   await Promise.all(writers.map((writer) => writer.printed(2)));
-  const killed = start('erase', at, 'bob');
+  const killed = startProcess('erase', at, 'bob');
   await killed.printed(1);
   await killed.kill();
-  await start('erase', at, 'bob').ended();
+  await startProcess('erase', at, 'bob').ended();
   const [mark] = await memory.store.find(ALL, 'semantic', { kinds: ['erasure'] }, { order: 'key', limit: 9 });
   const owners = { tenant: TENANT, user: 'bob' };
   for (const layer of LAYERS) expect(await memory.store.count(owners, layer, { createdBefore: mark?.createdAt ?? 0 })).toBe(0);
@@ -137,17 +95,17 @@ async function leftByErasure(at: MemoryPlace, records: number): Promise<number[]
 async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number): Promise<ImportReport> {
   const memory = await filled(from, records);
   const [lines, cut] = [newFile(), newFile()];
-  const exporter = start('export', from, cut);
+  const exporter = startProcess('export', from, cut);
   await exporter.printed(20);
   await exporter.kill();
-  await start('export', from, lines).ended();
+  await startProcess('export', from, lines).ended();
   const exported = readFileSync(lines, 'utf8').trimEnd().split('\n');
   expect(exported.toSorted()).toEqual((await exportOf(memory)).toSorted());
   expect(exported).toEqual(expect.arrayContaining(readFileSync(cut, 'utf8').split('\n').slice(0, -1)));
-  const importer = start('import', to, lines);
+  const importer = startProcess('import', to, lines);
   await importer.printed(2);
   await importer.kill();
-  await start('import', to, lines).ended();
+  await startProcess('import', to, lines).ended();
   const target = await open(to);
   expect((await exportOf(target)).toSorted()).toEqual(exported.toSorted());
   expect(await target.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
@@ -160,13 +118,13 @@ async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number
 
 async function modelsAfterMove(at: MemoryPlace, records: number): Promise<string[]> {
   const memory = await filled(at, records);
-  const writer = start('write', at, 'eve', 'w');
-  const killed = start('reembed', at);
+  const writer = startProcess('write', at, 'eve', 'w');
+  const killed = startProcess('reembed', at);
   await killed.printed(2);
   await killed.kill();
   await writer.printed(3);
   await writer.kill();
-  await start('reembed', at).ended();
+  await startProcess('reembed', at).ended();
   expect(await memory.upkeep.reembed(otherEmbedder(), {})).toEqual({ embedded: 0, left: 0, state: 'finished' });
   await expectClean(memory);
   const moved = await open(at, otherEmbedder());

@@ -1,7 +1,7 @@
-import type { MemoryRecord, Owners, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
 import { insertsOf } from './indexed-texts.js';
-import { bodyOf, everyRecord, type LayerDeps, parseBody, untilTaken } from './records.js';
+import { bodyOf, type LayerDeps, parseBody, untilTaken } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
@@ -12,10 +12,8 @@ const BATCH = 64;
 const NAMED_MAX = 100;
 
 /** One content of a document, cut in one way. */
-interface Edition {
-  readonly document: DocumentRecord;
+interface Edition extends OfEdition<DocumentRecord> {
   readonly chunks: readonly DocumentChunk[];
-  readonly digest: string;
 }
 
 export type DocumentOutcome = 'added' | 'replaced' | 'unchanged';
@@ -66,7 +64,7 @@ export async function wholeDocument(store: RecordStore, scope: DocumentRecord['s
   const record = await loadDocument(store, requireScope(scope), id);
   if (record === null) return null;
   const document = documentOf(record);
-  return (await isWhole(store, { document, chunks: [], digest: digestOf(record) })) ? document : null;
+  return (await isWhole(store, { document, digest: digestOf(record) })) ? document : null;
 }
 
 /** Whether there was one. */
@@ -79,14 +77,12 @@ export async function removeDocument(store: RecordStore, scope: ReadScope, id: s
 
 /** Removes chunks without a document, or of an older content of it. Answers a sentence for each document. */
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
-  const ids = new Map<string, StoredRecord>();
-  for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, { kinds: ['chunk'] }, { size: 500 })) {
-    const id = record.fields.document;
-    // One that names no document is found by no document, and by no search for one: it stays, and keeps nobody from the others.
-    if (typeof id === 'string' && !ids.has(id)) ids.set(id, record);
-  }
+  const scopes = new Map<string, DocumentRecord['scope']>();
+  for await (const page of store.each({ tenant }, LAYER, { kinds: ['chunk'] }))
+    // A chunk that names no document is found by no search for one, and stays.
+    for (const { fields, scope } of page) if (typeof fields.document === 'string') scopes.set(fields.document, scope);
   const mended: string[] = [];
-  for (const [id, { scope }] of ids) {
+  for (const [id, scope] of scopes) {
     const removed = await removeStaleChunks(store, { id, scope });
     if (removed > 0) mended.push(`took away ${removed} chunks of document ${id} that an import had left behind`);
   }
@@ -118,15 +114,15 @@ async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSig
     const missing = records.filter(({ key }) => !there.has(key));
     if (missing.length > 0) await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
   }
-  if ((await countChunks(deps.store, edition)) >= chunks.length) return;
+  const where = { document: id, digest: edition.digest };
+  if ((await deps.store.count(scope, LAYER, { kinds: ['chunk'], where })) >= chunks.length) return;
   throw new EtudeError('ABORTED', `document ${id} was removed while it was being stored; store it again`);
 }
 
 /** All of its chunks are there, and none of an older edition. */
-async function isWhole(store: RecordStore, edition: Edition): Promise<boolean> {
-  const { id, scope, chunks } = edition.document;
-  const all = await store.count(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id } });
-  return all === chunks && (await countChunks(store, edition)) === chunks;
+async function isWhole(store: RecordStore, { document: { id, scope, chunks }, digest }: OfEdition<DocumentRecord>): Promise<boolean> {
+  const count = (where: Fields) => store.count(scope, LAYER, { kinds: ['chunk'], where: { document: id, ...where } });
+  return (await count({})) === chunks && (await count({ digest })) === chunks;
 }
 
 async function putDocument({ store, embedder }: LayerDeps, edition: Edition): Promise<void> {
@@ -141,20 +137,20 @@ async function putDocument({ store, embedder }: LayerDeps, edition: Edition): Pr
 }
 
 async function removeWhole(store: RecordStore, { key, scope }: StoredRecord): Promise<void> {
-  await store.remove(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: key } });
-  await store.remove(ownersOf(scope), LAYER, { kinds: ['document'], where: { id: key } });
+  await store.remove(scope, LAYER, { kinds: ['chunk'], where: { document: key } });
+  await store.remove(scope, LAYER, { kinds: ['document'], where: { id: key } });
 }
 
 /** Asked again for the document right before, so that what another one stored meanwhile stays. */
 async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<DocumentRecord, 'id' | 'scope'>): Promise<number> {
   const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
   const digests = new Set<string>();
-  for await (const page of store.each(ownersOf(scope), LAYER, filter)) for (const record of page) digests.add(digestOf(record));
+  for await (const page of store.each(scope, LAYER, filter)) for (const record of page) digests.add(digestOf(record));
   const current = await loadDocument(store, scope, id);
   let removed = 0;
   for (const digest of digests) {
     if (current !== null && digestOf(current) === digest) continue;
-    removed += await store.remove(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id, digest } });
+    removed += await store.remove(scope, LAYER, { kinds: ['chunk'], where: { document: id, digest } });
   }
   return removed;
 }
@@ -167,14 +163,6 @@ async function othersOfName(store: RecordStore, { id, name, scope }: DocumentRec
   const filter = { kinds: ['document'], where: { name: [nameKey(name)] } } as const;
   const found = await store.find(scope, LAYER, filter, { order: 'newest', limit: NAMED_MAX });
   return found.filter((record) => record.key !== id && record.scope.agent === scope.agent && record.scope.user === scope.user);
-}
-
-function countChunks(store: RecordStore, { document: { id, scope }, digest }: Edition): Promise<number> {
-  return store.count(ownersOf(scope), LAYER, { kinds: ['chunk'], where: { document: id, digest } });
-}
-
-function ownersOf({ tenant, agent, user }: DocumentRecord['scope']): Owners {
-  return { tenant, agent, user };
 }
 
 function digestOf({ fields }: StoredRecord): string {
@@ -207,9 +195,8 @@ export function nameKey(name: string): string {
 
 export function documentRecord({ document, digest }: OfEdition<DocumentRecord>): MemoryRecord {
   const { id, scope, name, title, createdAt } = document;
-  const fields = { id, name: nameKey(name), digest };
-  const named = { layer: LAYER, kind: 'document', key: id, scope } as const;
-  return { ...named, createdAt, worth: WORTH, shown: false, fields, title, text: name, sources: [name], body: bodyOf(document) };
+  const named = { layer: LAYER, kind: 'document', key: id, scope, createdAt, worth: WORTH, shown: false } as const;
+  return { ...named, fields: { id, name: nameKey(name), digest }, title, text: name, sources: [name], body: bodyOf(document) };
 }
 
 /** Its title is searched with its text. */
@@ -219,18 +206,7 @@ export function chunkRecord(
 ): MemoryRecord {
   const { id, scope, index, headings, text, createdAt } = chunk;
   const key = `${document}#${digest.slice(0, 16)}#${String(index).padStart(INDEX_DIGITS, '0')}`;
-  const named = { layer: LAYER, kind: 'chunk', key, scope } as const;
   const shownTitle = [title, ...headings].filter((part, at, parts) => part !== '' && part !== parts[at - 1]).join(' › ');
-  const fields = { id, document, digest };
-  return {
-    ...named,
-    createdAt,
-    worth: WORTH,
-    shown: true,
-    fields,
-    title: shownTitle,
-    text,
-    sources: [name],
-    body: bodyOf({ ...chunk, title }),
-  };
+  const named = { layer: LAYER, kind: 'chunk', key, scope, createdAt, worth: WORTH, shown: true } as const;
+  return { ...named, fields: { id, document, digest }, title: shownTitle, text, sources: [name], body: bodyOf({ ...chunk, title }) };
 }

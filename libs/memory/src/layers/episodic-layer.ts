@@ -1,10 +1,10 @@
-import type { EpisodicLayer, LayerQuery } from '../memory.js';
+import type { LayerQuery } from '../memory.js';
 import type { Change, MemoryRecord, RecordFilter, StoredRecord } from '../record-store.js';
 import { insertsOf } from './indexed-texts.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { bodyOf, everyRecord, type LayerDeps, parseBody } from './records.js';
 import type { Episode, Scope, Transition } from '@etude/contracts/memory';
-import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import type { EpisodicMemory, MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from '@etude/domain/retrieval/entries';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
@@ -13,7 +13,7 @@ const LAYER = 'episodic';
 const PAGE = 16;
 
 /** Transitions and episodes, whole. Summaries and reflections of episodes go to the semantic layer. */
-export class RecordEpisodicLayer implements EpisodicLayer {
+export class RecordEpisodicLayer implements EpisodicMemory {
   readonly #deps: LayerDeps;
 
   constructor(deps: LayerDeps) {
@@ -52,6 +52,7 @@ export class RecordEpisodicLayer implements EpisodicLayer {
     for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE })) yield parseBody<Episode>(record).value;
   }
 
+  /** Episodes in which the skill was used, newest first. */
   async bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]> {
     return this.#newest(scope, { where: { skill } }, limit);
   }

@@ -1,5 +1,5 @@
 import type { FactOutcome } from '../memory.js';
-import type { Change, IndexedText, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, IndexedText, RecordStore } from '../record-store.js';
 import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { everyRecord, type LayerDeps, unlessUnreadable, untilTaken, withTaken } from './records.js';
@@ -38,22 +38,19 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
   const similar = await similarFacts(deps, fact.scope, indexed);
   let isAdded = false;
   return untilTaken(`fact ${JSON.stringify(fact.text.slice(0, 60))}`, async () => {
-    const plan = planFact(told, await surroundingFacts(deps, fact, similar));
+    let plan = planFact(told, await surroundingFacts(deps, fact, similar));
     if (plan.insert !== null) {
       const [inserted] = await deps.store.write(tenant, [{ do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] }]);
-      isAdded ||= inserted === true;
-      return inserted ? finish(deps, told, similar, { isAdded, note }) : null;
+      if (!inserted) return null;
+      isAdded = true;
+      // Looks again with the fact in its place, and so sees who was as fast.
+      plan = planFact(told, await surroundingFacts(deps, fact, similar));
     }
     return writePlan(deps, told, plan, { isAdded, note });
   });
 }
 
 type Finish = { readonly isAdded: boolean; readonly note: boolean };
-
-/** Looks again with the fact in its place, and so sees who was as fast. */
-async function finish(deps: LayerDeps, told: Told, similar: ReadonlyMap<string, number>, how: Finish): Promise<TakenFact | null> {
-  return writePlan(deps, told, planFact(told, await surroundingFacts(deps, told.fact, similar)), how);
-}
 
 /** null where somebody was faster. */
 async function writePlan(deps: LayerDeps, told: Told, plan: FactPlan, { isAdded, note }: Finish): Promise<TakenFact | null> {
@@ -117,13 +114,9 @@ export async function mergeDuplicates(
   requireScope(scope);
   const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
   const report = { looked: 0, merged: 0, superseded: 0, problems: [] as string[] };
-  let page: StoredRecord[] = [];
-  const lookAtPage = async () => {
-    const indexed = await embedTexts(
-      deps.embedder,
-      page.map(({ text }) => text),
-      signal,
-    );
+  for await (const page of pagesOf(everyRecord(deps.store, scope, LAYER, filter, { size: PAGE }), PAGE)) {
+    const texts = page.map(({ text }) => text);
+    const indexed = await embedTexts(deps.embedder, texts, signal);
     for (const [at, record] of page.entries()) {
       signal?.throwIfAborted();
       const found = await unlessUnreadable(deps.store, report.problems, `fact ${JSON.stringify(record.key)}`, () =>
@@ -133,14 +126,19 @@ export async function mergeDuplicates(
       report.merged += found?.merged ?? 0;
       report.superseded += found?.superseded ?? 0;
     }
-    page = [];
-  };
-  for await (const record of everyRecord(deps.store, scope, LAYER, filter, { size: PAGE })) {
-    page.push(record);
-    if (page.length === PAGE) await lookAtPage();
   }
-  await lookAtPage();
   return report;
+}
+
+async function* pagesOf<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let page: T[] = [];
+  for await (const one of all) {
+    page.push(one);
+    if (page.length < size) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
 
 async function lookAgain(deps: LayerDeps, fact: Fact, indexed: IndexedText): Promise<{ merged: number; superseded: number }> {

@@ -136,18 +136,6 @@ describe('a procedure in words', () => {
     expect(await procedural.search(ALL, { text: 'receipt', limit: 1, worthMin: 0.6 })).toEqual([]);
   });
 
-  it('is one for each user who told it', async () => {
-    const { procedural } = layers();
-    await procedural.storeProcedure('w1', scopeOf('ann'), 'refund', 'Ask Ann.');
-    expect(await procedural.storeProcedure('w2', scopeOf('bob'), 'refund', 'Ask Bob.')).toMatchObject({
-      version: 1,
-      description: 'Ask Bob.',
-    });
-    await procedural.storeProcedure('w3', scopeOf('ann'), 'refund', 'Ask Ann twice.');
-    const seen = async (user: string) => (await procedural.get({ ...ALL, user }, 'refund'))?.description;
-    expect([await seen('ann'), await seen('bob'), await seen('eve')]).toEqual(['Ask Ann twice.', 'Ask Bob.', undefined]);
-  });
-
   it('takes no name of a skill with code', async () => {
     const { procedural } = layers();
     await procedural.store(skillOf());

@@ -1,3 +1,4 @@
+import { nameOf } from '../candidate-lists.js';
 import type { LayerQuery, Memory, PlainRecord } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { embedTexts } from './indexed-texts.js';
@@ -20,12 +21,6 @@ export interface RankedRecord {
 }
 
 export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candidate };
-
-interface Place {
-  readonly candidate: Candidate;
-  readonly rank: number;
-  readonly value: number;
-}
 
 const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
@@ -89,34 +84,33 @@ function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuer
 
 /** Best first. What has neither a word nor any similarity in common with the query is no hit. */
 export function rankCandidates({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin = 0): readonly Ranked[] {
-  const byMeaning = placesOf(dense, ({ cosine }) => cosine);
-  const byWords = placesOf(words, ({ bm25 }) => bm25);
-  return [...new Map([...byWords, ...byMeaning])]
-    .map(([name, { candidate }]) => rankedOf(candidate, byMeaning.get(name)?.rank ?? null, byWords.get(name)?.rank ?? null, profile, now))
+  const denseRanks = ranksOf(dense, ({ cosine }) => cosine);
+  const wordsRanks = ranksOf(words, ({ bm25 }) => bm25);
+  const calibrate = (raw: number) => profile.calibrate(raw);
+  const ranked = [...new Map([...words, ...dense].map((candidate) => [nameOf(candidate), candidate]))].map(([name, candidate]) => {
+    const { cosine, bm25, createdAt, worth } = candidate;
+    const [denseRank, wordsRank] = [denseRanks.get(name), wordsRanks.get(name)];
+    const how = { denseWeight: profile.denseWeight, calibrate, now };
+    const { fused, recency, score } = fusedScore({ cosine, bm25, createdAt, worth }, how);
+    const similarity = calibrate(cosine);
+    const ranks = { ...(denseRank === undefined ? {} : { denseRank }), ...(wordsRank === undefined ? {} : { wordsRank }) };
+    return { candidate, similarity, score, explanation: { similarity, cosine, bm25, ...ranks, fused, recency, worth, score } };
+  });
+  return ranked
     .filter(({ similarity, candidate }) => similarity >= similarityMin && (similarity > 0 || candidate.bm25 > 0))
     .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || newestThenKey(a.candidate, b.candidate));
 }
 
-function rankedOf(candidate: Candidate, denseRank: number | null, wordsRank: number | null, profile: EmbedderProfile, now: number): Ranked {
-  const { cosine, bm25, createdAt, worth } = candidate;
-  const similarity = profile.calibrate(cosine);
-  const calibrate = (raw: number) => profile.calibrate(raw);
-  const { fused, recency, score } = fusedScore({ cosine, bm25, createdAt, worth }, { denseWeight: profile.denseWeight, calibrate, now });
-  const ranks = { ...(denseRank === null ? {} : { denseRank }), ...(wordsRank === null ? {} : { wordsRank }) };
-  return { candidate, similarity, score, explanation: { similarity, cosine, bm25, ...ranks, fused, recency, worth, score } };
-}
-
 /** Equal values share a rank, so that age and worth decide between them. */
-function placesOf(list: readonly Candidate[], valueOf: (candidate: Candidate) => number): Map<string, Place> {
-  const places = new Map<string, Place>();
-  let last: Place | undefined;
+function ranksOf(list: readonly Candidate[], valueOf: (candidate: Candidate) => number): Map<string, number> {
+  const ranks = new Map<string, number>();
+  let last = { value: Infinity, rank: 0 };
   for (const candidate of list) {
     const value = valueOf(candidate);
-    const isTie = last !== undefined && last.value - value < TIE;
-    last = { candidate, value, rank: isTie && last ? last.rank : places.size + 1 };
-    places.set(nameOf(candidate), last);
+    last = { value, rank: last.value - value < TIE ? last.rank : ranks.size + 1 };
+    ranks.set(nameOf(candidate), last.rank);
   }
-  return places;
+  return ranks;
 }
 
 /** In the order of the ranking. What went away, or is not shown any more since it was found, is left out. */
@@ -127,26 +121,14 @@ async function loadRanked(
   ranked: readonly Ranked[],
   archived: boolean,
 ): Promise<readonly RankedRecord[]> {
-  const keysByKind = Map.groupBy(ranked, ({ candidate }) => candidate.kind);
-  const loaded = await Promise.all([...keysByKind].map(([kind, of]) => loadKind(store, scope, layer, kind, of)));
+  const keys = new Map<RecordKind, string[]>();
+  for (const { candidate } of ranked) keys.set(candidate.kind, [...(keys.get(candidate.kind) ?? []), candidate.key]);
+  const loaded = await Promise.all([...keys].map(([kind, ofKind]) => store.load(scope, layer, kind, ofKind)));
   const byName = new Map(loaded.flat().map((record) => [nameOf(record), record]));
   return ranked.flatMap(({ candidate, ...placed }) => {
     const record = byName.get(nameOf(candidate));
     return record !== undefined && (record.shown || archived) ? [{ record, ...placed }] : [];
   });
-}
-
-function loadKind(store: RecordStore, scope: ReadScope, layer: MemoryLayer, kind: RecordKind, of: readonly Ranked[]) {
-  return store.load(
-    scope,
-    layer,
-    kind,
-    of.map(({ candidate }) => candidate.key),
-  );
-}
-
-function nameOf({ kind, key }: Pick<Candidate, 'kind' | 'key'>): string {
-  return `${kind} ${key}`;
 }
 
 function newestThenKey(a: Candidate, b: Candidate): number {

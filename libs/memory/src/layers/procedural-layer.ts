@@ -1,4 +1,4 @@
-import type { LayerQuery, ProceduralLayer } from '../memory.js';
+import type { LayerQuery } from '../memory.js';
 import type { Change, RecordFilter } from '../record-store.js';
 import { embedTexts, indexedTextsOf, insertsOf } from './indexed-texts.js';
 import { searchLayer } from './memory-search.js';
@@ -21,7 +21,7 @@ import {
 import { withRoom } from './skill-room.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
+import type { ProceduralMemory, ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
 import type { MoveOptions, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
@@ -35,13 +35,13 @@ import { ownersOfUse } from '@etude/domain/skills/life/usage';
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
-type ListOptions = Parameters<ProceduralLayer['list']>[1];
+type ListOptions = Parameters<ProceduralMemory['list']>[1];
 const LAYER = 'procedural';
 const PAGE = 64;
 const SAME_TASK_MAX = 100;
 
 /** Skills with their versions, found by name, description and cues while they are active. */
-export class RecordProceduralLayer implements ProceduralLayer {
+export class RecordProceduralLayer implements ProceduralMemory {
   readonly #deps: LayerDeps;
 
   constructor(deps: LayerDeps) {
@@ -87,7 +87,14 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return (await this.#deps.store.count({ tenant: given.scope.tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
   }
 
-  storeProcedure(...args: Parameters<ProceduralLayer['storeProcedure']>): Promise<Skill> {
+  /**
+   * A procedure in words, in use at once. Other words under its name are the next version, which goes on with its counts. It is a candidate
+   * where a person decided on that name, and for words that are marked in the tenant (`toldProcedure`). Starts at a success rate of 0.5.
+   *
+   * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
+   *   beyond `namesMax` (see `StoreSkillOptions`)
+   */
+  storeProcedure(...args: ProcedureArgs): Promise<Skill> {
     return storeProcedure(this.#deps, ...args);
   }
 
@@ -119,15 +126,16 @@ export class RecordProceduralLayer implements ProceduralLayer {
     return moveSkills(this.#deps, moves, options);
   }
 
-  dependents(...[key, options]: Parameters<ProceduralLayer['dependents']>): Promise<readonly Skill[]> {
+  dependents(...[key, options]: Parameters<ProceduralMemory['dependents']>): Promise<readonly Skill[]> {
     return dependentsOf(this.#deps.store, key, options);
   }
 
-  countOffers(keys: Parameters<ProceduralLayer['countOffers']>[0]): Promise<void> {
+  countOffers(keys: Parameters<ProceduralMemory['countOffers']>[0]): Promise<void> {
     return countOffers(this.#deps.store, keys);
   }
 
-  async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralLayer['search']> {
+  /** `worthMin`: the lowest success rate. */
+  async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']> {
     const ranked = await searchLayer(this.#deps, scope, LAYER, query);
     return ranked.map(({ record, similarity, score, explanation }) => {
       const found = { skill: openedSkill(record).skill, similarity, score };
@@ -185,16 +193,24 @@ export class RecordProceduralLayer implements ProceduralLayer {
   }
 }
 
+type ProcedureArgs = [
+  writeId: string,
+  scope: Skill['scope'],
+  name: string,
+  words: string,
+  options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
+];
+
 interface Write extends Telling {
   readonly writeId: string;
   readonly namesMax: number;
 }
 
 /**
- * See `ProceduralLayer.storeProcedure`. The new version is stored before the earlier one goes out of use, so that one is always in use.
+ * The new version is stored before the earlier one goes out of use, so that one is always in use.
  * After a crash in between, the repeat or the next telling finishes it.
  */
-export async function storeProcedure(deps: LayerDeps, ...args: Parameters<ProceduralLayer['storeProcedure']>): Promise<Skill> {
+async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
   const { clock, store } = deps;
   requireScope(wholeTenant(scope));

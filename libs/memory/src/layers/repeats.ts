@@ -1,4 +1,4 @@
-import type { AppliedWrite, AppliedWrites } from '../memory.js';
+import type { AppliedWrite } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
 import type { RecordEpisodicLayer } from './episodic-layer.js';
 import type { RecordProceduralLayer } from './procedural-layer.js';
@@ -139,14 +139,23 @@ interface Layers {
 }
 
 /** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0025`. */
-export class RecordAppliedWrites implements AppliedWrites {
+export class RecordAppliedWrites {
   readonly #layers: Layers;
 
   constructor(layers: Layers) {
     this.#layers = layers;
   }
 
-  async apply(...[tenant, writeId, write, options = {}]: Parameters<AppliedWrites['apply']>): Promise<AppliedWrite> {
+  /**
+   * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
+   *   skill of a new name beyond `namesMax`
+   */
+  async apply(
+    tenant: string,
+    writeId: string,
+    write: MemoryWrite,
+    options: Pick<StoreSkillOptions, 'namesMax'> = {},
+  ): Promise<AppliedWrite> {
     requireScope({ tenant, agent: null });
     requireOwn(tenant, scopeOf(write));
     if (write.kind === 'skill') return this.#applySkill(writeId, write.skill, options);

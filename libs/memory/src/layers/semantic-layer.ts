@@ -3,9 +3,9 @@ import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etud
 import { isCurrent } from '@etude/domain/facts/fact-changes';
 import { factId } from '@etude/domain/facts/fact-keys';
 import type { ChatModel } from '@etude/domain/ports/model';
-import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import type { LayerQuery, SemanticLayer, StoredFact } from '../memory.js';
+import type { LayerQuery, StoredFact } from '../memory.js';
 import type { StoredRecord } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
@@ -28,7 +28,7 @@ export interface SemanticOptions {
 const OPEN_MAX = 4;
 
 /** Facts, what was noted of episodes, and documents. A fact of two users is two records, so that neither sees the other's. */
-export class RecordSemanticLayer implements SemanticLayer {
+export class RecordSemanticLayer implements SemanticMemory {
   readonly #deps: LayerDeps;
   readonly #access: AccessCounts;
   readonly #turns = new OwnerTurns();
@@ -63,6 +63,7 @@ export class RecordSemanticLayer implements SemanticLayer {
     return wasApplied(this.#deps.store, tenant, LAYER, unitId);
   }
 
+  /** Each `writeId` once. The same words reinforce; a new fact of the same subject supersedes. */
   async store(writeId: string, told: Fact): Promise<StoredFact> {
     const fact = named(told);
     requireScope(wholeTenant(fact.scope));
@@ -72,6 +73,7 @@ export class RecordSemanticLayer implements SemanticLayer {
     return { fact: taken.fact, outcome: taken.outcome, replaced: taken.replaced };
   }
 
+  /** Facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
   async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
     return (await searchLayer(this.#deps, scope, LAYER, query)).map((found) => hitOf(found, query));
   }
@@ -89,10 +91,12 @@ export class RecordSemanticLayer implements SemanticLayer {
     return found.map(factOfRecord);
   }
 
+  /** The fact and those that it took the place of, newest first. */
   async history(scope: ReadScope, id: string): Promise<readonly Fact[]> {
     return historyOf(this.#deps.store, requireScope(scope), id);
   }
 
+  /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
   async update(scope: ReadScope, id: string, change: { readonly text?: string; readonly confidence?: number }): Promise<Fact> {
     return untilTaken(`fact ${id}`, async () => {
       const record = await this.#record(scope, id);
@@ -114,10 +118,12 @@ export class RecordSemanticLayer implements SemanticLayer {
     });
   }
 
+  /** Adds one to each, behind the caller's back; lost counts are no error. */
   async countAccess(scope: ReadScope, ids: readonly string[]): Promise<void> {
     this.#access.add(requireScope(scope), ids);
   }
 
+  /** The same document again changes nothing. Another content under its name replaces the old one, chunk by chunk. */
   async storeDocument(document: DocumentRecord, chunks: readonly DocumentChunk[], signal?: AbortSignal) {
     return storeDocument(this.#deps, document, chunks, signal);
   }
@@ -126,6 +132,7 @@ export class RecordSemanticLayer implements SemanticLayer {
     return listDocuments(this.#deps.store, scope, page);
   }
 
+  /** null where a chunk is missing, or one of an older content is left. */
   async wholeDocument(scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
     return wholeDocument(this.#deps.store, scope, id);
   }

@@ -1,4 +1,3 @@
-import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Proxy, type SeenRequest, startProxy } from '../../test/misbehaving-proxy.js';
@@ -116,11 +115,6 @@ describe('points of a tenant', () => {
       }),
       { numRuns: 20 },
     );
-  });
-
-  it('are not asked for of several owners without an agent and a user', () => {
-    for (const scope of SCOPES_WITHOUT_TENANT) expect(() => seenBy(scope)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
-    expect(proxy.seen).toEqual([]);
   });
 
   it.each([undefined, null, '', ' ', 7, {}])('are not asked for without a tenant: %j', (tenant) => {

@@ -18,6 +18,7 @@ import type { StoreFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import type { VectorBytes } from './vectors.js';
 import { searchWords } from './words.js';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -27,7 +28,7 @@ const PAGE_CHARS = 4_000_000;
 type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
 
 export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
-  return file.read(scope, (rows) => {
+  return file.read(seenBy(scope), (rows) => {
     const sql = `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
       WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key${rows.within}`;
     return keys.flatMap((key) => {
@@ -42,7 +43,7 @@ export async function findRecords(...[file, scope, layer, filter, { order, limit
   const after: Values = order === 'key' && afterKey !== undefined ? { afterKey } : {};
   const behind = 'afterKey' in after ? ' AND record_key > :afterKey' : '';
   const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
-  return file.read(scope, (rows) =>
+  return file.read(seenBy(scope), (rows) =>
     rows
       .all<StoredRow>(
         `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
@@ -55,7 +56,7 @@ export async function findRecords(...[file, scope, layer, filter, { order, limit
 
 export async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): Promise<number> {
   const { sql, values } = filterCondition(filter);
-  return file.readOwned(owners, (rows) => {
+  return file.read(ownedBy(owners), (rows) => {
     const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
     return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
   });
@@ -73,7 +74,7 @@ export async function* eachRecord(
   const { sql, values } = filterCondition(filter);
   for (const kind of kindCodes(layer, filter.kinds)) {
     for (let after = ''; ;) {
-      const page = await file.readOwned(owners, (rows) =>
+      const page = await file.read(ownedBy(owners), (rows) =>
         pageOf(rows, looksUp(filter) ? '+' : '', `${sql}${extra}`, { ...values, ...more, kind, after }),
       );
       const last = page.at(-1);

@@ -29,12 +29,12 @@ export async function removeRecords(file: StoreFile, owners: Owners, layer: Memo
   const condition = `${layerCondition(layer, filter)}${sql}`;
   let removed = 0;
   for (;;) {
-    const batch = await file.writeOwned(owners, (rows) => removeBatch(rows, layer, condition, values));
+    const batch = await file.write(owners, (rows) => removeBatch(rows, layer, condition, values));
     removed += batch;
     if (batch < BATCH) break;
     await sleep(PAUSE_MS);
   }
-  await file.writeOwned(owners, forgetNames);
+  await file.write(owners, forgetNames);
   return removed;
 }
 

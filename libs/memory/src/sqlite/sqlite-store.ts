@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { existsSync } from 'node:fs';
 import type { RecordStore, StoreOptions } from '../record-store.js';
@@ -47,7 +48,7 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
       if (changes.length === 0) return [];
       const prepared = changes.map((change) => prepareChange(tenant, change, model));
       try {
-        return await file.write(tenant, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared));
+        return await file.write({ tenant }, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared), { enrols: true });
       } catch (error) {
         if (error instanceof StaleChange) return changes.map(() => false);
         throw error;
@@ -57,7 +58,7 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     find: (...args) => findRecords(file, ...args),
     async search(scope, layer, query) {
       const vector = vectorBytes(query.vector, model);
-      return file.read(scope, (rows) => searchRecords(rows, layer, query, { model: models.numberOf(rows, model), vector }));
+      return file.read(seenBy(scope), (rows) => searchRecords(rows, layer, query, { model: models.numberOf(rows, model), vector }));
     },
     each: (owners, layer, filter) => eachRecord(file, owners, layer, filter),
     count: (...args) => countRecords(file, ...args),
@@ -69,11 +70,11 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     setModelReady: (name) => models.setReady(name),
     dropModel: (name) => models.drop(name),
     async *withoutVectors(owners, layer, name) {
-      const { id } = await file.readOwned(owners, (rows) => models.find(rows, name));
+      const { id } = await file.read(ownedBy(owners), (rows) => models.find(rows, name));
       yield* eachRecord(file, owners, layer, {}, WITHOUT_VECTORS, { model: id });
     },
     setVectors: (tenant, record, name, vectors) =>
-      file.writeOwned({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
+      file.write({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
     reconcile: () => reconcileFile(file),
     size: async () => ({ diskBytes: file.diskBytes(), memoryBytes: null }),
     check: () => file.check(),

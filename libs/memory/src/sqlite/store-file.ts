@@ -1,12 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { ReadScope } from '@etude/domain/ports/memory';
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Owners, StoreOptions } from '../record-store.js';
-import { ownedBy, seenBy } from '../tenant-view.js';
+import { ownedBy, type TenantView } from '../tenant-view.js';
 import { isBeingRewritten } from './file-rewrite.js';
 import { isBusy, memoryError } from './sqlite-errors.js';
 import { checkIdentity, ensureSchema } from './store-schema.js';
@@ -89,21 +88,13 @@ export class StoreFile {
   }
 
   /** One snapshot for everything that `work` reads. */
-  async read<T>(scope: ReadScope, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, seenBy(scope))));
+  async read<T>(view: TenantView, work: (rows: TenantRows) => T): Promise<T> {
+    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, view)));
   }
 
-  async readOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, ownedBy(owners))));
-  }
-
-  /** All or nothing, and on disk when it returns. `work` may run again when the lock was busy. */
-  async write<T>(tenant: string, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(TenantRows.writtenBy(this.#prepare, tenant)));
-  }
-
-  async writeOwned<T>(owners: Owners, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners))));
+  /** All or nothing, and on disk when it returns. `work` may run again when the lock was busy. `enrols`: a new tenant gets its number. */
+  async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false } = {}): Promise<T> {
+    return this.#patiently('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)));
   }
 
   async readWhole<T>(work: (file: WholeFile) => T): Promise<T> {
@@ -112,18 +103,6 @@ export class StoreFile {
 
   async writeWhole<T>(work: (file: WholeFile) => T): Promise<T> {
     return this.#patiently('BEGIN IMMEDIATE', () => work(this.whole));
-  }
-
-  /** Without a transaction; tried again while the file is locked, or while `work` says that it was. */
-  async outside<T>(work: (file: WholeFile) => T | 'locked'): Promise<T | 'locked'> {
-    return patiently(
-      this.#options,
-      () => {
-        this.#requireOpen();
-        return work(this.whole);
-      },
-      (result) => result === 'locked',
-    );
   }
 
   /** Reads from the file, and makes sure that it is still the one that was opened. */
@@ -197,17 +176,12 @@ function identityOf(path: string): string {
 }
 
 /** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */
-export async function patiently<T>(
-  { path, lockWaitMs }: Pick<FileOptions, 'path' | 'lockWaitMs'>,
-  work: () => T,
-  isLocked: (result: T) => boolean = () => false,
-): Promise<T> {
+async function patiently<T>({ path, lockWaitMs }: FileOptions, work: () => T): Promise<T> {
   const begun = performance.now();
   const isOver = () => performance.now() >= begun + (isBeingRewritten(path) ? Math.max(lockWaitMs, REWRITE_WAIT_MS) : lockWaitMs);
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     try {
-      const result = work();
-      if (!isLocked(result) || isOver()) return result;
+      return work();
     } catch (error) {
       if (!isBusy(error) || isOver()) throw memoryError(error, path);
     }

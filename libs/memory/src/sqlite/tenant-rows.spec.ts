@@ -13,9 +13,12 @@ function prepared() {
   return (sql: string) => db.prepare(sql);
 }
 
+const writtenBy = (prepare: ConstructorParameters<typeof TenantRows>[0], tenant: string) =>
+  new TenantRows(prepare, ownedBy({ tenant }), true);
+
 describe('TenantRows', () => {
   it('refuses a statement that does not ask for the tenant', () => {
-    const rows = TenantRows.writtenBy(prepared(), 'acme');
+    const rows = writtenBy(prepared(), 'acme');
     for (const sql of ['SELECT * FROM thing', 'DELETE FROM thing', 'SELECT :tenants', "SELECT 'tenant'"]) {
       for (const use of [() => rows.all(sql), () => rows.run(sql), () => rows.iterate(sql)]) {
         expect(use).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
@@ -25,8 +28,8 @@ describe('TenantRows', () => {
 
   it('binds the tenant over whatever a caller passes', () => {
     const prepare = prepared();
-    const acme = TenantRows.writtenBy(prepare, 'acme');
-    const beta = TenantRows.writtenBy(prepare, 'beta');
+    const acme = writtenBy(prepare, 'acme');
+    const beta = writtenBy(prepare, 'beta');
     acme.run('INSERT INTO thing VALUES (:tenant, 0, 0, 1)', { tenant: 2 });
     expect(beta.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 1 })).toEqual([]);
     expect(acme.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 2 })).toHaveLength(1);
@@ -34,7 +37,7 @@ describe('TenantRows', () => {
 
   it('finds nothing of a tenant, an agent or a user that it does not know', () => {
     const prepare = prepared();
-    TenantRows.writtenBy(prepare, 'acme').run('INSERT INTO thing VALUES (:tenant, 1, 0, 1)');
+    writtenBy(prepare, 'acme').run('INSERT INTO thing VALUES (:tenant, 1, 0, 1)');
     const seen = (scope: Parameters<typeof seenBy>[0]) => {
       const rows = new TenantRows(prepare, seenBy(scope));
       return rows.all(`SELECT n FROM thing WHERE tenant = :tenant${rows.within}`).length;
@@ -52,6 +55,6 @@ describe('TenantRows', () => {
     }
     const owners = undefined as unknown as { tenant: string };
     expect(() => new TenantRows(prepare, ownedBy(owners))).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
-    expect(() => TenantRows.writtenBy(prepare, '')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(() => writtenBy(prepare, '')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
   });
 });

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import { ownedBy, type TenantView } from '../tenant-view.js';
+import type { TenantView } from '../tenant-view.js';
 
 export type Value = string | number | null | Uint8Array;
 export type Values = Readonly<Record<string, Value>>;
@@ -36,16 +36,12 @@ export class TenantRows {
   /** To append to a WHERE: the agent and the users of the view, where it names them. */
   readonly within: string;
 
-  /** Gives a new tenant its number. */
-  static writtenBy(prepare: Prepare, tenant: string): TenantRows {
-    return new TenantRows(prepare, ownedBy({ tenant }), true);
-  }
-
-  constructor(prepare: Prepare, view: TenantView, writing = false) {
+  /** @param enrols gives a new tenant its number; only in a writing transaction */
+  constructor(prepare: Prepare, view: TenantView, enrols = false) {
     this.#prepare = prepare;
     this.#name = view.tenant;
     const known = numberOf(prepare('SELECT id FROM tenant WHERE name = ?').get(view.tenant));
-    this.#tenant = BigInt(known === NOBODY && writing ? enrolTenant(prepare, view.tenant) : known);
+    this.#tenant = BigInt(known === NOBODY && enrols ? enrolTenant(prepare, view.tenant) : known);
     this.#agents = (view.agents ?? []).map((agent) => this.#principal('agent', agent));
     const user = view.users?.find((name) => name !== null);
     this.#user = user === undefined || user === null ? null : this.#principal('user', user);

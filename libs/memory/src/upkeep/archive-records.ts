@@ -2,7 +2,8 @@ import { idOf } from '../layers/memory-search.js';
 import { parseBody, updateEach } from '../layers/records.js';
 import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
 import type { MemoryRecord, Owners, RecordKind, RecordStore, StoredRecord } from '../record-store.js';
-import { LAYERS, OWNED_KINDS } from './owned-records.js';
+import { LAYERS, OWNED_KINDS, walkOwned } from './owned-records.js';
+import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
@@ -31,28 +32,21 @@ export async function archiveRecords(
   const createdBefore = clock.now() - (policy.olderThanDays ?? OLDER_THAN_DAYS) * DAY_MS;
   const filter = { shown: true, createdBefore, kinds: FORGETTABLE };
   let [looked, archived, examples]: [number, number, readonly Example[]] = [0, 0, []];
-  for (const layer of policy.layers ?? LAYERS)
-    for await (const page of store.each(owners, layer, filter)) {
-      signal?.throwIfAborted();
-      looked += page.length;
-      const low = page.filter((record) => scoreOf(record, clock) < policy.scoreMax);
-      archived += dryRun ? low.length : await updateEach(store, low, (record) => (record.shown ? asArchived(record) : null));
-      examples = lowest([...examples, ...low.map((record) => exampleOf(record, clock))]);
-    }
+  for await (const page of walkOwned(store, owners, filter, { layers: policy.layers ?? LAYERS, signal })) {
+    looked += page.length;
+    const low = page.filter((record) => scoreOf(record, clock) < policy.scoreMax);
+    archived += dryRun ? low.length : await updateEach(store, low, (record) => (record.shown ? asArchived(record) : null));
+    examples = lowest([...examples, ...low.map((record) => exampleOf(record, clock))]);
+  }
   return { looked, archived, examples };
 }
 
 /** Shows what was archived again; what was superseded or switched off since then stays hidden. */
 export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
-  const wanted = ids === undefined ? null : new Set(ids);
+  const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
-  for (const layer of LAYERS)
-    for await (const page of store.each(owners, layer, { shown: false, where: { status: ARCHIVED } }))
-      restored += await updateEach(
-        store,
-        page.filter((record) => wanted === null || wanted.has(idOf(record)) || wanted.has(record.key)),
-        (record) => (isArchived(record) ? asRestored(record) : null),
-      );
+  for await (const page of walkOwned(store, owners, { shown: false, where: { status: ARCHIVED } }))
+    restored += await updateEach(store, page.filter(isWanted), (record) => (isArchived(record) ? asRestored(record) : null));
   return restored;
 }
 
@@ -112,12 +106,11 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
   return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, ...size };
 }
 
-async function countArchived(...[store, tenant, layer, kind]: [RecordStore, string, ...KindArgs]): Promise<number> {
-  const filter = { kinds: [kind], shown: false, where: { status: 'archived' } };
+/** Skills are read one by one: people archive some themselves, and those have no mark. */
+async function countArchived(store: RecordStore, tenant: string, layer: MemoryLayer, kind: RecordKind): Promise<number> {
+  const filter = { kinds: [kind], shown: false, where: { status: ARCHIVED } };
   if (kind !== 'skill') return store.count({ tenant }, layer, filter);
   let archived = 0;
   for await (const page of store.each({ tenant }, layer, filter)) archived += page.filter(isArchived).length;
   return archived;
 }
-
-type KindArgs = [(typeof OWNED_KINDS)[number]['layer'], (typeof OWNED_KINDS)[number]['kind']];

@@ -2,7 +2,7 @@ import { idOf } from '../layers/memory-search.js';
 import { bodyOf, parseBody, updateEach } from '../layers/records.js';
 import type { MemoryRecord, Owners, RecordStore, StoredRecord } from '../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
-import { addCounts, countOwned, type CountsByPlace, LAYERS, removeOwned, totalOf } from './owned-records.js';
+import { addCounts, countOwned, type CountsByPlace, removeOwned, totalOf, walkOwned } from './owned-records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Transition } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
@@ -49,9 +49,8 @@ export async function eraseOwned(
 export async function newFrom(store: RecordStore, clock: Clock, owners: Owners): Promise<number> {
   const now = clock.now();
   let newest = now;
-  for (const layer of LAYERS)
-    for await (const page of store.each(owners, layer, { createdSince: now, createdBefore: now + AHEAD_MS }))
-      for (const { kind, createdAt } of page) if (kind !== 'erasure') newest = Math.max(newest, createdAt);
+  for await (const page of walkOwned(store, owners, { createdSince: now, createdBefore: now + AHEAD_MS }))
+    for (const { kind, createdAt } of page) if (kind !== 'erasure') newest = Math.max(newest, createdAt);
   // What is made in this very millisecond is before it.
   return newest + 1;
 }
@@ -88,8 +87,8 @@ export async function cutRecalled(store: RecordStore, owners: Owners, before: nu
   const erased = await namesOf(store, owners, before, signal);
   if (erased.size === 0) return 0;
   let changed = 0;
-  for await (const page of store.each({ tenant: owners.tenant }, 'episodic', { kinds: ['transition'] })) {
-    signal?.throwIfAborted();
+  const transitions = walkOwned(store, { tenant: owners.tenant }, { kinds: ['transition'] }, { layers: ['episodic'], signal });
+  for await (const page of transitions) {
     const others = page.filter(({ scope }) => !isOwner(owners, scope));
     changed += await updateEach(store, others, (record) => withoutRecalled(record, erased));
   }
@@ -98,11 +97,8 @@ export async function cutRecalled(store: RecordStore, owners: Owners, before: nu
 
 async function namesOf(store: RecordStore, owners: Owners, before: number, signal?: AbortSignal): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
-  for (const layer of LAYERS)
-    for await (const page of store.each(owners, layer, { createdBefore: before })) {
-      signal?.throwIfAborted();
-      for (const record of page) names.add(nameOf(record.scope, layer, idOf(record)));
-    }
+  for await (const page of walkOwned(store, owners, { createdBefore: before }, { signal }))
+    for (const record of page) names.add(nameOf(record.scope, record.layer, idOf(record)));
   return names;
 }
 

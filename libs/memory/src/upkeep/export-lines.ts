@@ -1,7 +1,7 @@
 import { idOf } from '../layers/memory-search.js';
 import { parseBody } from '../layers/records.js';
 import { type Owners, RECORD_FIELDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
-import { LAYERS, OWNED_KINDS } from './owned-records.js';
+import { LAYERS, walkOwned } from './owned-records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import { OwnerAgent, OwnerTenant, UserId } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
@@ -10,6 +10,10 @@ import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import { promisify } from 'node:util';
 import { gunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
+
+const EXPORTED_KINDS = ['transition', 'episode', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill'] as const;
+/** Kinds whose records may hold tests that only reviewers read. */
+const TESTED_KINDS: readonly RecordKind[] = ['episode', 'skill'];
 
 export interface ExportOptions {
   /** Default all. */
@@ -33,32 +37,12 @@ export async function* exportRecords(
   { layers = LAYERS, hiddenTests = true, signal }: ExportOptions = {},
 ): AsyncGenerator<string> {
   if (!hiddenTests)
-    for await (const record of recordsOf(store, owners, layers, (layer) => TESTED_KINDS[layer], signal)) refuseHiddenTests(record);
+    for await (const page of walkOwned(store, owners, { kinds: TESTED_KINDS }, { layers, signal })) page.forEach(refuseHiddenTests);
   const header: ExportHeader = { etude: 'memory', version: EXPORT_VERSION, tenant: owners.tenant };
   yield JSON.stringify(header);
-  for await (const record of recordsOf(store, owners, layers, ownedKinds, signal)) {
-    if (!hiddenTests) refuseHiddenTests(record);
-    yield lineOf(record);
-  }
-}
-
-const ownedKinds = (layer: MemoryLayer) =>
-  OWNED_KINDS.filter((one) => one.layer === layer && one.kind !== 'applied').map(({ kind }) => kind);
-
-async function* recordsOf(
-  store: RecordStore,
-  owners: Owners,
-  layers: readonly MemoryLayer[],
-  kindsOf: (layer: MemoryLayer) => readonly RecordKind[],
-  signal?: AbortSignal,
-): AsyncGenerator<StoredRecord> {
-  for (const layer of layers) {
-    const kinds = kindsOf(layer);
-    if (kinds.length === 0) continue;
-    for await (const page of store.each(owners, layer, { kinds })) {
-      signal?.throwIfAborted();
-      yield* page;
-    }
+  for await (const page of walkOwned(store, owners, { kinds: EXPORTED_KINDS }, { layers, signal })) {
+    if (!hiddenTests) page.forEach(refuseHiddenTests);
+    yield* page.map(lineOf);
   }
 }
 
@@ -70,13 +54,10 @@ function lineOf({ scope: { agent, user }, layer, kind, key, ...record }: StoredR
   return JSON.stringify({ layer, kind, key, packed: gzipSync(plain).toString('base64') });
 }
 
-/** Kinds whose records may hold tests that only reviewers read. */
-export const TESTED_KINDS = { episodic: ['episode'], semantic: [], procedural: ['skill'] } as const;
-
 /** @throws EtudeError PERMISSION_DENIED where it holds tests that were made from a task's cases, some of which are hidden, or held-out ones */
-export function refuseHiddenTests(record: StoredRecord): void {
-  const { layer, kind, scope } = record;
-  if (!(TESTED_KINDS[layer] as readonly string[]).includes(kind) || !holdsHiddenTests(record)) return;
+function refuseHiddenTests(record: StoredRecord): void {
+  const { kind, scope } = record;
+  if (!TESTED_KINDS.includes(kind) || !holdsHiddenTests(record)) return;
   throw new EtudeError(
     'PERMISSION_DENIED',
     `An export of this would hold tests that only reviewers read: ${kind} ${idOf(record)} of "${scope.agent}" has some, held out or made from the cases of a task. Export with a key that has the role "reviewer", or only layers without such tests; "semantic" never has any.`,
@@ -90,24 +71,24 @@ function holdsHiddenTests(record: StoredRecord): boolean {
 }
 
 /** Raised when older readers could no longer read what is written. */
-export const EXPORT_VERSION = 1;
+const EXPORT_VERSION = 1;
 /** A longer line is refused before it is read. The largest bodies that are stored stay below it, packed. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024;
 /** A longer line is packed, which its base64 makes at most a third longer than its bytes. */
-export const PACKED_OVER_BYTES = 1024 * 1024;
+const PACKED_OVER_BYTES = 1024 * 1024;
 /** What a packed line may unpack to. */
 export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 
 const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
 
-export type ExportHeader = z.infer<typeof ExportHeader>;
+type ExportHeader = z.infer<typeof ExportHeader>;
 const FieldValue = z.union([z.string(), z.array(z.string())]);
 const Fields = z.partialRecord(z.enum(RECORD_FIELDS), FieldValue);
 
 export const ExportLine = z.strictObject({
   layer: z.enum(['episodic', 'semantic', 'procedural']),
-  kind: z.enum(['transition', 'episode', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill']),
+  kind: z.enum(EXPORTED_KINDS),
   key: z.string().min(1).max(KEY_CHARS_MAX),
   agent: OwnerAgent,
   user: UserId.nullable(),

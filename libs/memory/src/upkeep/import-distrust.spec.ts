@@ -167,16 +167,6 @@ describe('a skill of an import', () => {
     expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
   });
 
-  it('keeps its life where it has one, also when it is shared', async () => {
-    const scope = { tenant: 'acme', agent: '@tenant', user: null };
-    const proven = skillOf({ status: 'active', scope, proof: proofOf(skillOf()) });
-    expect(await taken([lineOf(skillRecord(proven, []))])).toMatchObject({ added: 1 });
-    expect(await skillNow()).toEqual(proven);
-    const told = { ...skillOf({ name: 'told', kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' }) };
-    await taken([lineOf(skillRecord(told, []))]);
-    expect(await skillNow('told')).toEqual(told);
-  });
-
   it('calls what its new tenant has', async () => {
     const pin = { name: 'parse', tenant: 'beta', agent: 'coder', user: null, version: 1, digest: DIGEST };
     await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
@@ -285,15 +275,6 @@ describe('numbers of an import', () => {
       ),
     ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt'].map((name) => `${name}: ${reason}`));
     expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
-  });
-
-  it('are counts that every answer has room for', async () => {
-    const reasons = await reasonsOf(
-      lineOf(skillRecord(skillOf({ version: 2 ** 40 }), [])),
-      factLine({ support: -5 }),
-      lineOf(skillRecord(skillOf({ executionCount: 2 ** 31 }), [])),
-    );
-    expect(reasons).toEqual(['version', 'support', 'executionCount'].map((name) => `${name}: has to be 0 to 2147483647`));
   });
 
   it('of texts are counted before one is embedded', async () => {

@@ -1,4 +1,4 @@
-import { type Owners, RECORD_KINDS, type RecordFilter, type RecordKind, type RecordStore } from '../record-store.js';
+import { type Owners, RECORD_KINDS, type RecordFilter, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
@@ -7,6 +7,20 @@ export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies 
 export const OWNED_KINDS: ReadonlyArray<{ readonly layer: MemoryLayer; readonly kind: RecordKind }> = LAYERS.flatMap((layer) =>
   RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
 );
+
+/** Every record of these owners that the filter lets through, in every layer, a page at a time. @throws AbortError between pages */
+export async function* walkOwned(
+  store: RecordStore,
+  owners: Owners,
+  filter: RecordFilter,
+  { layers = LAYERS, signal }: { readonly layers?: readonly MemoryLayer[]; readonly signal?: AbortSignal | undefined } = {},
+): AsyncGenerator<readonly StoredRecord[]> {
+  for (const layer of layers)
+    for await (const page of store.each(owners, layer, filter)) {
+      signal?.throwIfAborted();
+      yield page;
+    }
+}
 
 /** Records by place, such as "memory.semantic.fact"; places without any are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
