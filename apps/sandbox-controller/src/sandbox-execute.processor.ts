@@ -5,6 +5,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { CancelBus } from '@etude/queue/tasks/cancel';
 import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import type { ExecutionStore, StoredExecution } from '@etude/queue/executions/executions';
+import { unmeasuredRun } from '@etude/sandbox/run-assembly';
 
 export interface SandboxExecuteDeps {
   readonly sandboxes: Sandboxes;
@@ -30,13 +31,6 @@ function exitOf(error: unknown): ExitReason | null {
   return EXIT_REASONS.find((known) => known === exit && RETRYABLE_EXITS.has(known)) ?? null;
 }
 
-/** A result for code that never ran, since there was no sandbox for it. */
-function neverRan(executionId: string, exit: ExitReason, error: Error): ExecutionResult {
-  const nothing = { exitCode: null, signal: null, stdout: '', stderr: '', stdoutCutBytes: 0, stderrCutBytes: 0 };
-  const usage = { cpuMs: 0, wallMs: 0, memoryPeakKiB: 0 };
-  return { executionId, runs: [{ exit, ...nothing, ...usage, error: { type: 'SandboxUnavailable', message: error.message, line: null } }] };
-}
-
 /** With the last try its result is what it is, with what the code had printed until then. */
 async function resultOf(
   sandboxes: Sandboxes,
@@ -51,7 +45,7 @@ async function resultOf(
   } catch (error) {
     const exit = isLastAttempt ? exitOf(error) : null;
     if (exit === null) throw error;
-    return neverRan(request.executionId, exit, error as Error);
+    return { executionId: request.executionId, runs: [unmeasuredRun(exit, 'SandboxUnavailable', (error as Error).message)] };
   }
 }
 

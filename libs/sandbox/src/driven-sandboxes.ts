@@ -3,57 +3,7 @@ import { RETRYABLE_EXITS, type ExecutionRequest, type ExecutionResult } from '@e
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { RunAssembly } from './run-assembly.js';
 import type { ExecutionEnd, ExecutionSink, SandboxDriver } from './sandbox-driver.js';
-
-/** So many at once, the others wait in order. */
-export class Slots {
-  private taken = 0;
-  private readonly waiting: Array<() => void> = [];
-
-  constructor(
-    private readonly max: number,
-    private readonly waitingMax: number,
-  ) {}
-
-  /**
-   * Resolves with what gives the slot back; call it once.
-   *
-   * @throws EtudeError SANDBOX_CAPACITY when too many wait already; the signal's reason when it aborts first
-   */
-  async enter(signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
-    if (this.taken < this.max) this.taken += 1;
-    else await this.wait(signal);
-    return () => this.leave();
-  }
-
-  private wait(signal: AbortSignal): Promise<void> {
-    if (this.waiting.length >= this.waitingMax) {
-      throw new EtudeError(
-        'SANDBOX_CAPACITY',
-        `${this.max} sandboxes are running and ${this.waiting.length} executions wait; try again later`,
-      );
-    }
-    return new Promise((resolve, reject) => {
-      const enter = () => {
-        signal.removeEventListener('abort', abandon);
-        resolve();
-      };
-      const abandon = () => {
-        this.waiting.splice(this.waiting.indexOf(enter), 1);
-        reject(signal.reason as Error);
-      };
-      signal.addEventListener('abort', abandon, { once: true });
-      this.waiting.push(enter);
-    });
-  }
-
-  /** The slot passes to who waits longest. */
-  private leave(): void {
-    const next = this.waiting.shift();
-    if (next) next();
-    else this.taken -= 1;
-  }
-}
+import { WaitingLine } from './waiting-line.js';
 
 export interface DrivenSandboxesLimits {
   readonly concurrencyMax: number;
@@ -76,13 +26,17 @@ const isSpoilt = ({ runs }: ExecutionResult) => runs.some(({ exit }) => RETRYABL
 /** Executions over any driver: once per id, so many at once, each in a sandbox of its own that is destroyed on every path. */
 export class DrivenSandboxes implements Sandboxes {
   private readonly known = new Map<string, Running>();
-  private readonly slots: Slots;
+  private readonly waiting: WaitingLine<void>;
+  /** Executions that hold one of the `concurrencyMax` places. */
+  private active = 0;
 
   constructor(
     private readonly driver: SandboxDriver,
-    limits: DrivenSandboxesLimits,
+    private readonly limits: DrivenSandboxesLimits,
   ) {
-    this.slots = new Slots(limits.concurrencyMax, limits.waitingMax);
+    const refusal = (before: number) =>
+      new EtudeError('SANDBOX_CAPACITY', `${limits.concurrencyMax} sandboxes are running and ${before} executions wait; try again later`);
+    this.waiting = new WaitingLine({ waitingMax: limits.waitingMax, refusal });
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
@@ -140,7 +94,9 @@ export class DrivenSandboxes implements Sandboxes {
   }
 
   private async run(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    const leaveSlot = await this.slots.enter(signal);
+    signal.throwIfAborted();
+    if (this.active < this.limits.concurrencyMax) this.active += 1;
+    else await this.waiting.wait(signal);
     try {
       const assembly = new RunAssembly();
       while (assembly.results.length < request.runs.length) {
@@ -153,7 +109,8 @@ export class DrivenSandboxes implements Sandboxes {
       }
       return { executionId: request.executionId, runs: assembly.results };
     } finally {
-      leaveSlot();
+      // The place passes to the execution that waits longest.
+      if (!this.waiting.give()) this.active -= 1;
     }
   }
 

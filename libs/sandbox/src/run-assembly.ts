@@ -1,4 +1,4 @@
-import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type { Display, ExitReason, RunResult } from '@etude/contracts/sandbox';
 import type { ExecutionSink, LostSandbox } from './sandbox-driver.js';
 
 interface Partial {
@@ -9,6 +9,21 @@ interface Partial {
 }
 
 const nothing = (): Partial => ({ stdout: '', stderr: '', displays: [], startedMs: performance.now() });
+
+/** The result of a run that no supervisor could measure. */
+export const unmeasuredRun = (exit: ExitReason, type: string, message: string): RunResult => ({
+  exit,
+  exitCode: null,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 0,
+  wallMs: 0,
+  memoryPeakKiB: 0,
+  error: { type, message, line: null },
+});
 
 /** Whole results out of what an execution tells piece by piece. What a lost run had printed is kept. */
 export class RunAssembly implements ExecutionSink {
@@ -39,20 +54,8 @@ export class RunAssembly implements ExecutionSink {
   /** Ends the run under way with what it had printed. */
   lose({ exit, message }: LostSandbox): void {
     const { stdout, stderr, displays, startedMs } = this.partial;
-    this.results.push({
-      exit,
-      exitCode: null,
-      signal: null,
-      stdout,
-      stderr,
-      stdoutCutBytes: 0,
-      stderrCutBytes: 0,
-      cpuMs: 0,
-      wallMs: performance.now() - startedMs,
-      memoryPeakKiB: 0,
-      error: { type: 'SandboxLost', message, line: null },
-      ...(displays.length > 0 ? { displays } : {}),
-    });
+    const shown = displays.length > 0 ? { displays } : {};
+    this.results.push({ ...unmeasuredRun(exit, 'SandboxLost', message), stdout, stderr, wallMs: performance.now() - startedMs, ...shown });
     this.partial = nothing();
   }
 }

@@ -33,19 +33,8 @@ export const shuttingDown = () =>
     retryAfterMs: 500,
   });
 
-export const controllerFull = (sessionsMax: number) =>
-  new EtudeError(
-    'SANDBOX_CAPACITY',
-    `This controller holds its limit of ${sessionsMax} sandboxes; try another controller, or try again later`,
-    {
-      metadata: { exit: 'capacity' },
-    },
-  );
-
-export const tenantFull = (tenant: string, openMax: number) =>
-  new EtudeError('SANDBOX_CAPACITY', `tenant ${tenant} may have ${openMax} open sandboxes; close one, or ask the operator for more`, {
-    metadata: { exit: 'capacity', openMax: String(openMax) },
-  });
+export const full = (message: string, metadata: Record<string, string> = {}) =>
+  new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', ...metadata } });
 
 const EXPIRED = { type: 'SandboxExpired', message: "the sandbox's time was over; renew it in time", line: null };
 

@@ -67,21 +67,6 @@ async function words(events: AsyncIterable<ExecutionEvent>): Promise<string[]> {
 }
 
 describe('opening a session', () => {
-  it('answers the same request with the same session', async () => {
-    const { cluster, start } = world();
-    const { host } = await start();
-    const first = await host.open(request('a'), never());
-    expect(await host.open(request('a'), never())).toEqual(first);
-    expect(first).toMatchObject({ state: 'open', template: 'default', tenant: 'acme' });
-    expect(cluster.sandboxes).toHaveLength(1);
-  });
-
-  it('refuses the same request id for another body', async () => {
-    const { host } = await world().start();
-    await host.open(request('a'), never());
-    await expect(host.open(request('a', { ttlMs: 5_000 }), never())).rejects.toEqual(reached('ALREADY_EXISTS'));
-  });
-
   it('makes one of two that come at once and destroys the other', async () => {
     const { cluster, start } = world();
     const [one, other] = [await start(), await start()];
@@ -105,12 +90,6 @@ describe('opening a session', () => {
     await Promise.all(opening);
     await expect(host.open(request('d'), never())).rejects.toEqual(reached('SANDBOX_CAPACITY'));
     expect(await host.open(request('e', { tenant: 'other' }), never())).toMatchObject({ state: 'open' });
-  });
-
-  it('takes no more than the controller may hold', async () => {
-    const { host } = await world().start({ sessionsMax: 1 });
-    await host.open(request('a'), never());
-    await expect(host.open(request('b'), never())).rejects.toEqual(reached('SANDBOX_CAPACITY'));
   });
 
   it('lets in no more than there is room for when many come at once', async () => {
@@ -141,38 +120,6 @@ describe('opening a session', () => {
 });
 
 describe('the life of a session', () => {
-  it('is unknown to other tenants', async () => {
-    const { host } = await world().start();
-    const { id } = await host.open(request('a'), never());
-    for (const call of [
-      () => host.get('other', id),
-      () => host.find('other', id),
-      () => host.close('other', id),
-      () => host.renew('other', id, 5_000),
-    ])
-      await expect(call()).rejects.toEqual(reached('NOT_FOUND'));
-    expect(await host.get('acme', id)).toMatchObject({ state: 'open' });
-  });
-
-  it('is destroyed by a close, once', async () => {
-    const { cluster, start } = world();
-    const { host } = await start();
-    const { id } = await host.open(request('a'), never());
-    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
-    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
-    await expect(host.find('acme', id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', details: { metadata: { state: 'closed' } } });
-    expect(host.sessionCount).toBe(0);
-    expect(cluster.newest.released).toBe(true);
-  });
-
-  it('expires', async () => {
-    const { cluster, store, start } = world();
-    const { host } = await start();
-    const { id } = await host.open(request('a', { ttlMs: 1_000 }), never());
-    await until(async () => (await store.get('acme', id))?.session.state === 'expired');
-    expect(cluster.newest.released).toBe(true);
-  });
-
   it('lives on where it is renewed', async () => {
     const { cluster, store, start } = world();
     const { host } = await start();
@@ -233,14 +180,6 @@ describe('a session while Redis is away', () => {
 });
 
 describe('executions of a session', () => {
-  it('stream what is printed while they run', async () => {
-    const { held, sandbox } = await opened();
-    const events = held.executions.start(execution(held, 'x', 'one wait two')).read(null, never());
-    expect(wordOf((await events.next()).value as ExecutionEvent)).toBe('one');
-    sandbox.go();
-    expect(await words(events)).toEqual(['two', 'tail', '=ok']);
-  });
-
   it('run once, and are told from any place to any number of callers', async () => {
     const { held, sandbox } = await opened();
     const log = held.executions.start(execution(held, 'x', 'one wait two three'));
@@ -255,40 +194,10 @@ describe('executions of a session', () => {
     expect(sandbox.ran).toEqual(['x']);
   });
 
-  it('go on without their caller', async () => {
-    const { held, sandbox } = await opened();
-    const gone = new AbortController();
-    const read = words(held.executions.start(execution(held, 'x', 'one wait two')).read(null, gone.signal));
-    gone.abort(new Error('gone'));
-    await expect(read).rejects.toThrow('gone');
-    sandbox.go();
-    expect(await words(held.executions.start(execution(held, 'x', 'one wait two')).read(null, never()))).toContain('two');
-  });
-
-  it('are refused while another runs, which is named', async () => {
-    const { held, sandbox } = await opened();
-    const log = held.executions.start(execution(held, 'x', 'wait'));
-    expect(() => held.executions.start(execution(held, 'y', 'one'))).toThrow(
-      expect.objectContaining({ code: 'FAILED_PRECONDITION', details: { metadata: { executionId: 'x' } } }),
-    );
-    sandbox.go();
-    await words(log.read(null, never()));
-    expect(await words(held.executions.start(execution(held, 'y', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
-  });
-
   it('are refused where their id was used for other code', async () => {
     const { held } = await opened();
     await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()));
     expect(() => held.executions.start(execution(held, 'x', 'two'))).toThrow(reached('ALREADY_EXISTS'));
-  });
-
-  it('are not made by following one that never ran, whose id stays free', async () => {
-    const { held, sandbox } = await opened();
-    const place = { at: 3, part: 0 };
-    for (const code of ['', 'one'])
-      await expect(words(held.executions.follow(execution(held, 'x', code)).read(place, never()))).rejects.toEqual(reached('NOT_FOUND'));
-    expect(sandbox.ran).toEqual([]);
-    expect(await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
   });
 
   it('have no place behind their end', async () => {
@@ -303,15 +212,6 @@ describe('executions of a session', () => {
       await expect(words(held.executions.follow(execution(held, 'x', '')).read(place, never()))).rejects.toEqual(
         reached('INVALID_ARGUMENT'),
       );
-  });
-
-  it('are stopped by a cancel, and the session goes on', async () => {
-    const { held } = await opened();
-    const read = words(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
-    expect(held.executions.cancel('y')).toBe(false);
-    expect(held.executions.cancel('x')).toBe(true);
-    expect(await read).toEqual(['one', '=cancelled']);
-    expect(await words(held.executions.start(execution(held, 'y', 'two')).read(null, never()))).toEqual(['two', 'tail', '=ok']);
   });
 
   it('end with what they printed and why when the sandbox is lost', async () => {
@@ -368,17 +268,6 @@ describe('a session whose controller is gone', () => {
     await other.upkeep.look();
     expect(await store.get('acme', id)).toMatchObject({ controllerId: other.controllerId, ownerEpoch: 2, session: { state: 'open' } });
     expect(other.host.sessionCount).toBe(1);
-  });
-
-  it('is lost where nobody else can reach its sandbox', async () => {
-    const { cluster, store, start } = world(false);
-    const one = await start();
-    const { id } = await one.host.open(request('a'), never());
-    await one.host.shutDown();
-    expect(await store.get('acme', id)).toMatchObject({
-      session: { state: 'lost', stateReason: 'infra: the controller that held it was stopped' },
-    });
-    expect(cluster.newest.released).toBe(true);
   });
 
   it('is lost where its sandbox ended with the controller', async () => {

@@ -1,68 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
-import { counter, gauge } from '@etude/platform/metrics';
+import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import type { StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { FinishedLogs } from './execution-log.js';
-import { controllerFull, ended, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown, tenantFull } from './held-session.js';
+import { ended, full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
 import type { OwnerWatch } from './session-upkeep.js';
 
 export const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
-/** Read at each scrape. */
-export function gaugeSessions(open: () => number): void {
-  gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect: open });
-}
-
-export interface RoomLimits {
-  /** Sessions in this controller. */
-  readonly sessionsMax: number;
-  /** Open sessions of one tenant, over all controllers. */
-  readonly tenantSessionsMax: number;
-}
-
-/** Sessions that are there already. */
-interface Taken {
-  /** In this controller. */
-  readonly held: number;
-  /** Of the tenant, over all controllers. */
-  readonly open: number;
-}
-
-/** Sessions that are being opened, which take room before there is a record of them. */
-export class SessionRoom {
-  readonly #byTenant = new Map<string, number>();
-
-  get count(): number {
-    return [...this.#byTenant.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  /**
-   * Looks and takes in one go, so that of many calls at once no more are let in than there is room for.
-   *
-   * Answers what gives the place back, to be called once. @throws EtudeError SANDBOX_CAPACITY
-   */
-  enter(tenant: string, { held, open }: Taken, { sessionsMax, tenantSessionsMax }: RoomLimits): () => void {
-    if (held + this.count >= sessionsMax) throw controllerFull(sessionsMax);
-    if (open + this.#of(tenant) >= tenantSessionsMax) throw tenantFull(tenant, tenantSessionsMax);
-    this.#byTenant.set(tenant, this.#of(tenant) + 1);
-    return () => {
-      const left = this.#of(tenant) - 1;
-      if (left > 0) this.#byTenant.set(tenant, left);
-      else this.#byTenant.delete(tenant);
-    };
-  }
-
-  #of(tenant: string): number {
-    return this.#byTenant.get(tenant) ?? 0;
-  }
-}
-
-export interface SessionHostParts extends RoomLimits {
+export interface SessionHostParts {
   readonly controllerId: string;
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;
@@ -70,11 +21,22 @@ export interface SessionHostParts extends RoomLimits {
   /** Which controllers are dead for sure. */
   readonly owners: OwnerWatch;
   readonly logger: QueueLogger;
+  /** Sessions in this controller. */
+  readonly sessionsMax: number;
+  /** Open sessions of one tenant, over all controllers. */
+  readonly tenantSessionsMax: number;
 }
 
-/** Bytes of finished executions' events that are kept at hand; beyond it their sandboxes are asked again. */
+/** How a session ended. */
+interface End {
+  readonly state: SessionEnd;
+  readonly reason: string;
+}
+
+/** Events of finished executions are kept up to this size in bytes. Older ones are asked of their sandboxes again. */
 const FINISHED_MAX_BYTES = 16 * 1024 * 1024;
-const STOPPED = 'infra: the controller that held it was stopped';
+const STOPPED: End = { state: 'lost', reason: 'infra: the controller that held it was stopped' };
+const NEVER_HELD: End = { state: 'lost', reason: 'infra: its sandbox was never handed over' };
 /** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
 const STOP_WAIT_MS = 2_000;
 /** How long a call waits until it is sure that a session's controller is dead, and how often it looks. */
@@ -82,14 +44,15 @@ const DOUBT_MAX_MS = 4_000;
 const DOUBT_LOOK_MS = 200;
 const NEVER = new AbortController().signal;
 
-/** Sessions of callers whose sandboxes this controller holds. What it holds is recorded in the store before anybody hears of it. */
+/** The sessions whose sandboxes this controller holds. Each is recorded in the store before its caller hears of it. */
 export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
-  readonly #opening = new SessionRoom();
+  /** Requests whose sandboxes are being claimed. They take room before the store has a record of them. */
+  readonly #opening = new Set<SessionRequest>();
   readonly #takingOver = new Map<string, Promise<HeldSession>>();
-  /** Ends that Redis was not there for. */
-  readonly #unwritten = new Map<string, { readonly held: HeldSession; readonly state: SessionEnd; readonly reason: string }>();
-  /** Recorded for this controller, which has no sandbox for them; ended if they still are at the next look. */
+  /** Ends that could not be written because Redis was away. */
+  readonly #unwritten = new Map<string, End>();
+  /** Sessions recorded for this controller without a sandbox at the last look. The next look ends them. */
   #strays: ReadonlySet<string> = new Set();
   readonly #finished = new FinishedLogs(FINISHED_MAX_BYTES);
   #closing = false;
@@ -98,7 +61,7 @@ export class SessionHost {
 
   /** Open or being opened. */
   get sessionCount(): number {
-    return this.#held.size + this.#opening.count;
+    return this.#held.size + this.#opening.size;
   }
 
   /** @throws EtudeError ALREADY_EXISTS, SANDBOX_CAPACITY, SANDBOX_UNAVAILABLE, QUEUE_UNAVAILABLE, SHUTTING_DOWN */
@@ -106,13 +69,13 @@ export class SessionHost {
     this.#refuseWhenClosing();
     const known = await this.parts.store.findRequest(request);
     if (known) return known.session;
-    const { tenant } = request;
-    const open = await this.parts.store.openCount(tenant);
-    const leave = this.#opening.enter(tenant, { held: this.#held.size, open }, this.parts);
+    const openCount = await this.parts.store.openCount(request.tenant);
+    this.#refuseWithoutRoom(request.tenant, openCount);
+    this.#opening.add(request);
     try {
       return await this.#claimAndRecord(request, signal);
     } finally {
-      leave();
+      this.#opening.delete(request);
     }
   }
 
@@ -169,27 +132,31 @@ export class SessionHost {
       const held = await this.find(tenant, id).catch((error: unknown) => {
         if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
       });
-      if (held) await this.#end(held, 'closed', '');
+      if (held) await this.#end(held, { state: 'closed', reason: '' });
     }
     return this.get(tenant, id);
   }
 
-  /** Compares with the store: lets go of what others hold or ended meanwhile, and writes ends that could not be written. */
+  /** Lets go of sessions that the store gives to others, and ends those that the store gives to this controller without a sandbox. */
   async reconcile(): Promise<void> {
-    for (const [key, { held, state, reason }] of this.#unwritten) {
-      await this.#write(held, state, reason);
-      this.#unwritten.delete(key);
-    }
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
-    const recorded = new Set((await store.heldBy(controllerId)).map(({ tenant, id }) => keyOf(tenant, id)));
+    const unwritten = new Map(this.#unwritten);
+    const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one.tenant, one.id), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
       const stored = await store.get(held.session.tenant, held.session.id);
       if (stored?.controllerId === controllerId && stored.session.state === 'open') continue;
       await this.#letGo(held, stored);
     }
-    await this.#endStrays(recorded);
+    const strays = [...recorded].filter(([key]) => !this.#held.has(key) && !this.#takingOver.has(key));
+    for (const [key, { tenant, id }] of strays) {
+      const end = unwritten.get(key) ?? (this.#strays.has(key) ? NEVER_HELD : null);
+      const stored = end && (await store.get(tenant, id));
+      if (end && stored?.controllerId === controllerId) await store.end(tenant, id, stored.ownerEpoch, end.state, end.reason);
+    }
+    for (const key of unwritten.keys()) this.#unwritten.delete(key);
+    this.#strays = new Set(strays.map(([key]) => key));
   }
 
   /** Sessions that others can attach to go on there; the others are lost with this process, and say so. */
@@ -199,8 +166,8 @@ export class SessionHost {
     await Promise.allSettled(
       all.map(async (held) => {
         if (held.sandbox.place === null) {
-          held.stop(ended({ ...held.session, state: 'lost', stateReason: STOPPED }));
-          return this.#end(held, 'lost', STOPPED);
+          held.stop(ended({ ...held.session, state: STOPPED.state, stateReason: STOPPED.reason }));
+          return this.#end(held, STOPPED);
         }
         this.#held.delete(held.key);
         held.stop(shuttingDown());
@@ -265,35 +232,31 @@ export class SessionHost {
     const held = new HeldSession(session, ownerEpoch, sandbox, this.#finished);
     this.#held.set(held.key, held);
     this.#expireIn(held, remainingMs);
-    void sandbox.lost.then(({ exit, message }) => this.#end(held, 'lost', `${exit}: ${message}`));
+    void sandbox.lost.then(({ exit, message }) => this.#end(held, { state: 'lost', reason: `${exit}: ${message}` }));
     return held;
   }
 
   #expireIn(held: HeldSession, ms: number): void {
-    held.expireIn(ms, () => void this.#end(held, 'expired', ''));
+    held.expireIn(ms, () => void this.#end(held, { state: 'expired', reason: '' }));
   }
 
-  /** Once: whoever comes second finds nothing to end. The sandbox is destroyed whether or not Redis is there. */
-  async #end(held: HeldSession, state: SessionEnd, reason: string): Promise<void> {
+  /** The second call for a session does nothing. The sandbox is destroyed even while Redis is away. */
+  async #end(held: HeldSession, how: End): Promise<void> {
     if (this.#held.get(held.key) !== held) return;
     this.#held.delete(held.key);
+    const { session, ownerEpoch, key } = held;
+    const { state, reason } = how;
     sessionEnds.inc({ state });
-    const end = ended({ ...held.session, state, stateReason: reason });
+    const end = ended({ ...session, state, stateReason: reason });
     const stopped = held.endBy(state, end);
     const released = held.sandbox.release().catch((error: unknown) => this.#report(held, error, 'a sandbox could not be destroyed'));
-    try {
-      await this.#write(held, state, reason);
-    } catch (error) {
-      this.#unwritten.set(held.key, { held, state, reason });
+    await this.parts.store.end(session.tenant, session.id, ownerEpoch, state, reason).catch((error: unknown) => {
+      this.#unwritten.set(key, how);
       this.#report(held, error, 'the end of a session was not written; it is tried again');
-    }
+    });
     await released;
     await Promise.race([stopped, sleep(STOP_WAIT_MS, undefined, { ref: false })]);
     held.stop(end);
-  }
-
-  async #write({ session, ownerEpoch }: HeldSession, state: SessionEnd, reason: string): Promise<void> {
-    await this.parts.store.end(session.tenant, session.id, ownerEpoch, state, reason);
   }
 
   async #letGo(held: HeldSession, stored: StoredSession | null): Promise<void> {
@@ -309,21 +272,20 @@ export class SessionHost {
     this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'let go of a session that is not held here any more');
   }
 
-  /** Such as one whose record was written although Redis seemed away. */
-  async #endStrays(recorded: ReadonlySet<string>): Promise<void> {
-    const strays = [...recorded].filter((key) => !this.#held.has(key) && !this.#takingOver.has(key) && !this.#unwritten.has(key));
-    for (const key of strays.filter((one) => this.#strays.has(one))) {
-      const [tenant = '', id = ''] = key.split('/');
-      const stored = await this.parts.store.get(tenant, id);
-      if (stored?.controllerId === this.parts.controllerId)
-        await this.parts.store.end(tenant, id, stored.ownerEpoch, 'lost', 'infra: its sandbox was never handed over');
-    }
-    this.#strays = new Set(strays);
-  }
-
   async #endOf(tenant: string, id: string): Promise<Error> {
     const session = await this.get(tenant, id);
     return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
+  }
+
+  #refuseWithoutRoom(tenant: string, openCount: number): void {
+    const { sessionsMax, tenantSessionsMax } = this.parts;
+    const opening = [...this.#opening].filter((request) => request.tenant === tenant).length;
+    if (this.sessionCount >= sessionsMax)
+      throw full(`This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`);
+    if (openCount + opening >= tenantSessionsMax)
+      throw full(`Tenant ${tenant} may have ${tenantSessionsMax} open sandboxes. Close one, or ask the operator for more.`, {
+        openMax: String(tenantSessionsMax),
+      });
   }
 
   #refuseWhenClosing(): void {

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import { portError } from '@etude/platform/health';
+import { gauge } from '@etude/platform/metrics';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
@@ -11,7 +12,7 @@ import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
 import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
-import { gaugeSessions, SessionHost } from './session-host.js';
+import { SessionHost } from './session-host.js';
 import { OwnerWatch, SessionUpkeep } from './session-upkeep.js';
 
 /** Calls that still run get this long when the service closes. */
@@ -49,7 +50,8 @@ export class SessionService {
     const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const tenantSessionsMax = config.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX;
     const host = new SessionHost({ controllerId, driver, store, directory, owners, sessionsMax, tenantSessionsMax, logger });
-    gaugeSessions(() => host.sessionCount);
+    const collect = () => host.sessionCount;
+    gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });
     try {
       const server = await listen(config, token, host, store, logger);
       const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);

@@ -22,7 +22,6 @@ export interface PodManifest {
   readonly metadata: {
     readonly name: string;
     readonly labels: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec: V1PodSpec;
 }
@@ -135,14 +134,14 @@ export class KubeApi {
     return done ?? 'gone';
   }
 
-  /** Sets labels and annotations; null takes one away. @returns null where no pod of this name has this uid */
+  /** Sets labels; null removes one. @returns null where no pod of this name has this uid */
   async patchPod(
     name: string,
     uid: string,
-    change: { labels?: Readonly<Record<string, string | null>>; annotations?: Readonly<Record<string, string | null>> },
+    { labels }: { labels: Readonly<Record<string, string | null>> },
     signal: AbortSignal = NEVER,
   ): Promise<PodView | null> {
-    const body = { metadata: { uid, ...change } };
+    const body = { metadata: { uid, labels } };
     const contentType = 'application/merge-patch+json';
     const patch = async () => podView(await this.#json<RawPod>('PATCH', this.#path(name), signal, { body, contentType }));
     // Patches are merged in the server, which says 409 only after five others came in between.

@@ -4,7 +4,7 @@ import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '../sandbox-dri
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
-import { ANNOTATIONS, claimDigestOf, LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
+import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { addressOf, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodProof } from './pod-proof.js';
 import { PodReaper } from './pod-removal.js';
@@ -209,11 +209,11 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   /** Tells other controllers and people, where the claim still stands. */
-  private async mark({ pod, uid, claim }: PodPlace): Promise<void> {
+  private async mark({ pod, uid }: PodPlace): Promise<void> {
     if (!this.claimed.holds(uid)) return;
     const labels = { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller };
     try {
-      await this.parts.api.patchPod(pod, uid, { labels, annotations: { [ANNOTATIONS.claim]: claimDigestOf(claim) } });
+      await this.parts.api.patchPod(pod, uid, { labels });
     } catch (error) {
       // Others find out when they try to bind it.
       this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 
-/** Labels and annotations of sandbox pods. */
+/** Labels of sandbox pods. */
 export const LABELS = {
   /** The installation that the pod belongs to; its controllers share one pool. */
   pool: 'etude.dev/pool',
@@ -16,11 +16,6 @@ export const LABELS = {
   controller: 'etude.dev/controller',
   /** What the pod's token is made from, together with the installation's secret. Random, so it also tells pods of one name apart. */
   nonce: 'etude.dev/nonce',
-} as const;
-
-export const ANNOTATIONS = {
-  /** Digest of the claim; says nothing about whose it is. */
-  claim: 'etude.dev/claim',
 } as const;
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -38,8 +33,6 @@ export const supervisorNameOf = (pod: { readonly name: string; readonly uid: str
 export const tokenOf = (secret: string, nonce: string) => createHmac('sha256', secret).update(nonce).digest('hex');
 
 export const tokenDigestOf = (token: string) => digest(token);
-
-export const claimDigestOf = (claim: string) => digest(claim).slice(0, 32);
 
 /** A number that is the same for the same text in every process. */
 export const numberOf = (text: string) => Number.parseInt(digest(text).slice(0, 8), 16);

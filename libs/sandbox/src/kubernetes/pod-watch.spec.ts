@@ -64,20 +64,6 @@ describe('PodWatch', () => {
     expect(watch.state.relists).toBe(1);
   });
 
-  it('asks for the whole list at once when pages expire again and again', async () => {
-    for (let i = 0; i < 5; i++) server.put(`pod-${i}`);
-    server.next('list', refuse(410, 'Expired'));
-    server.next('list', refuse(410, 'Expired'));
-    await started({ pageSize: 2 });
-    await agrees();
-    expect(
-      server.asked
-        .filter(({ kind }) => kind === 'list')
-        .at(-1)
-        ?.url.searchParams.has('limit'),
-    ).toBe(false);
-  });
-
   it('goes on from a bookmark without a new list', async () => {
     await started();
     await watching();

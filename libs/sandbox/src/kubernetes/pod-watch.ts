@@ -1,4 +1,4 @@
-import type { KubeApi, WatchEvent } from './kube-api.js';
+import type { KubeApi, PodPage, WatchEvent } from './kube-api.js';
 import { abortError, backoffMs, kubeReason, kubeStatus, pause } from './kube-error.js';
 import type { KubeLogger, PodView } from './pod-view.js';
 
@@ -76,8 +76,6 @@ const WATCH_S = { min: 240, max: 360 } as const;
 const RETRY_AFTER_MAX_MS = 60_000;
 /** After so many watches in a row without an event, the version itself may be what the server can't serve (its store was restored). */
 const FRUITLESS_MAX = 5;
-/** Lists that end half-way with 410 before one is asked for in a single piece. */
-const PAGED_LISTS_MAX = 3;
 /** A watch that the server ends sooner, without an event, counts as failed. */
 const FRUITLESS_MS = 1_000;
 
@@ -128,11 +126,7 @@ export class PodWatch implements PodFeed {
     const aborted = Promise.withResolvers<never>();
     const abort = () => aborted.reject(abortError(signal));
     signal.addEventListener('abort', abort, { once: true });
-    try {
-      await Promise.race([this.#synced.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    await Promise.race([this.#synced.promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
   }
 
   /** Hears of each change after it is in `pods`, in order. @returns ends it */
@@ -162,7 +156,7 @@ export class PodWatch implements PodFeed {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { pods, resourceVersion } = await this.#wholeList(signal);
+    const { pods, resourceVersion } = await this.#pages(signal);
     this.#listDueAt = performance.now() + this.#options.resyncMs * (0.9 + Math.random() / 5);
     this.#seen(resourceVersion);
     this.#state = { ...this.#state, relists: this.#state.relists + 1 };
@@ -172,25 +166,14 @@ export class PodWatch implements PodFeed {
     this.#options.logger?.debug({ pods: pods.length, changes: changes.length, resourceVersion }, 'listed the sandbox pods');
   }
 
-  /** All pages come from one moment; where that moment is forgotten half-way, from the beginning. */
-  async #wholeList(signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
-    for (let made = 1; ; made++) {
-      try {
-        return await this.#pages(made < PAGED_LISTS_MAX ? this.#options.pageSize : undefined, signal);
-      } catch (error) {
-        if (kubeStatus(error) !== 410 || made >= PAGED_LISTS_MAX) throw error;
-      }
-    }
-  }
-
-  async #pages(limit: number | undefined, signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
+  /** All pages come from one moment. A server that forgets it half-way answers 410, after which the whole list begins anew. */
+  async #pages(signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
+    const { selector, pageSize: limit } = this.#options;
     const pods: PodView[] = [];
-    let next: string | null = null;
-    for (;;) {
-      const page = await this.api.listPods(this.#options.selector, { limit, ...(next === null ? {} : { continue: next }) }, signal);
+    for (let page: PodPage | null = null; ;) {
+      page = await this.api.listPods(selector, { limit, ...(page?.continue ? { continue: page.continue } : {}) }, signal);
       pods.push(...page.pods);
-      next = page.continue;
-      if (next === null) return { pods, resourceVersion: page.resourceVersion };
+      if (page.continue === null) return { pods, resourceVersion: page.resourceVersion };
     }
   }
 

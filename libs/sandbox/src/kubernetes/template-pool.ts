@@ -1,11 +1,11 @@
-import { ClaimQueue, claimRefusal, type PoolProblem } from './claim-queue.js';
+import { WaitingLine } from '../waiting-line.js';
 import type { PodApi } from './kube-api.js';
 import { LABELS, numberOf, tokenOf } from './pod-identity.js';
 import { type OpenLink, PodConnector, type PodConnection } from './pod-link.js';
 import { PodRemover } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
-import { PodStarter, type PodKind } from './pod-starter.js';
+import { claimRefusal, type PodKind, PodStarter, type PoolProblem } from './pod-starter.js';
 import type { KubeLogger } from './pod-view.js';
 import type { PodChange } from './pod-watch.js';
 import { type ClaimPace, PoolBalance } from './pool-balance.js';
@@ -58,7 +58,7 @@ export class TemplatePool {
   readonly roster: PodRoster;
   readonly starter: PodStarter;
   conflicts = 0;
-  private readonly queue: ClaimQueue<FreePod>;
+  private readonly queue: WaitingLine<FreePod>;
   private readonly connector: PodConnector;
   private readonly remover: PodRemover;
   private readonly notes: QuietLane;
@@ -80,7 +80,7 @@ export class TemplatePool {
     this.notes = new QuietLane({ atOnce: 1, everyMs: 0, waitMaxMs: settings.removalMaxMs, now });
     this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
     const refusal = (before: number) => this.refusal(before, this.starter.problem ?? this.obstacle);
-    this.queue = new ClaimQueue({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
+    this.queue = new WaitingLine({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
   }
 
   /** Starts looking after its size, once it knows the pods that are there. */

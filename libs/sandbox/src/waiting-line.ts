@@ -1,34 +1,3 @@
-import { errorDetails, EtudeError } from '@etude/contracts/errors';
-import type { ExitReason } from '@etude/contracts/sandbox';
-
-/** Why pods can't be created or don't start. */
-export interface PoolProblem {
-  readonly exit: ExitReason;
-  readonly message: string;
-  readonly retryAfterMs?: number;
-}
-
-/** Out of what the API server answered to a creation. */
-export function creationProblem(error: unknown): PoolProblem {
-  const { message } = error as Error;
-  const { metadata, retryAfterMs } = errorDetails(error);
-  const exit = (metadata?.exit ?? 'infra') as ExitReason;
-  return { exit, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-}
-
-/** What a claim is told that waited for nothing. Room that is lacking is SANDBOX_CAPACITY, whatever else SANDBOX_UNAVAILABLE. */
-export function claimRefusal(template: string, max: number, before: number, problem: PoolProblem | null): EtudeError {
-  const exit: ExitReason = problem?.exit ?? 'capacity';
-  const code = exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE';
-  const why = problem
-    ? `no sandbox of the template "${template}" can be started: ${problem.message}`
-    : `none of at most ${max} sandboxes of the template "${template}" became free; try again later, or raise its warm.max`;
-  return new EtudeError(code, `${why} (${before} claims wait before this one)`, {
-    ...(problem?.retryAfterMs === undefined ? {} : { retryAfterMs: problem.retryAfterMs }),
-    metadata: { exit, position: String(before), limit: String(max), template },
-  });
-}
-
 interface Waiting<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: Error) => void;
@@ -36,18 +5,19 @@ interface Waiting<T> {
   told: number;
 }
 
-export interface QueueLimits {
+export interface LineLimits {
   readonly waitingMax: number;
-  readonly waitMs: number;
-  /** Why nothing came: for the one that has waited long enough, or is one too many, with so many before it. */
+  /** Absent: without end. */
+  readonly waitMs?: number;
+  /** The error for a caller that waited `waitMs`, or is one too many. `before`: how many wait before it. */
   readonly refusal: (before: number) => Error;
 }
 
-/** Claims that wait for a pod, first come, first served. */
-export class ClaimQueue<T> {
+/** Callers that wait for a value, first come, first served. */
+export class WaitingLine<T> {
   private readonly waiting: Array<Waiting<T>> = [];
 
-  constructor(private readonly limits: QueueLimits) {}
+  constructor(private readonly limits: LineLimits) {}
 
   get length(): number {
     return this.waiting.length;
@@ -72,7 +42,8 @@ export class ClaimQueue<T> {
         };
       const waiting: Waiting<T> = { resolve: settled(resolve), reject: settled(reject), onQueued, told: -1 };
       const abort = () => this.drop(waiting, () => signal.reason as Error);
-      const timer = setTimeout(() => this.drop(waiting, this.limits.refusal), this.limits.waitMs);
+      const { waitMs, refusal } = this.limits;
+      const timer = waitMs === undefined ? undefined : setTimeout(() => this.drop(waiting, refusal), waitMs);
       signal.addEventListener('abort', abort, { once: true });
       if (first) this.waiting.unshift(waiting);
       else this.waiting.push(waiting);
