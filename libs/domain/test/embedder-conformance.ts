@@ -1,6 +1,7 @@
 import { isAbort } from '@etude/contracts/errors';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Embedder } from '../src/ports/embedder.js';
+import { cosineOf } from '../src/retrieval/calibration.js';
 
 export interface EmbedderUnderTest {
   readonly embedder: Embedder;
@@ -14,19 +15,6 @@ const TEXTS = [
   'x',
   'Find the shortest path in a graph.',
 ];
-
-export function cosine(a: Float32Array, b: Float32Array): number {
-  let dot = 0;
-  let aa = 0;
-  let bb = 0;
-  a.forEach((value, i) => {
-    const other = b[i] ?? 0;
-    dot += value * other;
-    aa += value * value;
-    bb += other * other;
-  });
-  return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
-}
 
 async function one(embedder: Embedder, text: string): Promise<Float32Array> {
   const [vector] = await embedder.embed([text]);
@@ -64,7 +52,7 @@ export function embedderConformance(make: () => Promise<EmbedderUnderTest>): voi
       const vectors = await embedder.embed(texts);
       expect(vectors).toHaveLength(300);
       for (const i of [0, 1, 63, 64, 150, 299]) {
-        expect(cosine(vectors[i] ?? new Float32Array(), await one(embedder, texts[i] ?? ''))).toBeGreaterThan(0.9999);
+        expect(cosineOf(vectors[i] ?? new Float32Array(), await one(embedder, texts[i] ?? ''))).toBeGreaterThan(0.9999);
       }
     });
 
@@ -72,12 +60,12 @@ export function embedderConformance(make: () => Promise<EmbedderUnderTest>): voi
       const embedder = await start();
       const alone = await one(embedder, TEXTS[0] ?? '');
       const beside = (await embedder.embed(TEXTS))[0];
-      expect(cosine(alone, beside ?? new Float32Array())).toBeGreaterThan(0.9999);
+      expect(cosineOf(alone, beside ?? new Float32Array())).toBeGreaterThan(0.9999);
     });
 
     it('gives different texts different vectors', async () => {
       const embedder = await start();
-      expect(cosine(await one(embedder, TEXTS[0] ?? ''), await one(embedder, TEXTS[4] ?? ''))).toBeLessThan(0.999);
+      expect(cosineOf(await one(embedder, TEXTS[0] ?? ''), await one(embedder, TEXTS[4] ?? ''))).toBeLessThan(0.999);
     });
 
     it('takes empty and very long texts', async () => {

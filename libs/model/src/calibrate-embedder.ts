@@ -1,6 +1,7 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
 import {
   calibration,
+  cosineOf,
   type CosineAnchors,
   countRight,
   fitCalibration,
@@ -35,17 +36,6 @@ export interface Quantiles {
 const UNRELATED_MAX = 20_000;
 const DIGITS = 3;
 const rounded = (value: number) => Number(value.toFixed(DIGITS));
-
-function cosineOf(a: Float32Array, b: Float32Array): number {
-  let [dot, aa, bb] = [0, 0, 0];
-  for (const [i, value] of a.entries()) {
-    const other = b[i] ?? 0;
-    dot += value * other;
-    aa += value * value;
-    bb += other * other;
-  }
-  return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
-}
 
 const quantilesOf = (cosines: readonly number[]): Quantiles | null =>
   cosines.length === 0 ? null : { pairs: cosines.length, p5: at(cosines, 0.05), p50: at(cosines, 0.5), p95: at(cosines, 0.95) };

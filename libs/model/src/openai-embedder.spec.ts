@@ -1,4 +1,5 @@
-import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { cosineOf } from '@etude/domain/retrieval/calibration';
+import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask, chatModel, impatient, json, never, rawServer } from '../test/raw-server.js';
 import { CachedEmbedder } from './cached-embedder.js';
@@ -33,7 +34,7 @@ describe('OpenAiEmbedder', () => {
     onTestFinished(close);
     const [a, b, c] = await embedder.embed(['sum of two numbers', 'the sum of two large numbers', 'shortest path in a graph']);
     if (!a || !b || !c) throw new Error('vectors are missing');
-    expect(cosine(a, b)).toBeGreaterThan(cosine(a, c) + 0.3);
+    expect(cosineOf(a, b)).toBeGreaterThan(cosineOf(a, c) + 0.3);
   });
 
   it('asks for floats, in batches, without empty or overlong texts', async () => {

@@ -1,4 +1,5 @@
-import { cosine, embedderConformance } from '@etude/domain/testing/embedder-conformance';
+import { cosineOf } from '@etude/domain/retrieval/calibration';
+import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,8 +40,8 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
       'Convert a temperature from Celsius to Fahrenheit.',
     ]);
     const none = new Float32Array();
-    expect(cosine(a ?? none, b ?? none)).toBeGreaterThan(0.5);
-    expect(cosine(a ?? none, c ?? none)).toBeLessThan(0.3);
+    expect(cosineOf(a ?? none, b ?? none)).toBeGreaterThan(0.5);
+    expect(cosineOf(a ?? none, c ?? none)).toBeLessThan(0.3);
   });
 
   it('answers a question while a long call is under way', async () => {

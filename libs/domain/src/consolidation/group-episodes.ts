@@ -1,5 +1,6 @@
 import type { Episode } from '@etude/contracts/memory';
 import type { Embedder } from '../ports/embedder.js';
+import { cosineOf } from '../retrieval/calibration.js';
 
 /** Calibrated similarity of prompts from which on two tasks are "probably the same". */
 export const SIMILARITY_MIN = 0.7;
@@ -54,26 +55,11 @@ async function groupTasks(classes: readonly TaskClass[], embedder: Embedder, sig
   classes.forEach(({ episodes }, at) => {
     const vector = vectors[at]!;
     const near = groups
-      .map((group) => ({ group, similarity: embedder.profile.calibrate(cosine(group.first, vector)) }))
+      .map((group) => ({ group, similarity: embedder.profile.calibrate(cosineOf(group.first, vector)) }))
       .filter(({ similarity }) => similarity >= SIMILARITY_MIN)
-      .reduce<{ group: (typeof groups)[number]; similarity: number } | null>(
-        (best, one) => (best !== null && best.similarity >= one.similarity ? best : one),
-        null,
-      );
+      .toSorted((a, b) => b.similarity - a.similarity)[0];
     if (near) near.group.episodes.push(...episodes);
     else groups.push({ first: vector, episodes: [...episodes] });
   });
   return groups.map(({ episodes }) => inOrder(episodes));
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let dot = 0;
-  let squaresA = 0;
-  let squaresB = 0;
-  for (let i = 0; i < a.length; i += 1) {
-    dot += a[i]! * b[i]!;
-    squaresA += a[i]! ** 2;
-    squaresB += b[i]! ** 2;
-  }
-  return squaresA === 0 || squaresB === 0 ? 0 : dot / Math.sqrt(squaresA * squaresB);
 }

@@ -5,6 +5,18 @@ export interface LabelledPair {
   readonly same: 'words' | 'task' | 'no';
 }
 
+/** Cosine of the angle between two vectors, 0 for a vector of zeros. */
+export function cosineOf(a: Float32Array, b: Float32Array): number {
+  let [dot, aa, bb] = [0, 0, 0];
+  for (const [i, value] of a.entries()) {
+    const other = b[i] ?? 0;
+    dot += value * other;
+    aa += value * value;
+    bb += other * other;
+  }
+  return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
+}
+
 /** Raw cosines of one model, strictly rising, and what they mean. */
 export interface CosineAnchors {
   /** 95 of 100 pairs of texts that have nothing to do with each other are below. Read as 0.3. */

@@ -1,12 +1,13 @@
-import { cosine, embedderConformance } from '../../test/embedder-conformance.js';
+import { embedderConformance } from '../../test/embedder-conformance.js';
 import { describe, expect, it } from 'vitest';
+import { cosineOf } from './calibration.js';
 import { calibrateLexical, LexicalEmbedder } from './lexical-embedder.js';
 
 const embedder = new LexicalEmbedder();
 
 async function similarity(left: string, right: string): Promise<number> {
   const [a = new Float32Array(), b = new Float32Array()] = await embedder.embed([left, right]);
-  return calibrateLexical(cosine(a, b));
+  return calibrateLexical(cosineOf(a, b));
 }
 
 describe('LexicalEmbedder', () => {

@@ -123,18 +123,6 @@ describe('write_todos', () => {
     });
     expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
   });
-
-  it('says what an item is made of', async () => {
-    const { call } = startTools();
-    expect(await call('write_todos', { todos: ['a'] })).toEqual({
-      success: false,
-      error: 'Wrong arguments. "todos[0]" must be an object with "content" and "status".',
-    });
-    expect(await call('write_todos', { todos: [{ content: 'a' }] })).toEqual({
-      success: false,
-      error: 'Wrong arguments. "todos[0].status" is missing.',
-    });
-  });
 });
 
 describe('use_skill', () => {

@@ -6,7 +6,7 @@ import { loadFunctionsTool } from './load-functions-tool.js';
 import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool } from './use-skill-tool.js';
-import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
+import { ERROR_KINDS, errorCode, isAbort } from '@etude/contracts/errors';
 import type { ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
 
 export interface AgentToolsDeps extends CodeInterpreterDeps {
@@ -33,20 +33,13 @@ const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
 
 /** Everything that an agent can call. */
 export class ToolRegistry {
-  readonly #tools = new Map<string, ToolDefinition>();
+  readonly #tools: ReadonlyMap<string, ToolDefinition>;
 
-  constructor(tools: readonly ToolDefinition[] = []) {
-    for (const tool of tools) this.register(tool);
+  constructor(tools: readonly ToolDefinition[]) {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** @throws EtudeError ALREADY_EXISTS where another tool has this name */
-  register(tool: ToolDefinition): void {
-    if (this.#tools.has(tool.name))
-      throw new EtudeError('ALREADY_EXISTS', `There is a tool "${tool.name}" already; give this one another name.`);
-    this.#tools.set(tool.name, tool);
-  }
-
-  /** In the order in which they were registered. */
+  /** In the order given. */
   list(): readonly ToolDefinition[] {
     return [...this.#tools.values()];
   }

@@ -69,6 +69,8 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
           success: false,
           error: `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
         };
+      const off = operation === 'execute' ? null : skillsAreOff(context);
+      if (off !== null) return { success: false, error: off };
       return OPERATIONS[operation](args, context, deps, signal);
     },
   });
@@ -106,8 +108,6 @@ async function executeAfresh(
 }
 
 const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
-  const off = skillsAreOff(context);
-  if (off !== null) return { success: false, error: off };
   const text = prompt.slice(0, QUERY_MAX_CHARS);
   const skills = await searchSkillsByTool({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, finder);
   return { success: true, result: { skills: [...skills] } };

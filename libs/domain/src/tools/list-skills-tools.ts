@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
-import { defineTool, skillsAreOff, type ToolDefinition } from './tool-definition.js';
+import { defineTool, type ToolDefinition } from './tool-definition.js';
 import type { SkillFinder } from './tool-ports.js';
 
 /** What has no category is listed under this name, which no category can have. */
@@ -25,13 +25,10 @@ function listSkillCategories(finder: SkillFinder): ToolDefinition {
     output: z.strictObject({ categories: z.array(Category).optional() }),
     readOnly: true,
     idempotent: true,
+    needsSkills: true,
     async run(_args, context) {
-      const off = skillsAreOff(context);
-      if (off !== null) return { success: false, error: off };
-      return {
-        success: true,
-        result: { categories: counted(await finder.list(context), (skill) => categoryOf(skill).split('.')[0] ?? NONE) },
-      };
+      const categories = counted(await finder.list(context), (skill) => categoryOf(skill).split('.')[0] ?? NONE);
+      return { success: true, result: { categories } };
     },
   });
 }
@@ -45,15 +42,12 @@ function listSubcategories(finder: SkillFinder): ToolDefinition {
     output: z.strictObject({ subcategories: z.array(Category).optional() }),
     readOnly: true,
     idempotent: true,
+    needsSkills: true,
     async run({ category_id: parent }, context) {
-      const off = skillsAreOff(context);
-      if (off !== null) return { success: false, error: off };
       const below = (await finder.list(context)).filter((skill) => categoryOf(skill).startsWith(`${parent}.`));
       const depth = parent.split('.').length + 1;
-      return {
-        success: true,
-        result: { subcategories: counted(below, (skill) => categoryOf(skill).split('.').slice(0, depth).join('.')) },
-      };
+      const subcategories = counted(below, (skill) => categoryOf(skill).split('.').slice(0, depth).join('.'));
+      return { success: true, result: { subcategories } };
     },
   });
 }
@@ -72,9 +66,8 @@ function listSkills(finder: SkillFinder): ToolDefinition {
     }),
     readOnly: true,
     idempotent: true,
+    needsSkills: true,
     async run({ subcategory_id: category }, context) {
-      const off = skillsAreOff(context);
-      if (off !== null) return { success: false, error: off };
       const inside = (await finder.list(context)).filter((skill) => `${categoryOf(skill)}.`.startsWith(`${category}.`));
       const shown = inside.slice(0, LISTED_MAX);
       await finder.countOffers(shown);

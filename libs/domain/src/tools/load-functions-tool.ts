@@ -1,6 +1,6 @@
 import { SkillName } from '@etude/contracts/ids';
 import { z } from 'zod';
-import { defineTool, skillsAreOff, type ToolDefinition } from './tool-definition.js';
+import { defineTool, type ToolDefinition } from './tool-definition.js';
 import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
 const NAMES_MAX = 20;
@@ -30,9 +30,8 @@ export function loadFunctionsTool({ runner, sessions }: LoadFunctionsDeps): Tool
     }),
     readOnly: false,
     idempotent: true,
+    needsSkills: true,
     async run({ names }, context) {
-      const off = skillsAreOff(context);
-      if (off !== null) return { success: false, error: off };
       const { functions, pins } = await runner.find(context, names);
       const loaded = await sessions.load(context, pins);
       const found = functions.map(({ name, version, signature, description }) => ({ name, version, signature, description }));

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { CODE_MAX_CHARS } from './execute-code.js';
 import { type ExampleCall, recordTests } from './record-tests.js';
-import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
 
 const TESTS_MAX = 100;
@@ -84,8 +84,6 @@ export async function registerSkillByTool(
   { registrar, sandboxes, skillPath }: RegisterSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<RegisteredByTool>> {
-  const off = skillsAreOff(context);
-  if (off !== null) return { success: false, error: off };
   const { name } = asked;
   const reject = (reason: string) => ({ success: true as const, result: { status: 'rejected' as const, reason, skill_name: name } });
   const isRecorded = asked.tests.length === 0;
@@ -129,6 +127,7 @@ export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
     output: Output,
     readOnly: false,
     idempotent: true,
+    needsSkills: true,
     run: (
       { entry_point: entryPoint = null, category = null, example_prompts: examplePrompts, parameters, tests, ...asked },
       context,

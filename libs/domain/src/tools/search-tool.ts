@@ -2,6 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillParameter } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import { provenanceOf } from '../recall/recall.js';
+import { cosineOf } from '../retrieval/calibration.js';
 import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition } from './tool-definition.js';
 import type { SkillFinder } from './tool-ports.js';
 import type { Embedder } from '../ports/embedder.js';
@@ -103,6 +104,8 @@ export interface NearTool {
   readonly similarity: number;
 }
 
+const NONE = new Float32Array();
+
 /** Finds tools by meaning. Their texts are embedded once, with the first question. */
 export class NearTools {
   readonly #vectors = new Map<string, Float32Array>();
@@ -116,11 +119,11 @@ export class NearTools {
   async search(text: string, limit: number, signal: AbortSignal): Promise<readonly NearTool[]> {
     const tools = this.tools();
     const fresh = tools.filter(({ name }) => !this.#vectors.has(name));
-    const [question, ...made] = await this.embedder.embed([text, ...fresh.map(textOf)], signal);
-    fresh.forEach(({ name }, at) => this.#vectors.set(name, made[at] ?? new Float32Array()));
+    const [question = NONE, ...made] = await this.embedder.embed([text, ...fresh.map(textOf)], signal);
+    fresh.forEach(({ name }, at) => this.#vectors.set(name, made[at] ?? NONE));
     const { profile } = this.embedder;
     return tools
-      .map((tool) => ({ tool, similarity: profile.calibrate(cosine(question, this.#vectors.get(tool.name))) }))
+      .map((tool) => ({ tool, similarity: profile.calibrate(cosineOf(question, this.#vectors.get(tool.name) ?? NONE)) }))
       .toSorted((a, b) => b.similarity - a.similarity)
       .slice(0, limit);
   }
@@ -128,14 +131,3 @@ export class NearTools {
 
 /** Without what depends on settings, so that one vector is good for all agents. */
 const textOf = ({ title, name }: ToolDefinition): string => `${title} (${name.replaceAll('_', ' ')})`;
-
-function cosine(a: Float32Array = new Float32Array(), b: Float32Array = new Float32Array()): number {
-  let [dot, left, right] = [0, 0, 0];
-  a.forEach((value, at) => {
-    const other = b[at] ?? 0;
-    dot += value * other;
-    left += value * value;
-    right += other * other;
-  });
-  return left === 0 || right === 0 ? 0 : dot / Math.sqrt(left * right);
-}

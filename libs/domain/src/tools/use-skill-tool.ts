@@ -3,7 +3,7 @@ import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import { wrongName } from '../skills/life/register-skill.js';
 import { misspelledOf } from '../skills/proof/call-arguments.js';
-import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
 
 export interface UseSkillToolDeps {
@@ -57,8 +57,6 @@ export async function useSkillByTool(
   { finder, runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<UsedSkill>> {
-  const off = skillsAreOff(context);
-  if (off !== null) return { success: false, error: off };
   const { name, category } = partsOf(asked.skillId);
   if (!SkillName.safeParse(name).success)
     return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
@@ -111,6 +109,7 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     output: Output,
     readOnly: false,
     idempotent: false,
+    needsSkills: true,
     async run({ skill_id: skillId, parameters, action_description: description, difficulty_modifier: difficulty }, context, signal) {
       const given = await withSituation(
         parameters,
@@ -145,7 +144,7 @@ async function withSituation(
   { finder }: UseSkillToolDeps,
 ): Promise<Input['parameters']> {
   const said = Object.entries(situation).filter(([name, value]) => !(name in parameters) && value !== '' && value !== 0);
-  if (said.length === 0 || !context.settings.enabled) return parameters;
+  if (said.length === 0) return parameters;
   const skill = await finder.find(context, partsOf(skillId).name);
   const declared = new Set((skill?.contract?.parameters ?? skill?.parameters ?? []).map(({ name }) => name));
   return { ...parameters, ...Object.fromEntries(said.filter(([name]) => declared.has(name))) };
