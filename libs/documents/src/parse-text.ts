@@ -22,7 +22,7 @@ const LOOKED_AT_CHARS = 1_000_000;
 /**
  * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
  *
- * @throws EtudeError INVALID_ARGUMENT where the bytes are no such text; it says around which byte
+ * @throws EtudeError INVALID_ARGUMENT where the bytes are no such text
  */
 export function decodeText(bytes: Uint8Array, name: string): string {
   const bom = BOMS.find((known) => known.bytes.every((byte, i) => bytes[i] === byte));
@@ -54,29 +54,7 @@ function decode(bytes: Uint8Array, encoding: (typeof BOMS)[number]['encoding'], 
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch (error) {
-    const at = encoding === 'utf-8' ? ` (around byte ${firstInvalidByte(bytes)})` : '';
-    throw unreadable(name, `is not valid ${encoding.toUpperCase()}${at}; save it as UTF-8`, error);
-  }
-}
-
-/** The longest beginning that is valid, by halving: a stream decoder accepts a character that is cut at the end. */
-function firstInvalidByte(bytes: Uint8Array): number {
-  let valid = 0;
-  let invalid = bytes.length;
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    if (isValidStart(bytes.subarray(0, middle))) valid = middle;
-    else invalid = middle;
-  }
-  return valid;
-}
-
-function isValidStart(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
-    return true;
-  } catch {
-    return false;
+    throw unreadable(name, `is not valid ${encoding.toUpperCase()}; save it as UTF-8`, error);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ChatResponse, ToolCall } from '@etude/domain/ports/model';
+import type { ChatRequest, ChatResponse, ToolCall } from '@etude/domain/ports/model';
 import { StringDecoder } from 'node:string_decoder';
 import type { ServerFault } from './server-errors.js';
 import { faultIn } from './server-errors.js';
@@ -164,4 +164,16 @@ const named = (call: PartialCall, i: number): ToolCall => ({
 function count(usage: Json, ...names: string[]): number | null {
   const value = names.map((name) => Number(usage[name])).find((number) => Number.isFinite(number) && number > 0);
   return value === undefined ? null : Math.round(value);
+}
+
+/** About how many tokens a text has, where nobody counted them: four characters each, as in English prose. */
+export const approximateTokens = (chars: number) => Math.ceil(chars / 4);
+
+export function requestChars({ messages, tools }: ChatRequest): number {
+  const said = messages.reduce((sum, message) => sum + message.content.length + callChars(message.toolCalls ?? []), 0);
+  return said + (tools?.length ? JSON.stringify(tools).length : 0);
+}
+
+export function callChars(calls: ReadonlyArray<{ readonly name: string; readonly arguments: string }>): number {
+  return calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
 }

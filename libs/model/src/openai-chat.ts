@@ -4,7 +4,7 @@ import type OpenAI from 'openai';
 import { readAnswer } from './answer-reader.js';
 import type { Answer } from './chat-answer.js';
 import { type ConnectionOptions, type Exchange, firstModel, OpenAiConnection } from './openai-connection.js';
-import { approximateTokens, callChars, requestChars } from './token-count.js';
+import { approximateTokens, callChars, requestChars } from './chat-answer.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first that the server lists, else `default`. */

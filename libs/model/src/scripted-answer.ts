@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type Conversation, filled, type Match } from './script-matching.js';
-import { approximateTokens, callChars } from './token-count.js';
+import { approximateTokens, callChars } from './chat-answer.js';
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Message = z.looseObject({

@@ -17,7 +17,7 @@ import {
   wireVector,
   wordVector,
 } from './scripted-answer.js';
-import { approximateTokens } from './token-count.js';
+import { approximateTokens } from './chat-answer.js';
 
 /** Answers requests of the protocol from a script and keeps a list of them. */
 export class ScriptedModel {
@@ -157,11 +157,11 @@ async function pause(ms: number, response: ServerResponse): Promise<void> {
   await sleep(ms, undefined, { signal: gone.signal }).finally(() => response.off('close', abort));
 }
 
-function refuse(response: ServerResponse, status: number, message: string, code: string | null = null): void {
+export function refuse(response: ServerResponse, status: number, message: string, code: string | null = null): void {
   sendJson(response, status, { error: { message, type: 'scripted', code } });
 }
 
-function sendJson(response: ServerResponse, status: number, body: object): void {
+export function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 

@@ -69,14 +69,6 @@ describe('the scripted model', () => {
     expect([response.status, await response.text()]).toEqual([status, expect.stringContaining(message)]);
   });
 
-  it('names the script and the message when no rule fits', async () => {
-    const { server } = await start({ rules: [{ match: 'x', reply: 'y' }] });
-    const response = await post(server.url, user('something else'));
-    expect(await response.json()).toMatchObject({
-      error: { code: 'no_rule', message: expect.stringMatching(/the script.*"something else".*default/) },
-    });
-  });
-
   it('reports its calls, to callers and over HTTP', async () => {
     const { server } = await start({
       rules: [

@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { checkScript, loadScript, type ScriptInput } from './script.js';
 import type { ScriptedCall } from './script-matching.js';
-import { ScriptedModel } from './scripted-model.js';
+import { refuse, ScriptedModel, sendJson } from './scripted-model.js';
 
 export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {
   /** Default 0: any free one. */
@@ -73,19 +73,19 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   response.setHeader('x-etude-scripted', '1');
   const path = new URL(request.url ?? '/', 'http://scripted').pathname.replace(/\/$/, '');
   const route = `${request.method} ${path}`;
-  if (route === 'GET /v1/models') return json(response, 200, model.list());
+  if (route === 'GET /v1/models') return sendJson(response, 200, model.list());
   if (route === 'GET /scripted/calls')
-    return json(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
+    return sendJson(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
   if (route !== 'POST /v1/chat/completions' && route !== 'POST /v1/embeddings') {
     request.resume();
-    return json(
+    return refuse(
       response,
       404,
-      problem(`${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`),
+      `${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`,
     );
   }
   const body = await readJson(request);
-  if ('problem' in body) return json(response, body.status, problem(body.problem));
+  if ('problem' in body) return refuse(response, body.status, body.problem);
   if (route === 'POST /v1/embeddings') return model.embed(body.value, response);
   return model.chat(body.value, response);
 }
@@ -105,15 +105,9 @@ async function readJson(request: IncomingMessage): Promise<{ value: unknown } | 
   }
 }
 
-const problem = (message: string) => ({ error: { message, type: 'scripted', code: null } });
-
-function json(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-
 /** A caller that went away is no failure; anything else is one of this server. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.destroyed) return;
   if (response.headersSent) response.destroy();
-  else json(response, 500, problem(`the scripted model failed: ${(error as Error).message}`));
+  else refuse(response, 500, `the scripted model failed: ${(error as Error).message}`);
 }

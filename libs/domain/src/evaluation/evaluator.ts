@@ -2,7 +2,6 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { RunResult, SandboxFile, SandboxRun } from '@etude/contracts/sandbox';
 import type { Evaluator, Verdict } from '@etude/contracts/task';
 import { crashOf } from './crash.js';
-import { cutMiddle } from './cut-middle.js';
 
 /** How one case went. `null`: it was not run because an earlier one crashed. */
 export interface CaseOutcome {
@@ -82,4 +81,12 @@ export function traceback(run: RunResult): string[] {
 export function examples(texts: readonly string[], { block }: PromptParts): string {
   const shownTexts = texts.slice(0, EXAMPLES_MAX).map((text) => block('example', text));
   return shownTexts.length === 0 ? '' : `\nExamples:\n${shownTexts.join('\n')}`;
+}
+
+/** At most `maxChars` of a text: its head and its tail, and how much is missing between them. */
+export function cutMiddle(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const head = Math.ceil(maxChars * 0.6);
+  const tail = maxChars - head;
+  return `${text.slice(0, head)}\n[... ${text.length - maxChars} characters left out ...]\n${text.slice(text.length - tail)}`;
 }

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { sameValue } from './compare.js';
-import { cutMiddle } from './cut-middle.js';
+import { cutMiddle } from './evaluator.js';
 import { crashOutcome, type EvaluatorRules, examples, PASSED, shown, type SkillAnswer, traceback, WRONG } from './evaluator.js';
 
 type FunctionCases = Extract<Evaluator, { kind: 'function_cases' }>;

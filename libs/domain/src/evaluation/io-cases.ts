@@ -1,6 +1,6 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { sameOutput } from './compare.js';
-import { cutMiddle } from './cut-middle.js';
+import { cutMiddle } from './evaluator.js';
 import { crashOutcome, type EvaluatorRules, examples, PASSED, shown, streams, WRONG } from './evaluator.js';
 
 type IoCases = Extract<Evaluator, { kind: 'io_cases' }>;

@@ -1,6 +1,6 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { definedNames, definesName } from './answer-code.js';
-import { cutMiddle } from './cut-middle.js';
+import { cutMiddle } from './evaluator.js';
 import { crashOutcome, type EvaluatorRules, PASSED, shown, streams } from './evaluator.js';
 import { callable } from './function-cases.js';
 import { continueStub, endsWithStub } from './function-stub.js';

@@ -1,6 +1,6 @@
 import { isRetryable } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { cutMiddle } from '../evaluation/cut-middle.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
 

@@ -1,6 +1,6 @@
 import type { RecalledItem } from '@etude/contracts/memory';
 import type { TaskSpec } from '@etude/contracts/task';
-import { cutMiddle } from '../evaluation/cut-middle.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Attempt } from './attempt-record.js';
 

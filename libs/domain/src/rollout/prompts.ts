@@ -1,5 +1,5 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
-import { cutMiddle } from '../evaluation/cut-middle.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 import type { ChatRequest } from '../ports/model.js';
 import type { Attempt } from './attempt-record.js';
 import {

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { RETRYABLE_EXITS, SandboxLimits } from '@etude/contracts/sandbox';
 import { z } from 'zod';
-import { cutMiddle } from '../evaluation/cut-middle.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { readWrappedRun, wrappedRun, WRAPPER } from './code-wrapper.js';

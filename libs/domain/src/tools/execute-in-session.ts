@@ -1,5 +1,5 @@
 import { type Display, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
-import { cutMiddle } from '../evaluation/cut-middle.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './code-wrapper.js';
 import type { CellOutcome, CodeSession, CodeSessions } from './code-sessions.js';
