@@ -21,13 +21,17 @@ function commentsIn(text, name) {
   return comments;
 }
 
+/** `@FILE` and `-` are explained once, at the top of the page; a star stands for them. */
+const starred = (text) => text.replace(/;? ?@FILE reads a file, - reads stdin/, '*').replace(/^\*/, 'text*');
+
 function meaningOf(option) {
-  const choices = option.argChoices === undefined ? [] : [`one of ${option.argChoices.map(code).join(', ')}`];
-  const usual = option.defaultValue === undefined ? [] : [`default: ${code([option.defaultValue].flat().join(' '))}`];
-  return [option.description, ...choices, ...usual, ...(option.mandatory ? ['required'] : [])].join('; ');
+  const choices = option.argChoices === undefined ? [] : [code(option.argChoices.join('|'))];
+  const usual = option.defaultValue === undefined ? [] : [`default: ${[option.defaultValue].flat().join(' ')}`];
+  return starred([option.description, ...choices, ...usual, ...(option.mandatory ? ['required'] : [])].join('; '));
 }
 
-const flagRows = (options) => options.map((option) => [code(option.flags), meaningOf(option)]);
+const item = (name, meaning) => `- ${code(name)} ${meaning}`;
+const flagItems = (options) => options.map((option) => item(option.flags, meaningOf(option)));
 
 /** Commands below one noun, with their names behind it. */
 function commandsOf(noun, path = []) {
@@ -44,33 +48,23 @@ function typed([path, command]) {
   return [...path, ...words].join(' ');
 }
 
-/** One row for each flag with one meaning, and the commands that take it so. */
+/** Flags with one meaning stand once, below the names of the commands that take them. */
 function flagsOf(commands) {
-  const flags = new Map();
+  const users = new Map();
   for (const [path, command] of commands)
-    for (const option of command.options) {
-      const key = JSON.stringify([option.flags, meaningOf(option)]);
-      flags.set(key, [...(flags.get(key) ?? []), path.join(' ')]);
-    }
-  return [...flags].map(([key, users]) => [code(JSON.parse(key)[0]), users.join(', '), JSON.parse(key)[1]]);
+    for (const line of flagItems(command.options)) users.set(line, [...(users.get(line) ?? []), path.join(' ')]);
+  const groups = Map.groupBy(users, ([, names]) => names.join(', '));
+  return [...groups].map(([names, flags]) => [`**${names}**`, '', ...flags.map(([line]) => line)].join('\n'));
 }
 
 function nounSection(noun) {
   const commands = commandsOf(noun);
-  const flags = flagsOf(commands);
   if (noun.commands.length === 0) {
-    const line = `${code(['etude', noun.name(), typed(commands[0])].join(' ').trim())}: ${noun.description()}.`;
-    return [`## etude ${noun.name()}`, line, ...(flags.length > 0 ? [table(['flag', 'meaning'], flagRows(noun.options))] : [])];
+    const heading = ['## etude', noun.name(), typed(commands[0])].join(' ').trim();
+    return [heading, `${noun.description()}.`, ...(noun.options.length > 0 ? [flagItems(noun.options).join('\n')] : [])];
   }
-  return [
-    `## etude ${noun.name()}`,
-    `${noun.description()}.`,
-    table(
-      [`etude ${noun.name()} …`, 'does'],
-      commands.map((one) => [code(typed(one)), one[1].description()]),
-    ),
-    ...(flags.length > 0 ? [table(['flag', 'of', 'meaning'], flags)] : []),
-  ];
+  const lines = commands.map((one) => item(typed(one), starred(one[1].description())));
+  return [`## etude ${noun.name()}`, `${noun.description()}.`, lines.join('\n'), ...flagsOf(commands)];
 }
 
 async function cliPage() {
@@ -79,8 +73,8 @@ async function cliPage() {
   return [
     '# Commands',
     generated('apps/cli'),
-    'Every command takes these flags, before or behind its name:',
-    table(['flag', 'meaning'], flagRows(program.options)),
+    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. Every command takes these flags, before or behind its name:',
+    flagItems(program.options).join('\n'),
     ...program.commands.flatMap(nounSection),
   ];
 }

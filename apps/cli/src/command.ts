@@ -70,8 +70,6 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   /** JSON has every field, also those that are zero. */
   readonly whole?: boolean;
   readonly text: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
-  /** Colours the diff in `text` on a terminal. */
-  readonly diff?: boolean;
   readonly json?: (answer: MessageShape<O>, given: Given) => unknown;
   /** Lines on stderr, behind the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
@@ -231,7 +229,7 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
     const answer = (await answerOf(method, given, request, untyped)) as MessageShape<O>;
     cli.out.status('');
     const text = await spec.text(answer, given);
-    cli.out.data(spec.json ? spec.json(answer, given) : jsonOf(method.output, answer, untyped), text, { diff: spec.diff === true });
+    cli.out.data(spec.json ? spec.json(answer, given) : jsonOf(method.output, answer, untyped), text);
     if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : await spec.none(given));
     for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
     const more = spec.list !== undefined && (answer as { readonly nextPageToken?: string }).nextPageToken;

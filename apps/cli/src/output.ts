@@ -22,11 +22,10 @@ export class Output {
     return this.stderr.isTTY === true;
   }
 
-  /** Prints one value. An empty text prints nothing for people. @param diff colours what follows the first `--- ` line, on a terminal */
-  data(value: unknown, text: string, { diff = false } = {}): void {
+  /** Prints one value. An empty text prints nothing for people. */
+  data(value: unknown, text: string): void {
     this.#clear();
-    const plain = printable(text);
-    const shown = this.json ? printableJson(JSON.stringify(value)) : diff && this.stdout.isTTY ? colouredDiff(plain) : plain;
+    const shown = this.json ? printableJson(JSON.stringify(value)) : printable(text);
     this.stdout.write(shown === '' || (!this.json && shown.endsWith('\n')) ? shown : `${shown}\n`);
     this.#draw();
   }
@@ -60,25 +59,6 @@ export class Output {
   #draw(): void {
     if (this.#status) this.stderr.write(this.#status.slice(0, (this.stderr.columns ?? 80) - 1));
   }
-}
-
-const COLOURS: ReadonlyArray<readonly [RegExp, string]> = [
-  [/^(?:---|\+\+\+) /, '\u001b[1m'],
-  [/^@@ /, '\u001b[36m'],
-  [/^\+/, '\u001b[32m'],
-  [/^-/, '\u001b[31m'],
-];
-
-/** Colours a unified diff, from its first `--- ` line on. Control characters must be escaped already. */
-export function colouredDiff(text: string): string {
-  const lines = text.split('\n');
-  const from = lines.findIndex((line) => line.startsWith('--- '));
-  return lines
-    .map((line, at) => {
-      const colour = at < from || from < 0 ? undefined : COLOURS.find(([pattern]) => pattern.test(line))?.[1];
-      return colour === undefined ? line : `${colour}${line}\u001b[0m`;
-    })
-    .join('\n');
 }
 
 /** Left-aligned columns, two spaces apart; the last one is as wide as it likes. */

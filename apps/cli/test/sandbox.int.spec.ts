@@ -125,9 +125,4 @@ describe('sandboxes from the command line', () => {
   ])('give the exit code %s', async (_what, args, exit, words) => {
     expect(await sandbox(...args)).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
   });
-
-  it('are counted in the status', async () => {
-    const { stdout } = await etude(['status', '--home', home]);
-    expect(stdout).toMatch(/sandboxes +local · \d+ ready, \d+ sessions? of callers/);
-  });
 });

@@ -61,10 +61,10 @@ it(
   'starts on other ports where one was taken after it was chosen',
   async () => {
     const held = await heldPort();
-    const { home, stop, reports, ended } = start(held, ['redis', 'model', 'mcp']);
+    const { home, stop, reports, ended } = start(held, ['redis', 'mcp']);
     await until(() => reports.some(({ ready, failed }) => ready || failed), { timeoutMs: TIMEOUT_MS, what: 'the stack' });
     expect(reports.flatMap(({ failed = [] }) => failed)).toEqual([]);
-    expect(reports.filter(({ note = '' }) => note.includes('was taken by another process'))).toHaveLength(3);
+    expect(reports.filter(({ note = '' }) => note.includes('was taken by another process'))).toHaveLength(2);
     const state = await findStack(home);
     expect(state?.ready).toBe(true);
     expect(JSON.stringify(state)).not.toContain(`:${held}`);
@@ -73,19 +73,6 @@ it(
     stop.abort();
     expect(await ended).toBe(true);
     expect(pids.filter(isAlive)).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
-
-it(
-  'gives up where every start loses its port, and leaves nothing running',
-  async () => {
-    const { reports, ended } = start(
-      await heldPort(),
-      Array.from({ length: 20 }, () => 'redis' as const),
-    );
-    expect(await ended).toBe(false);
-    expect(reports.at(-1)?.failed).toMatch(/redis ended with 1 before it was ready[^]*already in use/);
   },
   TIMEOUT_MS,
 );

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
-import { type Agent, Agents, AgentSchema, type ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { APPROVAL_MODES } from '@etude/contracts/skill-proof';
+import { fromJson, type JsonObject, ScalarType, toJson } from '@bufbuild/protobuf';
+import {
+  type Agent,
+  Agents,
+  AgentSchema,
+  type ProceduralMemorySettings,
+  ProceduralMemorySettingsSchema,
+} from '@etude/contracts/gen/etude/v1/agents_pb';
 import type { Command } from 'commander';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, type Start, withGateway } from '../cli.js';
@@ -10,53 +15,38 @@ import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { when } from '../tasks/task-lines.js';
 
-type Settings = MessageInitShape<typeof ProceduralMemorySettingsSchema>;
-type Field = keyof Omit<Settings, '$typeName' | '$unknown'>;
-type Parse = (text: string) => boolean | number | string | null;
+const FIELDS = ProceduralMemorySettingsSchema.fields;
+const SWITCHES: Readonly<Record<string, boolean>> = { true: true, false: false, on: true, off: false, yes: true, no: false };
 
-const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, on: true, off: false, yes: true, no: false };
-const boolean: Parse = (text) => BOOLEANS[text] ?? null;
-const fraction: Parse = (text) => (text.trim() !== '' && Number(text) >= 0 && Number(text) <= 1 ? Number(text) : null);
-const count: Parse = (text) => (/^[0-9]{1,7}$/.test(text) ? Number(text) : null);
-const mode: Parse = (text) => ((APPROVAL_MODES as readonly string[]).includes(text) ? text : null);
-
-/** Settings by their names on the wire: field, parser, and what a value must be. */
-const SETTINGS: Readonly<Record<string, readonly [Field, Parse, string]>> = {
-  enabled: ['enabled', boolean, 'true or false'],
-  auto_register_skills: ['autoRegisterSkills', boolean, 'true or false'],
-  skill_registration_confidence_threshold: ['skillRegistrationConfidenceThreshold', fraction, 'a number from 0 to 1'],
-  max_skills: ['maxSkills', count, 'a whole number; 0 is no limit'],
-  skill_search_threshold: ['skillSearchThreshold', fraction, 'a number from 0 to 1'],
-  prefer_skills: ['preferSkills', boolean, 'true or false'],
-  approval_mode: ['approvalMode', mode, APPROVAL_MODES.join(', ')],
-};
-
-/** Reads settings and their paths from "key=value" each. @throws CliError */
-export function settingsOf(pairs: readonly string[]): { readonly settings: Settings; readonly paths: string[] } {
-  const settings: Record<string, unknown> = {};
-  const paths = new Set<string>();
+/** Reads settings and their paths from "key=value" each; keys are the names on the wire. The gateway checks ranges. @throws CliError */
+export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
+  const json: JsonObject = {};
   for (const pair of pairs) {
-    const [, name = '', text = ''] = /^([^=]+)=([^]*)$/.exec(pair) ?? [];
-    const key = name.replaceAll('-', '_');
-    const setting = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : undefined;
-    if (setting === undefined)
+    const [, typed = '', text = ''] = /^([^=]+)=([^]*)$/.exec(pair) ?? [];
+    const field = FIELDS.find(({ name }) => name === typed.replaceAll('-', '_'));
+    if (field === undefined)
       throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is no setting`, [
-        `settings are key=value, with a key of: ${Object.keys(SETTINGS).join(', ')}`,
+        `settings are key=value, with a key of: ${FIELDS.map(({ name }) => name).join(', ')}`,
       ]);
-    const [field, parse, must] = setting;
-    const value = parse(text);
-    if (value === null) throw new CliError(EXIT.usage, `${key} must be ${must}; it is ${JSON.stringify(text)}`);
-    settings[field] = value;
-    paths.add(`procedural_memory_settings.${key}`);
+    const value = field.scalar === ScalarType.BOOL ? (SWITCHES[text] ?? text) : text;
+    try {
+      fromJson(ProceduralMemorySettingsSchema, { [field.name]: value });
+    } catch (error) {
+      const kind = field.scalar === ScalarType.BOOL ? 'true or false' : 'a number';
+      throw new CliError(EXIT.usage, `${field.name} must be ${kind}; it is ${JSON.stringify(text)}`, [], { cause: error });
+    }
+    json[field.name] = value;
   }
-  return { settings, paths: [...paths] };
+  const paths = Object.keys(json).map((name) => `procedural_memory_settings.${name}`);
+  return { settings: fromJson(ProceduralMemorySettingsSchema, json), paths };
 }
 
 function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings }: Agent): string {
-  const rows = Object.entries(SETTINGS).map(([key, [field]]) => {
-    const value = settings?.[field];
-    return [key, field === 'maxSkills' && value === 0 ? '0 (no limit)' : String(value ?? '-')];
-  });
+  const shown = settings && toJson(ProceduralMemorySettingsSchema, settings, { alwaysEmitImplicit: true, useProtoFieldName: true });
+  const rows = Object.entries(shown ?? {}).map(([key, value]) => [
+    key,
+    key === 'max_skills' && value === 0 ? '0 (no limit)' : String(value),
+  ]);
   return `${name}: ${isSet ? `set ${when(updateTime)}` : "nothing is set; these are the installation's"}\n${table(rows)}`;
 }
 

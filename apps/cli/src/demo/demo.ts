@@ -20,7 +20,7 @@ import { skillTable } from '../skills/skill-lines.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver, type StackOptions } from '../home/stack-state.js';
 import { startStack } from '../stack/start-stack.js';
-import { noteFirstCluster, requireMachine } from '../stack/up.js';
+import { requireMachine } from '../stack/up.js';
 import { SCRIPTED } from '../tasks/task-lines.js';
 import { type Round, runRound } from './demo-round.js';
 
@@ -144,7 +144,6 @@ async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> {
     memory: 'sqlite',
     foreground: true,
   };
-  noteFirstCluster(cli, sandbox);
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(options, {
     environment: settleEmbedder({ ...cli, home }).environment,

@@ -1,6 +1,6 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { z } from 'zod';
-import { type Output, plural, table } from '../output.js';
+import { type Output, plural, Progress, table } from '../output.js';
 import { elapsedMs, SCRIPTED, stopWord, verdictWord } from '../tasks/task-lines.js';
 import type { EvalPlan } from './eval-store.js';
 
@@ -133,23 +133,22 @@ export function meanPassAtK(right: readonly number[], n: number, k: number): num
   return right.length === 0 ? 0 : right.reduce((sum, c) => sum + passAtK(n, c, k), 0) / right.length;
 }
 
-/** Without a terminal, how far it is is said this often. */
-const NOTE_EVERY_MS = 10_000;
-
 const duration = (seconds: number) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`);
 
 /** How far a run is, on stderr; each finished problem as data. */
 export class EvalProgress {
+  readonly #progress: Progress;
   #done = 0;
   #solved = 0;
-  #noted = performance.now();
   readonly #started = performance.now();
 
   constructor(
     private readonly out: Output,
     private readonly total: number,
     private readonly before: number,
-  ) {}
+  ) {
+    this.#progress = new Progress(out);
+  }
 
   print(result: SampleResult): void {
     const { id, sample, verdict, attempts, modelCalls, seconds, skill, scripted, error } = result;
@@ -164,15 +163,11 @@ export class EvalProgress {
   finished(result: SampleResult): void {
     this.#done++;
     this.print(result);
-    const line = this.#line();
-    this.out.status(line);
-    if (this.out.live || performance.now() - this.#noted < NOTE_EVERY_MS) return;
-    this.#noted = performance.now();
-    this.out.note(line);
+    this.#progress.tell(this.#line());
   }
 
   end(): void {
-    this.out.status('');
+    this.#progress.end();
   }
 
   #line(): string {

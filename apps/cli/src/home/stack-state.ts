@@ -47,15 +47,15 @@ const ProcessState = z.object({
 });
 export type ProcessState = z.infer<typeof ProcessState>;
 
-/** Where code runs. Stacks of earlier versions, which have to be stopped as well, say nothing of it. */
+/** Where code runs. */
 const SandboxPlace = z.object({
-  driver: z.enum(SANDBOX_DRIVERS).default('local'),
+  driver: z.enum(SANDBOX_DRIVERS),
   /** Of the controller's health and metrics, on loopback. */
-  httpPort: z.number().int().default(0),
+  httpPort: z.number().int(),
   /** Of the pods; null where there are none. */
-  image: z.string().nullable().default(null),
-  namespace: z.string().nullable().default(null),
-  kubeconfig: z.string().nullable().default(null),
+  image: z.string().nullable(),
+  namespace: z.string().nullable(),
+  kubeconfig: z.string().nullable(),
 });
 
 /** What a running stack says about itself; in `stack.json` for whoever wants to talk to it. */
@@ -65,23 +65,23 @@ export const StackState = z.object({
   /** "host:port" of the gateway. */
   address: z.string(),
   /** URL of its JSON over HTTP; null where there is none. */
-  rest: z.string().nullable().default(null),
+  rest: z.string().nullable(),
   /** URL of its MCP over HTTP; null where there is none. */
-  mcp: z.string().nullable().default(null),
+  mcp: z.string().nullable(),
   redisPort: z.number().int(),
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),
   model: z.string(),
-  /** Of its server, without credentials; null with a script, and in stacks of earlier versions, as are the next two. */
-  modelUrl: z.string().nullable().default(null),
-  rolloutWorkers: z.number().int().nullable().default(null),
+  /** URL of its server, without credentials; null with a script. */
+  modelUrl: z.string().nullable(),
+  rolloutWorkers: z.number().int(),
   /** Tasks at once in each worker. */
-  concurrency: z.number().int().nullable().default(null),
-  sandbox: SandboxPlace.prefault({}),
+  concurrency: z.number().int(),
+  sandbox: SandboxPlace,
   /** "sqlite", or the URL of a Qdrant server. */
-  memory: z.string().default('sqlite'),
-  /** "sentence", "lexical", or a model of a server; '' in stacks of earlier versions. */
-  embedder: z.string().default(''),
+  memory: z.string(),
+  /** "sentence", "lexical", or a model of a server. */
+  embedder: z.string(),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(ProcessState),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { EXIT } from '../errors.js';
-import { ExportFile, isExport, linesOf, refusalLines } from './transfer-memory.js';
+import { isExport, linesOf, refusalLines, writeWhole } from './transfer-memory.js';
 
 let dir: string;
 beforeEach(() => {
@@ -46,28 +46,26 @@ describe('lines of a file', () => {
 
 it('appears once it is whole', async () => {
   const path = join(dir, 'all.jsonl');
-  const file = await ExportFile.create(path);
-  await file.write('a\n');
-  await file.write('b\n');
-  expect(existsSync(path)).toBe(false);
-  await file.finish();
+  await writeWhole(path, async (write) => {
+    await write('a\n');
+    await write('b\n');
+    expect(existsSync(path)).toBe(false);
+  });
   expect(readFileSync(path, 'utf8')).toBe('a\nb\n');
   expect(readdirSync(dir)).toEqual(['all.jsonl']);
 });
 
 it('leaves nothing behind when it is given up', async () => {
-  const file = await ExportFile.create(join(dir, 'all.jsonl'));
-  await file.write('a\n');
-  await file.discard();
+  const broken = writeWhole(join(dir, 'all.jsonl'), async (write) => {
+    await write('a\n');
+    throw new Error('cut');
+  });
+  await expect(broken).rejects.toThrow('cut');
   expect(readdirSync(dir)).toEqual([]);
 });
 
-it('says why it cannot be written', async () => {
-  await expect(ExportFile.create(join(dir, 'none/x'))).rejects.toMatchObject({
-    exit: EXIT.usage,
-    message: expect.stringContaining(`there is no folder ${join(dir, 'none')}`),
-  });
-  await expect(ExportFile.create(dir)).rejects.toMatchObject({ exit: EXIT.usage, message: expect.stringContaining('is a folder') });
+it.each(['none/x', '.'])('says that %s cannot be written', async (path) => {
+  await expect(writeWhole(join(dir, path), async () => undefined)).rejects.toMatchObject({ exit: EXIT.usage });
 });
 
 function fileOf(name: string, text: string): string {

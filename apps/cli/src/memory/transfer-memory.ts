@@ -1,6 +1,5 @@
 import { createReadStream, rmSync, statSync } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, rename } from 'node:fs/promises';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
@@ -27,61 +26,28 @@ export async function* linesOf(path: string, bytesMax = Infinity): AsyncGenerato
 
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
 
-const REASONS: Readonly<Record<string, (path: string) => string>> = {
-  ENOENT: (path) => `there is no folder ${dirname(path)}`,
-  ENOTDIR: (path) => `${dirname(path)} is no folder`,
-  EACCES: () => 'that is not allowed',
-  EPERM: () => 'that is not allowed',
-  EROFS: () => 'the disk can only be read',
-  ENOSPC: () => 'the disk is full; what was written of it is removed',
-  EDQUOT: () => 'the disk quota is used up; what was written of it is removed',
-  EFBIG: () => 'it grew larger than a file may be; what was written of it is removed',
-};
-
-function failure(path: string, error: unknown): CliError {
-  const { code = '', message } = error as NodeJS.ErrnoException;
-  return new CliError(EXIT.usage, `${path} cannot be written: ${REASONS[code]?.(path) ?? message}`, [], { cause: error });
-}
-
-/** A file that appears under its name once it is whole, readable by its owner only. Until then it is called `<name>.part`. */
-export class ExportFile {
-  private constructor(
-    private readonly path: string,
-    private readonly handle: FileHandle,
-  ) {}
-
-  /** @throws CliError usage */
-  static async create(path: string): Promise<ExportFile> {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file`);
-    try {
-      return new ExportFile(path, await open(`${path}.part`, 'w', 0o600));
-    } catch (error) {
-      throw failure(path, error);
-    }
-  }
-
-  /** @throws CliError usage */
-  async write(text: string): Promise<void> {
-    await this.handle.writeFile(text).catch((error: unknown) => {
-      throw failure(this.path, error);
-    });
-  }
-
-  /** @throws CliError usage */
-  async finish(): Promise<void> {
-    try {
-      await this.handle.sync();
-      await this.handle.close();
-      await rename(`${this.path}.part`, this.path);
-    } catch (error) {
-      throw failure(this.path, error);
-    }
-  }
-
-  /** Removes what there is of it. */
-  async discard(): Promise<void> {
-    await this.handle.close().catch(() => undefined); // it may be closed already
-    rmSync(`${this.path}.part`, { force: true });
+/**
+ * Writes a file that appears under its name once it is whole, readable by its owner only. Until then it is called `<name>.part`.
+ *
+ * @throws CliError usage where it can't be written; then nothing is left of it
+ */
+export async function writeWhole<T>(path: string, work: (write: (text: string) => Promise<void>) => Promise<T>): Promise<T> {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file`);
+  const part = `${path}.part`;
+  const fail = (error: unknown): never => {
+    throw new CliError(EXIT.usage, `${path} cannot be written: ${(error as Error).message}`, [], { cause: error });
+  };
+  const file = await open(part, 'w', 0o600).catch(fail);
+  try {
+    const done = await work((text) => file.writeFile(text).catch(fail));
+    await file.sync().catch(fail);
+    await rename(part, path).catch(fail);
+    return done;
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  } finally {
+    await file.close().catch(() => undefined); // its content is safe, or given up
   }
 }
 
@@ -127,15 +93,8 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
       await receive(cli, gateway, asked, (text) => cli.out.stream('stdout', text));
       return EXIT.ok;
     }
-    const file = await ExportFile.create(output);
-    try {
-      const records = await receive(cli, gateway, asked, (text) => file.write(text));
-      await file.finish();
-      cli.out.data({ file: output, records }, `${output}: ${plural(records, 'record')}`);
-    } catch (error) {
-      await file.discard();
-      throw error;
-    }
+    const records = await writeWhole(output, (write) => receive(cli, gateway, asked, write));
+    cli.out.data({ file: output, records }, `${output}: ${plural(records, 'record')}`);
     return EXIT.ok;
   });
 }

@@ -145,7 +145,6 @@ export const REVIEWING: readonly Entry[] = [
     command: 'review <skill>',
     help: 'code, what changed, tests, findings, where it comes from; for reviewers, as are the next',
     flags: READER,
-    diff: true,
     text: reviewText,
     notes: ({ skill }, { cli }) => {
       if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];

@@ -96,7 +96,6 @@ const READING: readonly Entry[] = [
       '--from <n>': { help: 'version (default: the one before)', field: 'fromVersion' },
       '--to <n>': { help: 'version (default: the newest)', field: 'toVersion' },
     },
-    diff: true,
     text: diffText,
     notes: (diff) => (diffText(diff) === '' ? [`versions ${diff.fromVersion} and ${diff.toVersion} are the same`] : []),
   }),

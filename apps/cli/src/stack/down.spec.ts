@@ -1,44 +1,34 @@
 import { expect, it } from 'vitest';
-import { figuresOf, poolFigures, stateText } from './down.js';
-import { StackState } from '../home/stack-state.js';
+import type { StackState } from '../home/stack-state.js';
+import { stateText } from './down.js';
 
-it('reads what a controller tells, and leaves out what it does not', () => {
-  expect(figuresOf('# HELP etude_sandbox_warm x\netude_sandbox_warm 3\netude_sandbox_claims_waiting 1e+1\n')).toEqual({
-    ready: 3,
-    waiting: 10,
-  });
-});
+const local = { driver: 'local', httpPort: 0, image: null, namespace: null, kubeconfig: null } as const;
+const state: StackState = {
+  pid: 1,
+  address: '127.0.0.1:1',
+  rest: null,
+  mcp: null,
+  redisPort: 2,
+  scripted: null,
+  model: 'm',
+  modelUrl: null,
+  rolloutWorkers: 1,
+  concurrency: 1,
+  sandbox: local,
+  memory: 'sqlite',
+  embedder: 'lexical',
+  ready: true,
+  startedAt: 0,
+  processes: [],
+};
+const pods = { driver: 'kubernetes', httpPort: 0, kubeconfig: '/k', namespace: 'n', image: 'i' } as const;
 
-it('says nothing of a controller that does not answer', async () => {
-  expect(await poolFigures(1)).toEqual({});
-});
-
-const state = (sandbox: object) =>
-  StackState.parse({
-    pid: 1,
-    address: '127.0.0.1:1',
-    redisPort: 2,
-    scripted: null,
-    model: 'm',
-    sandbox,
-    ready: true,
-    startedAt: 0,
-    processes: [],
-  });
-
-it('gives the line that looks at the pods of a stack, where it has any', () => {
-  const pods = { driver: 'kubernetes', kubeconfig: '/k', namespace: 'n', image: 'i' };
-  expect(stateText(state(pods), '/home', {})).toMatch(/^pods +kubectl --kubeconfig \/k -n n get pods$/m);
-  expect(stateText(state({ driver: 'local' }), '/home', {})).not.toContain('kubectl');
-});
-
-it('says which model is asked, and where', () => {
-  expect(stateText({ ...state({}), modelUrl: 'http://localhost:1/v1' }, '/home', {})).toMatch(/^model +m at http:\/\/localhost:1\/v1$/m);
-  expect(stateText(state({}), '/home', {})).toMatch(/^model +m$/m);
-});
-
-it('says where REST and MCP are, where they are served', () => {
-  const served = { ...state({}), rest: 'http://127.0.0.1:3', mcp: 'http://127.0.0.1:3/mcp' };
-  expect(stateText(served, '/home', {})).toMatch(/^REST +http:\/\/127.0.0.1:3\nMCP +http:\/\/127.0.0.1:3\/mcp$/m);
-  expect(stateText(state({}), '/home', {})).not.toMatch(/^REST /m);
+it.each<[string, Partial<StackState>, RegExp]>([
+  ['how to look at its pods', { sandbox: pods }, /^pods +kubectl --kubeconfig \/k -n n get pods$/m],
+  ['which model is asked, and where', { modelUrl: 'http://localhost:1/v1' }, /^model +m at http:\/\/localhost:1\/v1$/m],
+  ['where REST is served', { rest: 'http://127.0.0.1:3' }, /^REST +http:\/\/127.0.0.1:3$/m],
+  ['where MCP is served', { mcp: 'http://127.0.0.1:3/mcp' }, /^MCP +http:\/\/127.0.0.1:3\/mcp$/m],
+])('says of a stack %s', (_what, part, line) => {
+  expect(stateText({ ...state, ...part }, '/home')).toMatch(line);
+  expect(stateText(state, '/home')).not.toMatch(line);
 });

@@ -1,44 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cli, commandLine } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { plural, table } from '../output.js';
+import { table } from '../output.js';
 import { memoryPath } from '../home/home.js';
 import { findStack, type StackState } from '../home/stack-state.js';
-
-/** Sandboxes of a controller, now. */
-export interface PoolFigures {
-  /** Waiting for a claim. */
-  readonly ready: number;
-  /** Of callers, open. */
-  readonly sessions: number;
-  /** Claims that wait until a sandbox is free. */
-  readonly waiting: number;
-}
-
-const TIMEOUT_MS = 1_000;
-const NAMES = { ready: 'etude_sandbox_warm', sessions: 'etude_sandbox_sessions', waiting: 'etude_sandbox_claims_waiting' } as const;
-
-/** One sample without labels out of Prometheus' text format. */
-function sample(text: string, name: string): number | undefined {
-  const value = new RegExp(`^${name} ([0-9.e+]+)$`, 'm').exec(text)?.[1];
-  return value === undefined ? undefined : Number(value);
-}
-
-/** Figures out of a controller's metrics; those that it does not tell are left out. */
-export function figuresOf(metrics: string): Partial<PoolFigures> {
-  const found = Object.entries(NAMES).map(([figure, name]) => [figure, sample(metrics, name)] as const);
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
-}
-
-/** Empty where the controller does not answer: its process says why. */
-export async function poolFigures(httpPort: number): Promise<Partial<PoolFigures>> {
-  try {
-    const answer = await fetch(`http://127.0.0.1:${httpPort}/metrics`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return figuresOf(await answer.text());
-  } catch {
-    return {};
-  }
-}
 
 const STOP_TIMEOUT_MS = 30_000;
 
@@ -74,17 +39,8 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-/** '' where the controller does not say. */
-function poolText({ ready, sessions, waiting }: Partial<PoolFigures>): string {
-  if (ready === undefined) return '';
-  return ` · ${ready} ready, ${plural(sessions ?? 0, 'session')} of callers, ${plural(waiting ?? 0, 'claim')} waiting`;
-}
-
-function sandboxText({ sandbox }: StackState, pool: Partial<PoolFigures>): string {
-  const where =
-    sandbox.driver === 'kubernetes' ? `kubernetes, namespace ${sandbox.namespace ?? ''}, image ${sandbox.image ?? ''}` : 'local';
-  return `${where}${poolText(pool)}`;
-}
+const sandboxText = ({ driver, namespace, image }: StackState['sandbox']) =>
+  driver === 'kubernetes' ? `kubernetes, namespace ${namespace ?? ''}, image ${image ?? ''}` : 'local';
 
 /** How to look at the pods, as a line to repeat. */
 function podRows({ driver, kubeconfig, namespace }: StackState['sandbox']): string[][] {
@@ -92,7 +48,7 @@ function podRows({ driver, kubeconfig, namespace }: StackState['sandbox']): stri
   return [['pods', `kubectl --kubeconfig ${kubeconfig} -n ${namespace ?? ''} get pods`]];
 }
 
-export function stateText(state: StackState, home: string, pool: Partial<PoolFigures>): string {
+export function stateText(state: StackState, home: string): string {
   const rows = state.processes.map(({ name, pid, ready, restarts }) => [
     name,
     ready ? 'ready' : 'not ready',
@@ -109,7 +65,7 @@ export function stateText(state: StackState, home: string, pool: Partial<PoolFig
     ['model', model],
     ['memory', state.memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${state.memory}`],
     ...(state.embedder === '' ? [] : [['embedder', state.embedder]]),
-    ['sandboxes', sandboxText(state, pool)],
+    ['sandboxes', sandboxText(state.sandbox)],
     ...podRows(state.sandbox),
     ['home', home],
     ['since', new Date(state.startedAt).toISOString()],
@@ -124,7 +80,6 @@ export async function status(cli: Cli): Promise<number> {
     cli.out.data({ running: false }, `nothing runs in ${cli.home}; ${commandLine(cli, 'up')} starts it`);
     return EXIT.unavailable;
   }
-  const pool = await poolFigures(state.sandbox.httpPort);
-  cli.out.data({ running: true, ...state, sandbox: { ...state.sandbox, ...pool } }, stateText(state, cli.home, pool));
+  cli.out.data({ running: true, ...state }, stateText(state, cli.home));
   return state.ready ? EXIT.ok : EXIT.unavailable;
 }

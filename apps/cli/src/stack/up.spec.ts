@@ -1,29 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { readSettings } from '../cli.js';
-import { Output } from '../output.js';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { StackState } from '../home/stack-state.js';
-import { noteFirstCluster, unapplied } from './up.js';
-
-function told(environment: Readonly<Record<string, string>>, sandbox: 'local' | 'kubernetes' = 'kubernetes'): string {
-  let said = '';
-  const out = new Output({ write: () => true }, { write: (text: string) => (said += text) }, false);
-  noteFirstCluster({ out, root: '/nowhere', settings: readSettings(environment) }, sandbox);
-  return said;
-}
-
-it('announces a start that compiles Kubernetes, and no other', () => {
-  const cache = mkdtempSync(join(tmpdir(), 'etude-cluster-cache-'));
-  onTestFinished(() => rmSync(cache, { recursive: true }));
-  expect(told({ ETUDE_CLUSTER_CACHE: cache })).toContain('compiles Kubernetes');
-  expect(told({ ETUDE_CLUSTER_CACHE: cache, KUBECONFIG: '/a', ETUDE_CLUSTER: 'own' })).toContain('compiles Kubernetes');
-  expect(told({ ETUDE_CLUSTER_CACHE: cache, KUBECONFIG: '/a' })).toBe('');
-  expect(told({ ETUDE_CLUSTER_CACHE: cache }, 'local')).toBe('');
-  mkdirSync(join(cache, 'kubenode'));
-  expect(told({ ETUDE_CLUSTER_CACHE: cache })).toBe('');
-});
+import { unapplied } from './up.js';
 
 const state = StackState.parse({
   pid: 1,
@@ -36,6 +14,11 @@ const state = StackState.parse({
   concurrency: 4,
   ready: true,
   startedAt: 0,
+  embedder: 'lexical',
+  memory: 'sqlite',
+  rest: null,
+  mcp: null,
+  sandbox: { driver: 'local', httpPort: 0, image: null, namespace: null, kubeconfig: null },
   processes: [],
 });
 const SMALL = { OPENAI_MODEL: 'small', OPENAI_BASE_URL: 'http://localhost:1/v1/' };
@@ -66,10 +49,5 @@ describe('unapplied', () => {
       'OPENAI_MODEL large',
     ]);
     expect(unapplied({ ...state, scripted: '/a.yaml', model: 'scripted', modelUrl: null }, {}, SMALL)).toHaveLength(2);
-  });
-
-  it('leaves out what a stack of an earlier version does not say of itself', () => {
-    const earlier = { ...state, modelUrl: null, rolloutWorkers: null, concurrency: null };
-    expect(unapplied(earlier, { rolloutWorkers: 2, concurrency: 8 }, { ...SMALL, OPENAI_BASE_URL: 'http://x' })).toEqual([]);
   });
 });

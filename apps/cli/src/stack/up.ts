@@ -1,24 +1,15 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cli, commandLine } from '../cli.js';
 import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
-import { ensureLocalKey, isClusterGiven, memoryPath, memoryTrouble } from '../home/home.js';
+import { ensureLocalKey, memoryPath, memoryTrouble } from '../home/home.js';
 import { checkScript, modelName, type ModelSettings, modelUrl, watchModel } from './model.js';
 import { requireQdrant } from './places.js';
 import { findStack, type MemoryAdapter, type SandboxDriver, type StackOptions, type StackState } from '../home/stack-state.js';
 import { startStack } from './start-stack.js';
-
-/** Of a start that compiles Kubernetes: what would else look like hanging is announced. */
-export function noteFirstCluster({ out, root, settings }: Pick<Cli, 'out' | 'root' | 'settings'>, sandbox: SandboxDriver): void {
-  const { environment } = settings;
-  const cache = environment['ETUDE_CLUSTER_CACHE'] ?? join(root, '.etude/cache/cluster');
-  if (sandbox !== 'kubernetes' || isClusterGiven(environment) || existsSync(join(cache, 'kubenode'))) return;
-  out.note('the first start of a cluster of its own compiles Kubernetes and builds an image: some minutes, once');
-}
 
 /** What `up` was told in so many words; what it takes by default is left out. */
 export interface AskedFor {
@@ -169,7 +160,6 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   else requireMemoryFile(cli.home);
   const embedder = settleEmbedder(cli);
   ensureLocalKey(cli.home);
-  noteFirstCluster(cli, options.sandbox);
   const tellOfModel = options.scripted === undefined ? watchModel(cli) : null;
   const stack = await startStack(stackOptions(cli, { ...options, foreground: options.detach !== true }), {
     environment: embedder.environment,
